@@ -9,7 +9,9 @@ use anyhow::{Result, bail};
 use common::basics::files::{not_written, second_name};
 use common::basics::workspace;
 
-pub use common::basics::files::{below, check_replaceable, create, kind, not_a_folder, read, replace, text, write};
+pub use common::basics::files::{
+    below, check_replaceable, create, folder_of, kind, not_a_folder, read, replace, text, write,
+};
 
 /// Keeps what a file is now under a name beside it that was free: `step04.1.cu` beside `step04.cu`.
 pub fn keep(path: &Path) -> Result<PathBuf> {

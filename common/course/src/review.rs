@@ -14,6 +14,7 @@ use common::program::cli::Args;
 use common::program::run_on_device;
 use serde_json::Value;
 
+use crate::arguments::parse_file;
 use crate::lab::data::Lab;
 use crate::{files, inventory, mine, steps};
 
@@ -45,7 +46,7 @@ pub struct Options {
     #[arg(long, requires = "out")]
     exam: bool,
     /// The page to write
-    #[arg(long, value_name = "FILE.html")]
+    #[arg(long, value_name = "FILE.html", value_parser = parse_file())]
     out: Option<PathBuf>,
 }
 

@@ -15,17 +15,8 @@ const TRIED = /^(warps|turns|blocks)( \d+)?( backwards)?$/;
 const ELEMENTS = { f32: "float", i32: "integer" };
 const FILLS = { uniform: "fractions", integers: "whole numbers" };
 
-/// Whether a form is there for this very size, which may be larger than others.
-const lists = (form, size) => form.sizes?.some((one) => one.join() === size.join()) ?? false;
-
-/// Whether a kernel can be asked to run a size: its sides are whole and not too long.
-export function isSize(data, { name, size }) {
-  const kernel = data.kernels.find(({ id }) => id === name);
-  return (
-    size.every((side) => Number.isInteger(side) && side >= 1 && side <= LONGEST) ||
-    (kernel?.forms.some((form) => lists(form, size)) ?? false)
-  );
-}
+/// Whether a side of a matrix can be explored: it is whole and not too long.
+export const isSide = (side) => Number.isInteger(side) && side >= 1 && side <= LONGEST;
 
 /// A kernel's name as the list shows it.
 export function kernelTitle(kernel) {
@@ -42,9 +33,7 @@ export function firstOf(data, name) {
 export function sensible(data, choice) {
   const kernel = data.kernels.find(({ id }) => id === choice.name) ?? data.kernels[0];
   const types = [...new Set(kernel.forms.map(({ dtype }) => dtype))];
-  const size = isSize(data, { ...choice, name: kernel.id })
-    ? choice.size
-    : choice.size.map((side) => Math.min(LONGEST, Math.max(1, Math.round(side) || 1)));
+  const size = choice.size.map((side) => Math.min(LONGEST, Math.max(1, Math.round(side) || 1)));
   const dtype = types.includes(choice.dtype) ? choice.dtype : types[0];
   const order = TRIED.test(choice.order) ? choice.order : "warps";
   const values = data.fills?.includes(choice.fill) ? choice.fill : null;
@@ -53,7 +42,7 @@ export function sensible(data, choice) {
 }
 
 /// The form at the top of the page. `changed(choice)` is called when the reader asks for a run.
-export function makeChoice(root, data, { changed }) {
+export function makeChoice(root, data, changed) {
   let choice = null;
   const groups = () =>
     data.chapters.map(({ number, title, kernels }) => ({
@@ -122,10 +111,7 @@ export function makeChoice(root, data, { changed }) {
         order.append(element("option", { value: next.order, text: `tried: ${next.order}` }));
       order.value = next.order;
       if (fillWith) fillWith.value = next.fill ?? data.fills[0];
-      sides.forEach((side, index) => {
-        side.max = Math.max(LONGEST, next.size[index]);
-        side.value = next.size[index];
-      });
+      sides.forEach((side, index) => (side.value = next.size[index]));
       fill(
         dtype,
         ...[...new Set(chosen.forms.map((one) => one.dtype))].map((id) =>

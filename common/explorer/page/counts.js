@@ -1,6 +1,6 @@
 // The counters as they grow, in total and for each line.
 
-import { choose, element, fill, keepRows, setText } from "./elements.js";
+import { choose, element, fill, keepRows, setText, table } from "./elements.js";
 import { count, ratio } from "./words.js";
 
 /// Ratios that say more than their parts: what they are called, and which counter is divided by which.
@@ -52,11 +52,7 @@ function makeTotals(counterOf) {
       row.meter.hidden = true;
     }
   };
-  const heads = ["counter", "so far", "whole run", ""].map((text) => element("th", { scope: "col", text }));
-  return {
-    root: element("table", { class: "counts totals" }, element("thead", {}, element("tr", {}, ...heads)), body),
-    draw,
-  };
+  return { root: table({ class: "counts totals" }, ["counter", "so far", "whole run", ""], body), draw };
 }
 
 /// What Nsight Compute calls the counters that it has, too.
@@ -151,5 +147,5 @@ export function makeCounts(view) {
     totals.draw(run.look.totals, run.facts.totals);
     drawLines(run.look.by_line);
   }
-  return { id: "counts", title: "Counts", root, draw };
+  return { root, draw };
 }

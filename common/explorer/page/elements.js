@@ -26,6 +26,12 @@ export function withCode(text) {
   return text.split("`").map((part, index) => (index % 2 === 1 ? element("code", { text: part }) : part));
 }
 
+/// A table with these heads above its body.
+export function table(attributes, heads, body) {
+  const cells = heads.map((text) => element("th", { scope: "col", text }));
+  return element("table", attributes, element("thead", {}, element("tr", {}, ...cells)), body);
+}
+
 /// Replaces the children of an element.
 export function fill(parent, ...children) {
   parent.replaceChildren(...children.filter((child) => child !== null && child !== undefined));

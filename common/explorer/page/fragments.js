@@ -121,8 +121,6 @@ export function makeFragments(view) {
   const parts = element("div", {}, sums.root, left.root, right.root);
   const root = element("section", { class: "panel fragments", "aria-label": "Fragments" }, none, parts);
   return {
-    id: "fragments",
-    title: "Fragments",
     root,
     draw() {
       const { product } = view.run.look;

@@ -22,13 +22,12 @@ export function cellSize(room, count, largest) {
 
 /// Draws `rows` by `columns` cells with their upper left corner at (x, y). `base` gives colour and opacity of an
 /// element without a mark. Neighbours in a row that look alike are drawn as one where there is no gap between them.
-export function drawCells(context, { x, y, rows, columns, cell, high = cell, marks, base, colours }) {
+export function drawCells(context, { x, y, rows, columns, cell, marks, base, colours }) {
   const gap = cell >= 6 ? 1 : 0;
-  const tall = high - (high >= 6 ? 1 : 0);
   const cover = (left, top, wide, [colour, opacity]) => {
     context.globalAlpha = opacity;
     context.fillStyle = colour;
-    context.fillRect(left, top, wide, tall);
+    context.fillRect(left, top, wide, cell - gap);
   };
   for (let row = 0; row < rows; row += 1) {
     for (let column = 0; column < columns;) {
@@ -43,7 +42,7 @@ export function drawCells(context, { x, y, rows, columns, cell, high = cell, mar
         alike(base(index + same), below)
       )
         same += 1;
-      const [left, top, wide] = [x + column * cell, y + row * high, same * cell - gap];
+      const [left, top, wide] = [x + column * cell, y + row * cell, same * cell - gap];
       cover(left, top, wide, below);
       const marked = mark ? markColour(mark, colours) : null;
       if (marked) cover(left, top, wide, marked);
@@ -55,27 +54,26 @@ export function drawCells(context, { x, y, rows, columns, cell, high = cell, mar
 
 const alike = (one, other) => one[0] === other[0] && one[1] === other[1];
 
-/// Writes the values into cells that are large enough for them.
-export function writeValues(context, { x, y, rows, columns, cell, high = cell, values, shown, marks, colours }) {
-  if (cell < 17 || high < 10) return;
-  context.font = `${cell >= 30 ? 11 : 9}px ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace`;
+/// Sizes of the letters of values, the largest first.
+const LETTERS = [11, 9, 8];
+
+/// Writes the values into cells that are large enough for all of them: a grid in which some are left out would read as one with holes.
+export function writeValues(context, { x, y, rows, columns, cell, values, shown, marks, colours }) {
+  if (cell < 17) return;
+  const indices = [...Array(rows * columns).keys()].filter(shown);
+  const texts = (size) => indices.map((index) => fitting(values[index], Math.floor(cell / (0.604 * size))));
+  const size = LETTERS.find((size) => !texts(size).includes(null));
+  if (size === undefined) return;
+  context.font = `${size}px ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace`;
   context.textAlign = "center";
   context.textBaseline = "middle";
-  const room = Math.floor((cell - 1) / (cell >= 30 ? 6.7 : 5.5));
-  for (let index = 0; index < rows * columns; index += 1) {
-    if (!shown(index)) continue;
-    const text = fitting(values[index], room);
-    if (text === null) continue;
-    context.fillStyle =
-      marks && marks[index] & (MARK.laneReads | MARK.laneWrites | MARK.warpReads | MARK.warpWrites)
-        ? colours.bg
-        : colours.fg;
-    context.fillText(
-      text,
-      x + (index % columns) * cell + (cell - 1) / 2,
-      y + Math.floor(index / columns) * high + (high - 1) / 2 + 0.5,
-    );
-  }
+  texts(size).forEach((text, at) => {
+    const index = indices[at];
+    const marked = marks[index] & (MARK.laneReads | MARK.laneWrites | MARK.warpReads | MARK.warpWrites);
+    context.fillStyle = marked ? colours.bg : colours.fg;
+    const [row, column] = [Math.floor(index / columns), index % columns];
+    context.fillText(text, x + column * cell + (cell - 1) / 2, y + row * cell + cell / 2);
+  });
 }
 
 /// A value in at most `room` characters; null if that would say nothing of it.

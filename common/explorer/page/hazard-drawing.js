@@ -2,27 +2,25 @@
 // missing, and the element of C that the value becomes part of.
 
 import { drawing } from "./elements.js";
-import { place, value } from "./words.js";
+import { actionOn, place, value } from "./words.js";
 
 const [HEIGHT, SIDE] = [250, 8];
 /// Where the two threads and the cell lie.
 const ROWS = { first: 64, cell: 108, second: 152 };
 
 const shown = (held) => (typeof held.value === "number" ? value(held.value) : (held.value ?? "nothing"));
-const named = (held) => (held.meaning ? `${held.meaning} = ${shown(held)}` : shown(held));
+const named = (held) => (held.meaning && held.value !== null ? `${held.meaning} = ${shown(held)}` : (held.meaning ?? shown(held)));
+const lacks = ({ what, before_line: line }) => `${what} is missing${line ? ` before line ${line}` : ""}`;
 
 /// What the picture shows, in words: for those who do not see it, and below it.
-export function hazardWords({ cell, first, second, old, new: now, barrier, element, wrong }) {
+export function hazardWords({ cell, first, second, old, new: now, missing, element, wrong }) {
   const parts = [];
   if (first && second && cell) {
-    const who = ({ warp, action, line }) => `warp ${warp} ${action} ${cell.name}${line === null ? "" : ` in line ${line}`}`;
+    const who = ({ warp, action, line }) => `warp ${warp} ${actionOn(action, cell.name)}${line === null ? "" : ` in line ${line}`}`;
     parts.push(`First ${who(first)}, then ${who(second)}.`);
   }
   if (old && now) parts.push(`Before the write the cell holds ${named(old)}, after it ${named(now)}.`);
-  if (barrier)
-    parts.push(
-      `No barrier stands between the two${barrier.before_line ? `: __syncthreads() is missing before line ${barrier.before_line}` : ""}.`,
-    );
+  if (missing) parts.push(`Nothing keeps the two in order: ${lacks(missing)}.`);
   if (element) {
     const name = `C[${element.join("][")}]`;
     parts.push(wrong ? `${name} is wrong in this run.` : `${name} happens to be right in this run.`);
@@ -41,13 +39,13 @@ function thread({ warp, thread: at, action, line }, y, x, width, cell) {
     drawing("line", { x1: x, y1: y, x2: x, y2: ROWS.cell + (first ? -14 : 14), class: kind }),
     drawing("circle", { cx: x, cy: y, r: 6, class: kind }),
     drawing("text", { ...side, y: rows[0], class: "who" }, `warp ${warp}, thread ${place(at)}`),
-    drawing("text", { ...side, y: rows[1] }, `${action} ${cell}${line === null ? "" : `, line ${line}`}`),
+    drawing("text", { ...side, y: rows[1] }, `${actionOn(action, cell)}${line === null ? "" : `, line ${line}`}`),
   ];
 }
 
 /// The picture, in `width` pixels.
 export function drawHazard(picture, width) {
-  const { cell, first, second, old, new: now, barrier, element, wrong } = picture;
+  const { cell, first, second, old, new: now, missing, element, wrong } = picture;
   if (!cell || !first || !second) return null;
   const [one, other] = [0.3 * width, 0.7 * width];
   const middle = (one + other) / 2;
@@ -64,14 +62,10 @@ export function drawHazard(picture, width) {
     drawing("line", { x1: SIDE, y1: HEIGHT - 32, x2: width - SIDE, y2: HEIGHT - 32, class: "axis" }),
     drawing("text", { x: width - SIDE, y: HEIGHT - 18, "text-anchor": "end", class: "who" }, "time"),
   ];
-  if (barrier) {
+  if (missing) {
     children.push(
       drawing("line", { x1: middle, y1: 20, x2: middle, y2: HEIGHT - 32, class: "missing" }),
-      drawing(
-        "text",
-        { x: middle, y: 14, "text-anchor": "middle", class: "missing-name" },
-        `__syncthreads() is missing${barrier.before_line ? ` before line ${barrier.before_line}` : ""}`,
-      ),
+      drawing("text", { x: middle, y: 14, "text-anchor": "middle", class: "missing-name" }, lacks(missing)),
     );
   }
   if (element) {

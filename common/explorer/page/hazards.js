@@ -3,11 +3,11 @@
 import { element, fill } from "./elements.js";
 import { drawHazard, hazardWords } from "./hazard-drawing.js";
 import { threadOf } from "./run.js";
-import { count, place } from "./words.js";
+import { actionOn, count, place } from "./words.js";
 
 /// Whether a hazard is between lanes of one warp. They usually run together, so such hazards come last.
 function isWithinWarp({ parties: [a, b] }) {
-  return b !== undefined && a.number === b.number && a.warp === b.warp;
+  return b !== undefined && a.number === b.number && a.warp === b.warp && a.lane !== b.lane;
 }
 
 /// The panel.
@@ -62,7 +62,7 @@ export function makeHazards(view) {
             onclick: () => go(hazard, party),
             text: `thread ${place(party.thread)} of block ${place(party.block)}`,
           }),
-          ` ${party.action} ${hazard.place}${party.line === null ? "" : ` in line ${party.line}`}`,
+          ` ${actionOn(party.action, hazard.place)}${party.line === null ? "" : ` in line ${party.line}`}`,
         ),
       ),
     );
@@ -76,7 +76,7 @@ export function makeHazards(view) {
     if (!witness) {
       const find = element("button", {
         type: "button",
-        text: "Find an order in which it goes wrong",
+        text: `Find an order in which it goes ${view.run.facts.outcome.right ? "wrong" : "right"}`,
         onclick: () => view.page.findWitness(),
       });
       return fill(orders, find);
@@ -108,8 +108,6 @@ export function makeHazards(view) {
   }
 
   return {
-    id: "hazards",
-    title: "Hazards",
     root,
     draw() {
       const { facts, look, time } = view.run;

@@ -5,21 +5,23 @@ import { element, prepare, setText, whenPointed } from "./elements.js";
 import { cellSize, drawCells, writeValues } from "./grid.js";
 import { litBy, meaningOf, meaningWords, withStep } from "./meaning.js";
 import { MARK } from "./run.js";
-import { BANKS, describeWord } from "./shared.js";
 import { colours } from "./theme.js";
 import { count, several, value } from "./words.js";
 
 const [LABEL, BETWEEN] = [16, 12];
+/// Banks of shared memory. An array without known extents has so many columns.
+const BANKS = 32;
 
 /// Where the three matrices lie in `width` by at most `height` pixels, and the shared arrays in the corner between them.
 function layOutMatrices({ m, n, k }, arrays, width, height) {
-  const cell = cellSize(Math.min((width - BETWEEN - 2) / (k + n), (height - BETWEEN - 2 * LABEL) / (k + m)), 1, 34);
-  const [left, top] = [k * cell + BETWEEN, LABEL + k * cell + BETWEEN];
+  const cell = cellSize(Math.min((width - BETWEEN - 3) / (k + n), (height - BETWEEN - 2 * LABEL) / (k + m)), 1, 34);
+  // A frame around a tile of A needs a pixel at the edge.
+  const [left, top] = [1 + k * cell + BETWEEN, LABEL + k * cell + BETWEEN];
   return {
     width: left + n * cell + 2,
     height: top + m * cell + LABEL,
     grids: [
-      { name: "A", x: 0, y: top, rows: m, columns: k, extents: [m, k], cell },
+      { name: "A", x: 1, y: top, rows: m, columns: k, extents: [m, k], cell },
       { name: "B", x: left, y: LABEL, rows: k, columns: n, extents: [k, n], cell },
       { name: "C", x: left, y: top, rows: m, columns: n, extents: [m, n], cell },
       ...layOutShared(arrays, k * cell, top - BETWEEN, cell),
@@ -40,7 +42,7 @@ function layOutShared(arrays, width, height, largest) {
   const beside = Math.min((width - between) / sum("columns"), (height - LABEL) / most("rows"));
   const below = Math.min(width / most("columns"), (height - between - LABEL * grids.length) / sum("rows"));
   const cell = cellSize(Math.max(beside, below), 1, largest);
-  if (grids.length === 0 || cell < 3) return [];
+  if (grids.length === 0 || Math.max(beside, below) < 1) return [];
   let [x, y] = [0, LABEL];
   for (const grid of grids) {
     Object.assign(grid, { x, y, cell });
@@ -144,9 +146,13 @@ function elementAt(grids, x, y) {
 }
 
 /// What there is to say of an element.
-function describeElement(run, { name, shared, row, column, index }) {
+function describeElement(run, { name, shared, row, column, index }, meaning) {
   const { values } = run;
-  if (shared !== undefined) return describeWord(run, shared + index);
+  if (shared !== undefined) {
+    const [word, mark] = [shared + index, values.marksShared[shared + index]];
+    const state = mark & MARK.written ? `= ${value(values.shared[word])}` : "has not been written";
+    return `${meaning?.name ?? name}, bank ${word % BANKS}, ${state}${mark & MARK.copying ? "; a copy is on its way to it" : ""}`;
+  }
   const title = `${name}[${row}][${column}]`;
   if (name !== "C") {
     const [all, reads] = name === "A" ? [values.a, values.readsA] : [values.b, values.readsB];
@@ -195,7 +201,7 @@ export function makeMatrices(view) {
     setText(
       hint,
       pointed
-        ? `${describeElement(view.run, pointed)}${more}`
+        ? `${describeElement(view.run, pointed, meaning)}${more}`
         : "Point at an element to see what it is. Click on C to look at the block that computes it.",
     );
   };
@@ -240,8 +246,6 @@ export function makeMatrices(view) {
     point(neighbour(grids, pointed, way));
   });
   return {
-    id: "matrices",
-    title: "Matrices",
     root,
     grids: () => grids,
     draw() {

@@ -1,6 +1,6 @@
 // The page: what is chosen, the runs that were made of it, and everything that shows them.
 
-import { firstOf, isSize, kernelTitle, makeChoice, sensible } from "./choice.js";
+import { firstOf, isSide, kernelTitle, makeChoice, sensible } from "./choice.js";
 import { element } from "./elements.js";
 import { readFragment, writeFragment } from "./fragment.js";
 import { listenToKeys } from "./keys.js";
@@ -32,33 +32,17 @@ export class Page {
         document.getElementById(id),
       ]),
     );
-    this.controls = makeChoice(this.parts.choice, data, {
-      changed: (choice) => this.choose(choice),
-    });
+    this.controls = makeChoice(this.parts.choice, data, (choice) => this.choose(choice));
     this.makeBar();
-    this.timeline = makeTimeline(
-      this.parts.time,
-      this.parts.travel,
-      {
-      step: (way, unit) => this.travel.step(way, unit),
-      jump: (time) => this.travel.jump(time),
-      follow: (on) => this.travel.follow(on),
-      playing: (on) => this.parts.sentence.setAttribute("aria-live", on ? "off" : "polite"),
-      time: () => this.runs[0]?.time ?? 0,
-      length: () => this.runs[0]?.facts.length ?? 1,
-      hazards: () => this.runs[0]?.facts.hazards ?? [],
-      },
-      [this.where, this.turn, this.halt, this.ask, this.moreButton],
-    );
-    this.predict = makePredict(this.parts.predict, {
-      visit: (stop) => this.visit(stop),
-      answer: (stop) => this.answer(stop),
-      look: (stop, answer) => this.lookWhere(stop, answer),
-    });
-    makePaste(this.parts.paste, {
-      entries: (ptx) => this.runner.entries(ptx),
-      runPasted: (ptx, launch) => this.runPasted(ptx, launch),
-    });
+    this.timeline = makeTimeline(this.parts.time, this.parts.travel, this, [
+      this.where,
+      this.turn,
+      this.halt,
+      this.ask,
+      this.moreButton,
+    ]);
+    this.predict = makePredict(this.parts.predict, this);
+    makePaste(this.parts.paste, this);
     this.tabs = makeTabs(this.parts.tabs, PANELS, (id) => this.choosePanel(id));
     this.timeline.enable(false);
     listenToKeys({
@@ -109,6 +93,7 @@ export class Page {
   /// The tabs lie behind "more", and are there while another panel than the matrices is shown.
   showTabs() {
     this.parts.tabs.hidden = this.parts.more.hidden && this.panel === "matrices";
+    this.tabs.show(this.panel);
   }
 
   /// Whether there is a tour, and whether it is shown.
@@ -120,15 +105,9 @@ export class Page {
 
   choosePanel(id) {
     this.panel = PANELS.some(([name]) => name === id) ? id : "matrices";
-    this.tabs.show(this.panel);
     this.showTabs();
     for (const view of this.views) view.choosePanel(this.panel);
     this.keepChoice();
-  }
-
-  /// Moves a view, as it asks for.
-  moved(view, time, chosen) {
-    return this.travel.moved(view, time, chosen);
   }
 
   /// Draws everything again, in other colours.
@@ -199,9 +178,7 @@ export class Page {
 
   /// Runs what the reader, or the address, asks for.
   async choose(wanted, stop) {
-    const refused = isSize(this.data, wanted)
-      ? undefined
-      : wanted.size.find((side) => side > 64 || side < 1 || !Number.isInteger(side));
+    const refused = wanted.size.find((side) => !isSide(side));
     const kept = refused !== undefined && this.choice !== null;
     if (!kept && !(await this.take(wanted))) return;
     if (refused !== undefined) {
@@ -343,12 +320,6 @@ export class Page {
     await this.views[0].go(time, hazard ? this.travel.threadAt(run, time) : thread);
   }
 
-  /// What was counted, in answer to a question of the tour.
-  async answer(stop) {
-    if (this.runs.length === 0) throw new Error("The run failed, so there is nothing to count.");
-    return this.runs[0].count(stop);
-  }
-
   /// Looks for an order in which the product of this kernel is right, and for one in which it is wrong.
   async findWitness() {
     const run = this.runs[0];
@@ -382,6 +353,11 @@ export class Page {
     const own = { title: kernelTitle(run.kernel), measured: run.kernel.measured, strip: await run.strips(options) };
     const names = this.besides().filter(({ id }) => this.beside.has(id)).map(({ id }) => id);
     return [own, ...(await this.runner.stripsOf(names, this.choice, options))];
+  }
+
+  /// What can be launched in pasted PTX.
+  entries(ptx) {
+    return this.runner.entries(ptx);
   }
 
   /// Runs pasted PTX with a launch. It becomes a kernel of the page, in a chapter of its own.

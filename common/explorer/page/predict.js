@@ -21,13 +21,11 @@ export function numberOf(text) {
   return bare !== "" && Number.isFinite(Number(bare)) ? Number(bare) : null;
 }
 
-/// The tour. `page` has `visit(stop)`, which shows what the stop is about, `answer(stop)`, which asks the engine, and
-/// `look(stop, answer)`, which shows where the answer comes from.
+/// The tour.
 export function makePredict(root, page) {
   let stops = [];
   let chapter = "";
   let at = 0;
-  let answer = null;
   const key = (index) => `${chapter}/${stops[index].id ?? index}`;
 
   function form(stop) {
@@ -80,7 +78,6 @@ export function makePredict(root, page) {
 
   async function draw() {
     const stop = stops[at];
-    answer = null;
     if (!stop) return fill(root, element("p", { class: "muted", text: "This chapter has no tour." }));
     const known = predictions();
     const predicted = known[key(at)];
@@ -114,9 +111,9 @@ export function makePredict(root, page) {
     if (predicted === undefined) return fill(body, form(stop));
     const asked = at;
     try {
-      const found = await page.answer(stop);
+      if (page.runs.length === 0) throw new Error("The run failed, so there is nothing to count.");
+      const found = await page.runs[0].count(stop);
       if (asked !== at || stops[at] !== stop) return;
-      answer = found;
       fill(
         body,
         verdict(stop, predicted, found),
@@ -125,7 +122,7 @@ export function makePredict(root, page) {
           { class: "next" },
           found.time === null
             ? null
-            : element("button", { type: "button", text: "Show me where", onclick: () => page.look(stop, found) }),
+            : element("button", { type: "button", text: "Show me where", onclick: () => page.lookWhere(stop, found) }),
           at + 1 < stops.length
             ? element("button", { type: "button", class: "main", text: "Next stop", onclick: () => go(at + 1) })
             : null,
@@ -164,9 +161,6 @@ export function makePredict(root, page) {
       const known = predictions();
       const open = stops.findIndex((_, index) => known[key(index)] === undefined);
       return go(from ?? Math.max(0, open));
-    },
-    get answer() {
-      return answer;
     },
   };
 }

@@ -12,7 +12,7 @@ export function requestSide(request, side) {
     if (address === null) return;
     const first = Math.floor(address / 4);
     const words = Math.max(1, Math.ceil(((address % 4) + request.bytes) / 4));
-    lanes.push({ lane, first, words, address, element: side.elements[lane] });
+    lanes.push({ lane, first, words });
   });
   const rows = shared ? bankRows(lanes, side.wavefronts) : lineRows(lanes, side.sectors);
   const writes = request.kind === "store" || request.kind === "atomic" || side !== request;
@@ -22,7 +22,6 @@ export function requestSide(request, side) {
     lanes,
     rows,
     places: placesOf(lanes, rows),
-    merged: shared && side.wavefronts.length === 0,
     array: side.array,
   };
 }

@@ -1,6 +1,6 @@
 // The latest request of the chosen warp: which lanes ask for what, and what memory has to do for it.
 
-import { element, fill } from "./elements.js";
+import { element, fill, table } from "./elements.js";
 import { drawRequest } from "./request-drawing.js";
 import { requestSide } from "./request-layout.js";
 import { accessPhrase } from "./sentence.js";
@@ -15,33 +15,16 @@ function lineName(run, array, line) {
   return `${array}[${Math.floor(index / columns)}][${index % columns}]`;
 }
 
+/// Where each lane goes.
 function addressTable(request) {
-  const rows = request.addresses.map((address, lane) =>
-    address === null
-      ? null
-      : element(
-          "tr",
-          {},
-          element("td", { text: lane }),
-          element("td", { text: request.elements[lane] }),
-          element("td", { text: count(address) }),
-          element("td", { text: request.space === "shared" ? Math.floor(address / 4) % 32 : Math.floor(address / 32) }),
-          request.to ? element("td", { text: request.to.elements[lane] ?? "" }) : null,
-        ),
-  );
-  const heads = [
-    "lane",
-    "element",
-    "byte",
-    request.space === "shared" ? "bank" : "sector",
-    ...(request.to ? ["goes to"] : []),
-  ];
-  return element(
-    "table",
-    { class: "plain" },
-    element("thead", {}, element("tr", {}, ...heads.map((text) => element("th", { text })))),
-    element("tbody", {}, ...rows.filter(Boolean)),
-  );
+  const [where, unit] = request.space === "shared" ? ["bank", (address) => Math.floor(address / 4) % 32] : ["sector", (address) => Math.floor(address / 32)];
+  const rows = request.addresses.map((address, lane) => {
+    if (address === null) return null;
+    const cells = [lane, request.elements[lane], count(address), unit(address), request.to && (request.to.elements[lane] ?? "")];
+    return element("tr", {}, ...cells.filter((text) => text !== null).map((text) => element("td", { text })));
+  });
+  const heads = ["lane", "element", "byte", where, ...(request.to ? ["goes to"] : [])];
+  return table({ class: "plain" }, heads, element("tbody", {}, ...rows.filter(Boolean)));
 }
 
 /// The panel.
@@ -50,8 +33,8 @@ export function makeRequest(view) {
   const drawings = element("div", { class: "drawings" });
   const note = element("p", { class: "muted" });
   const addresses = element("details", { class: "addresses" }, element("summary", { text: "Addresses of the lanes" }));
-  const table = element("div", { class: "scroll" });
-  addresses.append(table);
+  const listed = element("div", { class: "scroll" });
+  addresses.append(listed);
   addresses.addEventListener("toggle", () => draw());
   const root = element(
     "section",
@@ -95,9 +78,9 @@ export function makeRequest(view) {
       ...(reads ? drawing(requestSide(request, request), request.to ? "Reads from global memory" : null) : []),
       ...(request.to ? drawing(requestSide(request, request.to), "Writes to shared memory") : []),
     );
-    fill(table, ...(addresses.open ? [addressTable(request)] : []));
+    fill(listed, ...(addresses.open ? [addressTable(request)] : []));
   }
-  return { id: "request", title: "Request", root, draw };
+  return { root, draw };
 }
 
 /// What the colours of the drawing mean for this request.

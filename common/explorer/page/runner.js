@@ -19,11 +19,6 @@ export class Runner {
     return this.data.kernels.find((kernel) => kernel.id === id);
   }
 
-  /// The size at which a kernel is shown if nothing else is asked for.
-  usualSize(name) {
-    return firstOf(this.data, name).size;
-  }
-
   /// The forms of a kernel that can run a size, the course's own first: those that the plan of the product takes.
   async formsFor({ name, dtype, size: [m, n, k] }) {
     const forms = this.kernel(name).forms.filter((form) => form.dtype === dtype);
@@ -34,7 +29,7 @@ export class Runner {
 
   /// The size of a choice if a form of its kernel can run it, or else the kernel's usual one.
   async fittingSize(choice) {
-    return (await this.formsFor(choice)).length > 0 ? choice.size : this.usualSize(choice.name);
+    return (await this.formsFor(choice)).length > 0 ? choice.size : firstOf(this.data, choice.name).size;
   }
 
   /// The runs of a choice; null if another choice was made meanwhile. Runs that are being made are not begun again.
@@ -65,7 +60,7 @@ export class Runner {
     const kernel = this.kernel(name);
     const able = await this.formsFor({ ...choice, name });
     const form = able.find(({ id }) => id === choice.form) ?? able[0];
-    const [asked, usual] = [choice.size, this.usualSize(name)].map((size) => size.join("×"));
+    const [asked, usual] = [choice.size, firstOf(this.data, name).size].map((size) => size.join("×"));
     if (!form) {
       throw new Error(
         `${kernelTitle(kernel)} cannot run ${asked} with ${choice.dtype} here: choose another size, such as ${usual}`,

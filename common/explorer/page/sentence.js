@@ -78,7 +78,7 @@ export function happening(run) {
     .map(({ kind, place: where }) => ` Here is a hazard: ${kind}, ${where}.`)
     .join("");
   const end = run.time === facts.length ? ` ${outcomeSentence(facts)}` : "";
-  if (step.line === null && step.from === null) {
+  if (step.words === null) {
     const last = outcomeSentence(facts);
     const told = facts.outcome.right && facts.hazards.length === 0 ? "" : ` At the end: ${last}`;
     return `Warp ${chosen.warp} of block ${place(run.blockName())} has executed nothing yet. Press play, or step.${told}`;

@@ -146,8 +146,6 @@ export function makeStrips(view) {
   }
 
   return {
-    id: "time",
-    title: "Time",
     root,
     draw() {
       const { run } = view;

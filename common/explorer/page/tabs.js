@@ -28,6 +28,9 @@ export function makeTabs(root, panels, chosen) {
         tab.setAttribute("aria-selected", String(name === id));
         tab.tabIndex = name === id ? 0 : -1;
       }
+      // Where not all fit, the chosen one comes into view; the page around them stays where it is.
+      const { offsetLeft, offsetWidth } = tabs.get(id);
+      root.scrollLeft = offsetLeft - root.offsetLeft - (root.clientWidth - offsetWidth) / 2;
     },
     /// Shows a number behind the title of a tab, if it is not 0.
     number(id, value) {

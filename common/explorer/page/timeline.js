@@ -30,12 +30,13 @@ const ICONS = Object.fromEntries(
 /// Steps a second while it plays.
 const SPEEDS = [1, 2, 5, 15, 60];
 
-/// The controls of time. `bar` gets the three that are always there, and `more` the others. `page` has `step(way, unit)`,
-/// `jump(time)`, `length` and `hazards`. `others` stand in the bar behind the three.
+/// The controls of time. `bar` gets the three that are always there, and `others` behind them; `more` gets the rest.
 export function makeTimeline(bar, more, page, others) {
   let unit = "step";
   let speed = 2;
   let timer = null;
+  const time = () => page.runs[0]?.time ?? 0;
+  const length = () => page.runs[0]?.facts.length ?? 1;
   const button = (icon, label, action, attributes = {}) => {
     const made = element("button", {
       type: "button",
@@ -65,16 +66,16 @@ export function makeTimeline(bar, more, page, others) {
     value: 0,
     step: 1,
     "aria-label": "Time, in instructions of all warps",
-    oninput: () => page.jump(Number(slider.value)),
+    oninput: () => page.travel.jump(Number(slider.value)),
   });
   const marks = element("canvas", { "aria-hidden": "true" });
   const at = element("span", { class: "at number muted" });
-  const back = button("back", "One step back", () => page.step(-1, unit), { id: "back" });
-  const forward = button("forward", "One step forward", () => page.step(1, unit), { id: "forward" });
+  const back = button("back", "One step back", () => page.travel.step(-1, unit), { id: "back" });
+  const forward = button("forward", "One step forward", () => page.travel.step(1, unit), { id: "forward" });
   const follow = element(
     "label",
     { class: "follow", title: "Look at whichever warp executes, instead of at the chosen one" },
-    element("input", { type: "checkbox", id: "follow", onchange: (event) => page.follow(event.target.checked) }),
+    element("input", { type: "checkbox", id: "follow", onchange: (event) => page.travel.follow(event.target.checked) }),
     " follow the run from warp to warp",
   );
   fill(bar, element("span", { class: "buttons" }, back, play, forward), ...others);
@@ -86,9 +87,9 @@ export function makeTimeline(bar, more, page, others) {
     element(
       "span",
       { class: "whole" },
-      button("first", "Go to the start", () => page.jump(0)),
+      button("first", "Go to the start", () => page.travel.jump(0)),
       element("span", { class: "scrub" }, slider, marks),
-      button("last", "Go to the end", () => page.jump(Infinity)),
+      button("last", "Go to the end", () => page.travel.jump(Infinity)),
     ),
     at,
   );
@@ -111,18 +112,18 @@ export function makeTimeline(bar, more, page, others) {
     play.innerHTML = ICONS[on ? "pause" : "play"];
     play.title = on ? "Pause" : "Play";
     play.setAttribute("aria-label", play.title);
+    page.parts.sentence.setAttribute("aria-live", on ? "off" : "polite");
   }
 
   function stop() {
     clearTimeout(timer);
     timer = null;
     showPlaying(false);
-    page.playing(false);
   }
 
   async function tick() {
     const begun = performance.now();
-    const went = await page.step(1, unit);
+    const went = await page.travel.step(1, unit);
     if (timer === null) return;
     if (!went) return stop();
     timer = setTimeout(tick, Math.max(0, 1000 / speed - (performance.now() - begun)));
@@ -131,9 +132,8 @@ export function makeTimeline(bar, more, page, others) {
   async function toggle() {
     if (timer !== null) return stop();
     showPlaying(true);
-    page.playing(true);
     timer = setTimeout(tick, 0);
-    if (page.time() >= page.length()) await page.jump(0);
+    if (time() >= length()) await page.travel.jump(0);
   }
 
   /// Draws where hazards are: once for each run and each width.
@@ -143,7 +143,8 @@ export function makeTimeline(bar, more, page, others) {
     const context = prepare(marks, width, 8);
     const tones = colours();
     context.fillStyle = tones.fault;
-    for (const { time } of page.hazards()) context.fillRect((time / page.length()) * width - 1, 0, 2.5, 8);
+    const hazards = page.runs[0]?.facts.hazards ?? [];
+    for (const { time: at } of hazards) context.fillRect((at / length()) * width - 1, 0, 2.5, 8);
   }
 
   new ResizeObserver(drawMarks).observe(slider);
@@ -151,17 +152,16 @@ export function makeTimeline(bar, more, page, others) {
   return {
     toggle,
     stop,
-    setUnit,
     drawMarks,
-    step: (way, other) => page.step(way, other ?? unit),
+    step: (way, other) => page.travel.step(way, other ?? unit),
     enable(on) {
       for (const control of [...bar.querySelectorAll(".buttons button"), ...more.querySelectorAll("button, input, select")]) control.disabled = !on;
     },
     draw() {
-      slider.max = page.length();
-      slider.value = page.time();
-      slider.setAttribute("aria-valuetext", `instruction ${count(page.time())} of ${count(page.length())}`);
-      at.textContent = `${count(page.time())} of ${count(page.length())}`;
+      slider.max = length();
+      slider.value = time();
+      slider.setAttribute("aria-valuetext", `instruction ${count(time())} of ${count(length())}`);
+      at.textContent = `${count(time())} of ${count(length())}`;
     },
   };
 }

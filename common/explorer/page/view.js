@@ -7,7 +7,6 @@ import { makeHazards } from "./hazards.js";
 import { makeMatrices } from "./matrices.js";
 import { makeRegisters } from "./registers.js";
 import { makeRequest } from "./request.js";
-import { makeShared } from "./shared.js";
 import { makeSource } from "./source.js";
 import { makeStrips } from "./strips.js";
 import { makeWarps } from "./warps.js";
@@ -19,34 +18,23 @@ const [WORDS, LEAST] = [64, 240];
 
 /// The panels in the order of their tabs.
 export const PANELS = [
-  ["matrices", "Matrices"],
-  ["request", "Request"],
-  ["shared", "Shared memory"],
-  ["registers", "Registers"],
-  ["fragments", "Fragments"],
-  ["counts", "Counts"],
-  ["hazards", "Hazards"],
-  ["time", "Time"],
+  ["matrices", "Matrices", makeMatrices],
+  ["request", "Request", makeRequest],
+  ["registers", "Registers", makeRegisters],
+  ["fragments", "Fragments", makeFragments],
+  ["counts", "Counts", makeCounts],
+  ["hazards", "Hazards", makeHazards],
+  ["time", "Time", makeStrips],
 ];
 
 export class View {
-  /// `page` has `moved(view, time, chosen)`, which moves all views that go in step, and `counter(name)`.
   constructor(page) {
     this.page = page;
     this.run = null;
     this.panel = "matrices";
     this.source = makeSource(this);
     this.warps = makeWarps(this);
-    this.panels = [
-      makeMatrices(this),
-      makeRequest(this),
-      makeShared(this),
-      makeRegisters(this),
-      makeFragments(this),
-      makeCounts(this),
-      makeHazards(this),
-      makeStrips(this),
-    ];
+    this.panels = PANELS.map(([id, , make]) => ({ id, ...make(this) }));
     this.title = element("h2", { class: "view-title", hidden: true });
     this.sentence = element("p", { class: "view-sentence", "aria-hidden": "true", hidden: true });
     this.columns = element("div", { class: "columns" }, this.source.root, ...this.panels.map(({ root }) => root));
@@ -120,12 +108,12 @@ export class View {
 
   /// Looks at another thread, at the same time.
   choose(chosen) {
-    return this.page.moved(this, this.run.time, { ...this.run.chosen, ...chosen });
+    return this.page.travel.moved(this, this.run.time, { ...this.run.chosen, ...chosen });
   }
 
   /// Goes to a time, and looks at a thread there.
   go(time, chosen = {}) {
-    return this.page.moved(this, time, { ...this.run.chosen, ...chosen });
+    return this.page.travel.moved(this, time, { ...this.run.chosen, ...chosen });
   }
 
   /// Goes where a search leads.

@@ -12,6 +12,9 @@ export const ratio = (value) => String(Math.round(value * 100) / 100);
 /// A block or a thread of a grid of one, two or three dimensions.
 export const place = ([x, y, z]) => (z ? `(${x},${y},${z})` : `(${x},${y})`);
 
+/// What a thread does, with the place in it: "writes As[0]", "copies to As[0] asynchronously", "updates C[0] atomically".
+export const actionOn = (action, place) => action.replace(/ it\b|(?= atomically)|$/, ` ${place}`);
+
 /// The value of an element, short.
 export function value(number) {
   if (Number.isNaN(number)) return "NaN";

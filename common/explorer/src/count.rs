@@ -46,6 +46,6 @@ pub fn count(run: &Run, request: &CountRequest) -> Result<Value, String> {
     let event = first.map(|first| tape.event(first));
     Ok(json!({
         "value": value, "of": of, "per": per, "time": first.map(|first| first + 1), "block": event.map(|event| event.block),
-        "warp": event.map(|event| event.warp), "line": first.and_then(|first| tape.instruction(first).line),
+        "warp": event.map(|event| event.warp),
     }))
 }

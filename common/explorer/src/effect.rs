@@ -69,7 +69,7 @@ impl Request {
     }
 
     /// The words of global and shared memory that it touches.
-    fn touched(&self) -> Vec<Touched> {
+    pub fn touched(&self) -> Vec<Touched> {
         let mut all = vec![];
         if self.space == Space::Local {
             return all;
@@ -101,9 +101,9 @@ impl Effect {
         size_of::<Self>() + more
     }
 
-    /// The words of global and shared memory that it touches as an access or a copy.
-    pub fn touched(&self) -> Vec<Touched> {
-        if let Self::Request(request) = self { request.touched() } else { vec![] }
+    /// The access to memory, or the copy, that it is.
+    pub fn request(&self) -> Option<&Request> {
+        if let Self::Request(request) = self { Some(request) } else { None }
     }
 }
 

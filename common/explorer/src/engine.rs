@@ -28,11 +28,6 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Without a run.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     /// Answers a request in JSON, in JSON.
     pub fn answer(&mut self, request: &str) -> String {
         let request = serde_json::from_str::<Request>(request)
@@ -64,7 +59,7 @@ impl Engine {
                 (_, self.bulk) = look(run, &self.state, &LookRequest::default())?;
                 Ok(summary(run))
             }
-            Request::Plan { planner, product } => Ok(match planner.plan(&product.problem(), "") {
+            Request::Plan { planner, problem } => Ok(match planner.plan(&problem, "") {
                 Ok(plan) => json!({ "plan": plan, "refused": null }),
                 Err(sentence) => json!({ "plan": null, "refused": sentence }),
             }),

@@ -8,7 +8,7 @@ use crate::meaning::{Place, factor};
 use crate::names::element;
 use crate::run::{Found, Run};
 use serde_json::{Value, json};
-use simt::analyses::provenance::{Placed, Term};
+use simt::analyses::provenance::{self, Placed, Store, Term};
 use simt::{Action, Location, Party};
 
 /// Wrong elements of a block that are looked through.
@@ -102,7 +102,8 @@ pub fn picture(run: &Run, number: usize) -> Result<Value, String> {
         let mut after = place.block.placed(*event..launch.events.end).filter(|(_, placed)| is(placed));
         after.next().map(|(event, _)| event)
     };
-    let after = |access: &Access| held(landed(access).unwrap_or(access.1) + 1);
+    let coming = |access: &Access| landed(access).is_none().then(|| on_its_way(run, launch, access, cell?.1))?;
+    let after = |access: &Access| coming(access).unwrap_or_else(|| held(landed(access).unwrap_or(access.1) + 1));
     let told = |(party, event): &Access| with(told(run, launch, party), json!({ "time": event + 1 }));
     let one = |is: fn(Action) -> bool| [&second, &first].into_iter().flatten().find(|(party, _)| is(party.action));
     let writer = one(Action::writes);
@@ -110,13 +111,15 @@ pub fn picture(run: &Run, number: usize) -> Result<Value, String> {
     let goal =
         reader.zip(cell).and_then(|((party, event), cell)| becomes(run, at, (launch.numbers(party).1, *event), cell));
     let both = first.as_ref().zip(second.as_ref()).filter(|_| cell.is_some());
+    let missing = both.and_then(|(first, second)| {
+        let waits = coming(first).is_some() || landed(first).is_some_and(|at| at >= second.1);
+        missing(run, launch, first, second, waits)
+    });
     Ok(json!({
-        "number": number, "kind": found.hazard.kind.name(), "first": first.as_ref().map(told), "second": second.as_ref().map(told),
-        "cell": cell.map(|(array, word)| json!({
-            "name": element(run, launch, array, 4 * word).to_string(), "word": word, "block": block,
-        })),
+        "number": number, "first": first.as_ref().map(told), "second": second.as_ref().map(told),
+        "cell": cell.map(|(array, word)| json!({ "name": element(run, launch, array, 4 * word).to_string(), "word": word })),
         "old": writer.map(|(_, event)| held(*event)), "new": writer.map(after),
-        "barrier": both.and_then(|(first, second)| barrier(run, launch, first, second)),
+        "missing": missing,
         "element": goal.map(|(index, _)| run.row_column(C, index)), "wrong": goal.is_some_and(|(_, wrong)| wrong),
     }))
 }
@@ -155,7 +158,8 @@ fn seen(run: &Run, found: &Found) -> Option<([Access; 2], u32)> {
     let of = |party: &Party, thread: u32| Party { thread: launch.block.index(thread.into()), ..party.clone() };
     let wrong: Vec<u32> = run.wrong(run.c_at_end()).collect();
     let stores = place.block.stores().filter(|(_, store)| wrong.contains(&(store.index as u32)));
-    for term in stores.take(MOST).flat_map(|(_, store)| place.wrong_terms(store.value)) {
+    let sums = stores.take(MOST).map(|(_, store)| place.sum(store.value, u32::MAX));
+    for term in sums.flat_map(|sum| sum.wrong().copied().collect::<Vec<_>>()) {
         for passage in
             term.factors.iter().filter_map(|factor| factor.shared).filter(|passage| is(passage.loaded, reader))
         {
@@ -187,7 +191,19 @@ fn seen(run: &Run, found: &Found) -> Option<([Access; 2], u32)> {
     None
 }
 
-/// The element of C that what a thread read from a cell becomes part of, and whether it does not belong there.
+/// What an asynchronous copy that never lands would bring to a word of shared memory; none of another access.
+fn on_its_way(run: &Run, launch: &LaunchTape, (party, event): &Access, word: u32) -> Option<Value> {
+    let request = run.tape.request(*event)?;
+    let (copy, lane) = (request.copy.as_ref()?, launch.numbers(party).1 as usize % 32);
+    let within = (4 * word).checked_sub(copy.to[lane])?;
+    let brings = match request.array.filter(|_| within < copy.source_bytes[lane]) {
+        Some(array) => element(run, launch, Some(array), request.addresses[lane] + within).to_string(),
+        None => "a zero".into(),
+    };
+    Some(json!({ "value": null, "meaning": format!("{brings}, on its way") }))
+}
+
+/// The element of C that what a thread read from a cell becomes part of, and whether it goes wrong there.
 fn becomes(
     run: &Run,
     (launch, block): (usize, u32),
@@ -196,30 +212,47 @@ fn becomes(
 ) -> Option<(u32, bool)> {
     let place = Place::new(run, launch, block)?;
     let loaded = run.tape.event(event).instruction;
-    let uses = |term: &Term| {
-        let read = term.factors.iter().filter_map(|factor| factor.shared);
-        let mut read = read.filter(|passage| (passage.address / 4, passage.loaded) == (word, loaded));
-        term.thread == thread && place.block.event_of(term.tag) > event && read.next().is_some()
+    let is_it =
+        |value: &provenance::Value| value.shared.is_some_and(|way| (way.address / 4, way.loaded) == (word, loaded));
+    let uses =
+        |term: &Term| term.thread == thread && place.block.event_of(term.tag) > event && term.factors.iter().any(is_it);
+    let stores = || place.block.stores().filter(|(_, store)| store.number == thread).map(|(_, store)| store);
+    let nodes = place.block.nodes();
+    if let Some(store) = stores().find(|store| nodes.formed(store.value).terms.iter().any(uses)) {
+        return Some((store.index as u32, place.sum(store.value, u32::MAX).wrong().any(uses)));
+    }
+    // Or the cell holds a sum that is part of a larger one, or should hold one.
+    let held: Vec<_> = run.tape.tags(event).map(|tags| tags[thread as usize % 32]).collect();
+    let adds = |store: &&Store| {
+        let formed = nodes.formed(store.value);
+        formed.rest.iter().any(is_it) || formed.sums.iter().any(|tag| held.contains(tag))
     };
-    let mut stores = place.block.stores().filter(|(_, store)| store.number == thread);
-    let found = stores.find(|(_, store)| place.block.nodes().formed(store.value).terms.iter().any(uses));
-    found.map(|(_, store)| (store.index as u32, place.wrong_terms(store.value).iter().any(uses)))
+    let index = stores().find(adds)?.index as u32;
+    Some((index, run.wrong(run.c_at_end()).any(|wrong| wrong == index)))
 }
 
-/// Where a barrier of the block would have kept two of its threads apart.
-fn barrier(run: &Run, launch: &LaunchTape, first: &Access, second: &Access) -> Option<Value> {
+/// What would have kept two accesses of a block apart, and before which line of the source: a wait, if the first is a copy on its way, or a
+/// barrier.
+fn missing(run: &Run, launch: &LaunchTape, first: &Access, second: &Access, waits: bool) -> Option<Value> {
     let [one, other] = [first, second].map(|(party, _)| launch.numbers(party));
-    let line = |(party, _): &Access| own_line(&party.location, &run.file);
-    if one.0 != other.0 || one.1 == other.1 {
+    if one.0 != other.0 || (one.1 == other.1 && !waits) {
         return None;
     }
-    // The second warp may have come to the first one's line since the latest barrier: then that line goes first, else its own.
+    // Whose line comes first in the program: of two in a loop the one that the other's warp has passed since the latest barrier.
     let tape = &run.tape;
-    let instruction = tape.event(first.1).instruction;
-    let opened = tape.opened.iter().rfind(|opened| opened.block == other.0 && opened.event < second.1);
-    let since = opened.map_or(launch.events.start, |opened| opened.event + 1);
-    let mut of_second = tape.of_warp((other.0, other.1 / 32), since..second.1);
-    let passed = of_second.any(|event| tape.event(event).instruction == instruction);
-    let (earlier, later) = if passed { (first, second) } else { (second, first) };
-    Some(json!({ "after_line": line(earlier), "before_line": line(later) }))
+    let [of_first, of_second] = [first, second].map(|(_, event)| tape.event(*event).instruction);
+    let passed = |(_, until): &Access, thread: u32, instruction: u32| {
+        let opened = tape.opened.iter().rfind(|opened| opened.block == one.0 && opened.event < *until);
+        let since = opened.map_or(launch.events.start, |opened| opened.event + 1);
+        tape.of_warp((one.0, thread / 32), since..*until).any(|event| tape.event(event).instruction == instruction)
+    };
+    let in_order =
+        waits || !passed(first, one.1, of_second) && (passed(second, other.1, of_first) || of_first < of_second);
+    let (later, _) = if in_order { second } else { first };
+    let what = match (waits, one.1 == other.1) {
+        (true, true) => "a wait for the copy",
+        (true, false) => "a wait for the copy, with a barrier,",
+        _ => "__syncthreads()",
+    };
+    Some(json!({ "what": what, "before_line": own_line(&later.location, &run.file) }))
 }

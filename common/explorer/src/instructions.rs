@@ -32,6 +32,13 @@ pub struct Instruction {
     pub writes: Vec<usize>,
 }
 
+impl Instruction {
+    /// Tells whether instructions stand for the same line: that of the source, or that of another file if nothing in the source uses it.
+    pub fn place(&self) -> (Option<u32>, usize) {
+        (self.line, if self.line.is_some() { 0 } else { self.key })
+    }
+}
+
 /// The instructions and registers of one kernel.
 #[derive(Debug, Clone)]
 pub struct Program {

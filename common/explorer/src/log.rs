@@ -244,25 +244,14 @@ impl Log {
         self.instruction(event).writes.iter().map(move |_| spread(&mut tags, *lanes))
     }
 
-    /// The register in which a value of a followed block was first.
-    pub fn register_of(&self, block: &Followed, tag: Tag, lane: usize) -> Option<&str> {
-        let event = block.event_of(tag);
-        let place = self.tags(event).position(|tags| tags[lane] == tag)?;
-        let register = self.instruction(event).writes[place];
-        Some(&self.launches[self.launch_of(event)].program.registers[register].name)
-    }
-
     /// The access to memory that an event made, or the asynchronous copy that it started.
     pub fn request(&self, event: u32) -> Option<&Request> {
-        self.event(event).effects.iter().find_map(|effect| match effect {
-            Effect::Request(request) => Some(&**request),
-            _ => None,
-        })
+        self.event(event).effects.iter().find_map(Effect::request)
     }
 
     /// The words of global and shared memory that an event touches.
     pub fn touched(&self, event: u32) -> impl Iterator<Item = Touched> {
-        self.event(event).effects.iter().flat_map(Effect::touched)
+        self.event(event).effects.iter().filter_map(Effect::request).flat_map(Request::touched)
     }
 
     /// Whether an event accesses memory, or the array of this name.

@@ -6,15 +6,13 @@ use crate::effect::{first_lane, lanes};
 use crate::instructions::Register;
 use crate::log::LaunchTape;
 use crate::matrices::{A, B, C};
-use crate::meaning::Place;
 use crate::names::element;
 use crate::product;
 use crate::request::LookRequest;
 use crate::run::Run;
-use crate::state::{Block, Flight, GARBAGE, State, Warp};
+use crate::state::{Block, GARBAGE, State, Warp};
 use serde_json::{Map, Value, json};
 use simt::analyses::counters::{Wavefront, Wavefronts};
-use simt::analyses::provenance::Store;
 use simt::{AccessKind, CopyAccess, Counts, Space};
 use std::collections::BTreeSet;
 
@@ -125,24 +123,6 @@ fn registers(chosen: &Chosen<'_>, warp: &Warp, now: u32) -> Value {
     let all = chosen.launch.program.registers.iter().zip(&warp.registers).zip(&warp.times);
     let register = |((register, values), &time): ((&Register, &[u64; 32]), &u32)| json!({ "name": register.name, "value": number(register, values[chosen.lane]), "now": time == now });
     all.filter(|(_, time)| **time > 0).map(register).collect()
-}
-
-/// The sums of the chosen lane that end up in C: of each the latest value that it has at that time.
-fn sums(run: &Run, state: &State, chosen: &Chosen<'_>) -> Value {
-    let Some(Place { block, .. }) = Place::new(run, state.launch, chosen.block) else { return json!([]) };
-    let thread = 32 * chosen.warp + chosen.lane as u32;
-    let sum = |(_, store): (u32, &Store)| {
-        let [row, column] = run.row_column(C, store.index as u32);
-        let sums = block.nodes().formed(store.value).sums;
-        let latest = sums.into_iter().find(|&tag| block.event_of(tag) < state.time);
-        let value = latest.map(|tag| real(run.number(block.nodes().value(tag).bits as u32)));
-        let register = latest.and_then(|tag| run.tape.register_of(block, tag, chosen.lane));
-        let expected = run.expected.get(store.index as usize).map(|&bits| real(run.number(bits)));
-        json!({ "row": row, "column": column, "value": value, "expected": expected, "register": register })
-    };
-    let mut stores: Vec<_> = block.stores().filter(|(_, store)| store.number == thread).collect();
-    stores.sort_by_key(|(_, store)| store.index);
-    stores.into_iter().map(sum).collect()
 }
 
 fn warps(run: &Run, chosen: &Chosen<'_>, block: Option<&Block>, time: u32) -> Value {
@@ -262,8 +242,6 @@ pub fn look(run: &Run, state: &State, request: &LookRequest) -> Result<(Value, V
         let known = state.blocks.get(&number);
         known.map_or(0, |block| 1 + u32::from(block.has_ended()))
     });
-    let copy =
-        |flight: &Flight| json!({ "warp": flight.warp, "lanes": run.tape.event(flight.event).lanes.count_ones() });
     let answer = json!({
         "time": time, "launch": state.launch, "block": chosen.block, "warp": chosen.warp, "lane": chosen.lane,
         "event": event.map(|event| json!({ "block": event.block, "warp": event.warp })),
@@ -272,8 +250,6 @@ pub fn look(run: &Run, state: &State, request: &LookRequest) -> Result<(Value, V
         "tiles": tiles(run, chosen, time),
         "request": warp.and_then(|warp| warp.access).map(|number| self::request(run, launch, number, time)),
         "registers": warp.map_or_else(|| json!([]), |warp| registers(chosen, warp, time)),
-        "sums": sums(run, state, chosen),
-        "copies": block.iter().flat_map(|block| &block.flights).map(copy).collect::<Value>(),
         "product": warp.map(|warp| product::latest(run, chosen, warp, time)),
         "totals": counts(&state.totals, true),
         "by_line": by_line(run, &state.lines),

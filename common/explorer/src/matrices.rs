@@ -15,51 +15,52 @@ fn mixed(seed: u32, index: u32) -> u32 {
     x ^ x >> 16
 }
 
+/// The value of an element as a number.
+pub fn number(bits: u32, dtype: Dtype) -> f64 {
+    match dtype {
+        Dtype::F32 => f64::from(f32::from_bits(bits)),
+        Dtype::I32 => f64::from(bits as i32),
+    }
+}
+
+/// The element that has this value.
+fn bits(number: f64, dtype: Dtype) -> u32 {
+    match dtype {
+        Dtype::F32 => (number as f32).to_bits(),
+        Dtype::I32 => number as i32 as u32,
+    }
+}
+
 /// The elements of matrix number `seed`, as bits: whole numbers from 1 to 9, or quarters from -2 to 2 (integers from -9 to 9), none of
 /// them zero.
 pub fn elements(seed: u32, count: u32, dtype: Dtype, fill: Fill) -> Vec<u32> {
     let element = |index: u32| {
         let word = mixed(seed, index);
-        let positive = (word % 9) as i32 + 1;
-        match (dtype, fill) {
-            (Dtype::I32, Fill::Integers) => positive as u32,
-            (Dtype::F32, Fill::Integers) => (positive as f32).to_bits(),
-            (Dtype::I32, Fill::Uniform) => (if word >> 16 & 1 == 0 { positive } else { -positive }) as u32,
-            (Dtype::F32, Fill::Uniform) => {
-                let quarters = (word % 8) as f32 + 1.0;
-                (if word >> 16 & 1 == 0 { quarters } else { -quarters } / 4.0).to_bits()
-            }
-        }
+        let sign = if word >> 16 & 1 == 0 { 1.0 } else { -1.0 };
+        let number = match (dtype, fill) {
+            (_, Fill::Integers) => f64::from(word % 9 + 1),
+            (Dtype::I32, Fill::Uniform) => sign * f64::from(word % 9 + 1),
+            (Dtype::F32, Fill::Uniform) => sign * f64::from(word % 8 + 1) / 4.0,
+        };
+        bits(number, dtype)
     };
     (0..count).map(element).collect()
 }
 
 /// C = A·B, as bits.
 pub fn product(a: &[u32], b: &[u32], [m, n, k]: [u32; 3], dtype: Dtype) -> Vec<u32> {
-    let (m, n, k) = (m as usize, n as usize, k as usize);
-    let mut c = Vec::with_capacity(m * n);
-    for row in 0..m {
-        for column in 0..n {
-            let pairs = (0..k).map(|i| (a[row * k + i], b[i * n + column]));
-            c.push(match dtype {
-                Dtype::F32 => {
-                    let double = |bits: u32| f64::from(f32::from_bits(bits));
-                    (pairs.map(|(a, b)| double(a) * double(b)).sum::<f64>() as f32).to_bits()
-                }
-                Dtype::I32 => pairs.fold(0_u32, |sum, (a, b)| sum.wrapping_add(a.wrapping_mul(b))),
-            });
-        }
-    }
-    c
+    let [m, n, k] = [m, n, k].map(|side| side as usize);
+    let element = |at: usize| {
+        let pairs = (0..k).map(|i| [a[at / n * k + i], b[i * n + at % n]].map(|bits| number(bits, dtype)));
+        bits(pairs.map(|[a, b]| a * b).sum(), dtype)
+    };
+    (0..m * n).map(element).collect()
 }
 
 /// Whether two elements are equal as numbers: NaN is equal to nothing.
 #[allow(clippy::float_cmp)] // Sums of such numbers are exact.
 pub fn equal(one: u32, other: u32, dtype: Dtype) -> bool {
-    match dtype {
-        Dtype::F32 => f32::from_bits(one) == f32::from_bits(other),
-        Dtype::I32 => one == other,
-    }
+    number(one, dtype) == number(other, dtype)
 }
 
 #[cfg(test)]

@@ -86,6 +86,25 @@ pub fn factor(run: &Run, launch: &LaunchTape, value: &provenance::Value) -> Fact
     Factor { kind, words, element, zero }
 }
 
+/// A sum of products.
+pub struct Sum {
+    /// The row and the column of the element of C that it becomes.
+    goal: Option<[u32; 2]>,
+    /// Its products, each with what the page shows of it.
+    pub pairs: Vec<(Term, Value)>,
+    /// The k of those whose factors belong together.
+    seen: BTreeSet<u32>,
+    /// Nothing but products has been added.
+    plain: bool,
+}
+
+impl Sum {
+    /// The products that do not belong into the element.
+    pub fn wrong(&self) -> impl Iterator<Item = &Term> {
+        self.pairs.iter().filter(|(_, pair)| !pair["wrong"].is_null()).map(|(term, _)| term)
+    }
+}
+
 impl<'a> Place<'a> {
     /// A block of a launch; none if it was not followed.
     pub fn new(run: &'a Run, launch: usize, number: u32) -> Option<Self> {
@@ -117,7 +136,7 @@ impl<'a> Place<'a> {
             return None;
         }
         if nodes.is_sum(tag) {
-            return Some(self.sum(tag, before, stored));
+            return Some(self.told(self.sum(tag, before), stored));
         }
         let factor = factor(self.run, self.launch, &nodes.value(tag));
         if factor.kind == "unknown" {
@@ -137,41 +156,33 @@ impl<'a> Place<'a> {
         self.block.placed(0..before).rfind(|(_, placed)| placed.address / 4 == word)
     }
 
-    /// How many products a sum has.
-    pub fn products(&self, tag: Tag) -> usize {
+    /// A sum, as far as it has come before an event.
+    pub fn sum(&self, tag: Tag, before: u32) -> Sum {
         let formed = self.block.nodes().formed(tag);
-        let mut seen = BTreeSet::new();
-        formed.terms.iter().filter_map(|term| self.pair(term, None, &mut seen)).count()
-    }
-
-    /// The products of a sum that do not belong into its element of C.
-    pub fn wrong_terms(&self, tag: Tag) -> Vec<Term> {
         let goal = self.block.goal(tag).map(|index| self.run.row_column(C, index));
         let mut seen = BTreeSet::new();
-        let mut wrong = |term: &Term| self.pair(term, goal, &mut seen).is_some_and(|pair| !pair["wrong"].is_null());
-        self.block.nodes().formed(tag).terms.into_iter().filter(|term| wrong(term)).collect()
+        let terms = formed.terms.into_iter().filter(|term| self.block.event_of(term.tag) < before);
+        let pairs = terms.filter_map(|term| Some((term, self.pair(&term, goal, &mut seen)?))).collect();
+        Sum { goal, pairs, seen, plain: formed.rest.is_empty() }
     }
 
-    /// The products of a sum, those up to an event.
-    fn sum(&self, tag: Tag, before: u32, stored: bool) -> Value {
-        let (run, formed) = (self.run, self.block.nodes().formed(tag));
-        let goal = self.block.goal(tag).map(|index| run.row_column(C, index));
-        let mut seen = BTreeSet::new();
-        let terms = formed.terms.iter().filter(|term| self.block.event_of(term.tag) < before);
-        let pairs: Vec<Value> = terms.filter_map(|term| self.pair(term, goal, &mut seen)).collect();
-        let (count, wrong) = (pairs.len(), pairs.iter().filter(|pair| !pair["wrong"].is_null()).count());
+    /// What there is to say of a sum; `stored` says that it is complete.
+    fn told(&self, sum: Sum, stored: bool) -> Value {
+        let (wrong, Sum { goal, pairs, seen, plain }) = (sum.wrong().count(), sum);
+        let pairs: Vec<Value> = pairs.into_iter().map(|(_, pair)| pair).collect();
+        let count = pairs.len();
         let products = if count == 1 { "product" } else { "products" };
         let name = goal.map(|[row, column]| format!("C[{row}][{column}]"));
-        let k = run.size[2];
+        let k = self.run.size[2];
         let words = match (&name, &pairs[..]) {
             (Some(name), _) => format!("{count} of {k} products of {name}"),
-            (None, [pair]) if formed.rest.is_empty() => pair["words"].as_str().unwrap_or_default().into(),
+            (None, [pair]) if plain => pair["words"].as_str().unwrap_or_default().into(),
             _ => format!("{count} {products}"),
         };
-        let single = name.is_none() && count == 1 && formed.rest.is_empty();
+        let single = name.is_none() && count == 1 && plain;
         let missing: Vec<u32> = (0..k).filter(|k| stored && goal.is_some() && !seen.contains(k)).collect();
         json!({
-            "kind": if single { "product" } else { "sum" }, "words": words, "of": goal.map(|_| k), "products": count,
+            "kind": if single { "product" } else { "sum" }, "words": words, "element": goal, "of": goal.map(|_| k), "products": count,
             "pairs": pairs[count.saturating_sub(LISTED)..], "wrong": wrong, "missing": missing,
         })
     }

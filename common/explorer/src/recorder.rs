@@ -3,7 +3,7 @@
 use crate::effect::{Effect, Request, Target, lanes, words};
 use crate::instructions::Program;
 use crate::log::{Array, Event, LaunchTape, Log};
-use crate::origins::{Followed, Step};
+use crate::origins::{Followed, Times};
 use crate::state::GARBAGE;
 use simt::analyses::counters::BlockCounters;
 use simt::analyses::hazards::BlockHazards;
@@ -107,7 +107,7 @@ impl Analysis for Recorder {
             counted: counted.clone(),
             number: block.number as u32,
             origins: Some(self.provenance.block(block)),
-            steps: vec![],
+            times: Times::default(),
             shared: vec![GARBAGE; self.shared_words],
             effects: vec![],
             looked_up: BTreeSet::new(),
@@ -118,7 +118,7 @@ impl Analysis for Recorder {
 
     fn end(&self, ((counters, hazards), recorder): Self::Block) {
         if let (Some(launch), Some(origins)) = (locked(&self.log).launches.last_mut(), recorder.origins) {
-            launch.followed.insert(recorder.number, Followed::new(origins, recorder.steps));
+            launch.followed.insert(recorder.number, Followed::new(origins, recorder.times));
         }
         self.counters.end(counters);
         self.hazards.end(hazards);
@@ -133,7 +133,7 @@ pub struct BlockRecorder {
     number: u32,
     /// Where this block's values come from; none once there are too many.
     origins: Option<BlockOrigins>,
-    steps: Vec<Step>,
+    times: Times,
     /// Shared memory, as the log has it.
     shared: Vec<u32>,
     /// What the instruction that is being executed has done so far.
@@ -174,7 +174,7 @@ impl BlockRecorder {
         let before = origins.nodes.count();
         origins.executed(step);
         log.followed += origins.nodes.count() - before;
-        self.steps.push(Step::new(log.length(), origins));
+        self.times.note(log.length(), origins);
         if log.followed > MOST {
             self.origins = None;
         }

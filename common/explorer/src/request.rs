@@ -1,7 +1,7 @@
 //! What the page asks, as data.
 
 use crate::planner::Planner;
-use plan::{Dtype, Fill, Problem};
+use plan::Problem;
 use serde::Deserialize;
 
 /// A request.
@@ -12,7 +12,7 @@ pub enum Request {
     Plan {
         planner: Box<Planner>,
         #[serde(flatten)]
-        product: Product,
+        problem: Problem,
     },
     /// Runs a kernel.
     Run(Box<RunRequest>),
@@ -104,42 +104,12 @@ pub struct Kernel {
     pub planner: Planner,
 }
 
-/// A product: the sizes, and what an element is.
-#[derive(Debug, Clone, Copy, Default, Deserialize)]
-pub struct Product {
-    pub m: u32,
-    pub n: u32,
-    pub k: u32,
-    #[serde(default)]
-    pub dtype: Dtype,
-}
-
-impl Product {
-    pub fn new([m, n, k]: [u32; 3], dtype: Dtype) -> Self {
-        Self { m, n, k, dtype }
-    }
-
-    /// As steps plan it.
-    pub fn problem(self) -> Problem {
-        let [m, n, k] = self.size().map(u64::from);
-        Problem { m, n, k, dtype: self.dtype, fill: Fill::Integers, seed: 1 }
-    }
-
-    /// M, N, K.
-    pub fn size(self) -> [u32; 3] {
-        [self.m, self.n, self.k]
-    }
-}
-
 /// Runs a kernel.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 pub struct RunRequest {
     pub kernel: Kernel,
     #[serde(flatten)]
-    pub product: Product,
-    /// What A and B hold.
-    #[serde(default)]
-    pub fill: Fill,
+    pub problem: Problem,
     #[serde(default)]
     pub order: Order,
     /// Warp instructions after which the run is stopped.

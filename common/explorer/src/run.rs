@@ -60,8 +60,8 @@ pub struct Setup {
 impl Setup {
     /// Gets a kernel ready. The error is a sentence.
     pub fn new(request: &RunRequest) -> Result<Self, String> {
-        let RunRequest { kernel, product, fill, limit, .. } = request;
-        let plan = kernel.planner.plan(&product.problem(), &kernel.source)?;
+        let RunRequest { kernel, problem, limit, .. } = request;
+        let plan = kernel.planner.plan(problem, &kernel.source)?;
         let said = |error: Error| error.to_string();
         let module = Module::parse(&kernel.ptx).map_err(said)?;
         let kernels = plan.launches.iter().map(|launch| module.kernel(&launch.entry)).collect::<Result<_, _>>();
@@ -69,9 +69,10 @@ impl Setup {
         let constants: Vec<(&str, i64)> =
             defines.iter().filter_map(|(name, value)| Some((name.as_str(), value.parse().ok()?))).collect();
 
-        let (size, dtype) = (product.size(), product.dtype);
+        // A plan has no longer sides than can be explored.
+        let (size, dtype) = ([problem.m, problem.n, problem.k].map(|side| side as u32), problem.dtype);
         let [m, n, k] = size;
-        let (a, b) = (matrices::elements(1, m * k, dtype, *fill), matrices::elements(2, k * n, dtype, *fill));
+        let [a, b] = [(1, m * k), (2, k * n)].map(|(seed, count)| matrices::elements(seed, count, dtype, problem.fill));
         let expected = matrices::product(&a, &b, size, dtype);
         let workspace = vec![dtype.poison(); plan.workspace_elements.clamp(1, 1 << 20) as usize];
         let mut memory = GlobalMemory::new();
@@ -204,10 +205,7 @@ impl Setup {
 
     /// The value of an element as a number.
     pub fn number(&self, bits: u32) -> f64 {
-        match self.dtype {
-            Dtype::F32 => f64::from(f32::from_bits(bits)),
-            Dtype::I32 => f64::from(bits as i32),
-        }
+        matrices::number(bits, self.dtype)
     }
 }
 

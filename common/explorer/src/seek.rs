@@ -4,7 +4,7 @@ use crate::effect::Effect;
 use crate::matrices::C;
 use crate::request::{Goal, SeekRequest};
 use crate::run::Run;
-use crate::step::{Visit, computes};
+use crate::step::{computes, visit};
 use std::ops::Range;
 
 /// The nearest of some times.
@@ -68,21 +68,21 @@ fn acts(run: &Run, request: &SeekRequest, time: u32) -> bool {
         computes(run, run.tape.instruction(event))
             || effects.any(|effect| !matches!(effect, Effect::Writes(_) | Effect::Product(_)))
     };
-    Visit::at(run, (request.block, request.warp), time).is_some_and(|visit| visit.events.iter().any(acts))
+    visit(run, (request.block, request.warp), time).is_some_and(|events| events.iter().any(acts))
 }
 
 /// To the end of the chosen warp's visit to a line: its latest event is of one line and its next one of another.
 fn line(run: &Run, request: &SeekRequest) -> Option<u32> {
     let (tape, way) = (&run.tape, way(run, request)?);
     let events: Vec<u32> = tape.of_warp((request.block, request.warp), way.clone()).collect();
-    let line_of = |event: u32| tape.instruction(event).line;
+    let place_of = |event: u32| tape.instruction(event).place();
     // Times, each with the event that comes next.
-    let between = events.windows(2).filter(|pair| line_of(pair[0]) != line_of(pair[1]));
+    let between = events.windows(2).filter(|pair| place_of(pair[0]) != place_of(pair[1]));
     let between = between.map(|pair| (pair[0] + 1, Some(pair[1])));
     let start = request.back.then(|| (way.start, events.first().copied()));
     let end = events.last().filter(|_| !request.back).map(|last| (last + 1, None));
     let all = start.into_iter().chain(between).chain(end);
-    let fits = |next: Option<u32>| request.line.is_none() || next.and_then(line_of) == request.line;
+    let fits = |next: Option<u32>| request.line.is_none() || next.and_then(|next| place_of(next).0) == request.line;
     nearest(request, all.filter(|(_, next)| fits(*next)).map(|(time, _)| time))
 }
 

@@ -150,7 +150,7 @@ impl State {
             match effect {
                 Effect::Request(request) => {
                     warp.access = Some(number);
-                    for Touched { array, word, reads, writes, .. } in effect.touched() {
+                    for Touched { array, word, reads, writes, .. } in request.touched() {
                         let Some(array) = array else { continue };
                         for (counts, happens) in self.touched[array].iter_mut().zip([reads, writes]) {
                             if happens && let Some(count) = Arc::make_mut(counts).get_mut(word as usize) {

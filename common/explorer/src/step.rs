@@ -1,6 +1,6 @@
 //! What a warp did in one visit to a line of the source, as parts with a verb and in words.
 
-use crate::effect::{Effect, lanes};
+use crate::effect::{Effect, Request, lanes};
 use crate::instructions::Instruction;
 use crate::log::LaunchTape;
 use crate::matrices::{A, B, C};
@@ -21,27 +21,18 @@ struct Part {
     values: Vec<Elements>,
 }
 
-/// The events of a warp's visit to a line: the one that is under way at a time, or the last one before; and whether it goes on with another line.
-pub struct Visit {
-    pub events: Vec<u32>,
-    /// The warp goes on with another line.
-    pub complete: bool,
-}
-
-impl Visit {
-    /// Of a warp of a block, at a time; none before its first event in the launch that runs then.
-    pub fn at(run: &Run, (block, warp): (u32, u32), time: u32) -> Option<Self> {
-        let tape = &run.tape;
-        let time = time.min(tape.length());
-        let all = tape.launches.get(tape.launch_of(time.checked_sub(1)?))?.events.clone();
-        let line = |number: u32| tape.instruction(number).line;
-        let mut before = tape.of_warp((block, warp), all.start..time).rev().peekable();
-        let here = line(*before.peek()?);
-        let mut events: Vec<u32> = before.take_while(|&number| line(number) == here).collect();
-        events.reverse();
-        let next = tape.of_warp((block, warp), time..all.end).next();
-        Some(Self { events, complete: next.is_none_or(|next| line(next) != here) })
-    }
+/// The events of a warp's visit to a line, the one that is under way at a time or the last one before; none before its first event in
+/// the launch that runs then.
+pub fn visit(run: &Run, place: (u32, u32), time: u32) -> Option<Vec<u32>> {
+    let tape = &run.tape;
+    let time = time.min(tape.length());
+    let start = tape.launches.get(tape.launch_of(time.checked_sub(1)?))?.events.start;
+    let line = |number: u32| tape.instruction(number).place();
+    let mut before = tape.of_warp(place, start..time).rev().peekable();
+    let here = line(*before.peek()?);
+    let mut events: Vec<u32> = before.take_while(|&number| line(number) == here).collect();
+    events.reverse();
+    Some(events)
 }
 
 /// Whether an instruction multiplies elements of the matrices or adds them up, as far as its text tells.
@@ -69,7 +60,7 @@ fn event(parts: &mut Vec<Part>, run: &Run, launch: &LaunchTape, place: Option<&P
     let global = |found: Factor| found.element.map(|(array, index)| name(Some(array), 4 * index));
     let held = |tag: Tag| global(factor(run, launch, &block?.nodes().value(tag)));
     for effect in &event.effects {
-        let touched = effect.touched();
+        let touched = effect.request().map(Request::touched).unwrap_or_default();
         let places = |writes: bool| {
             let all = touched.iter().filter(move |touched| if writes { touched.writes } else { touched.reads });
             all.map(|touched| name(touched.array, 4 * touched.word))
@@ -151,8 +142,8 @@ fn words(run: &Run, verb: &str, [from, to, values]: &[Vec<Elements>; 3], sums: O
 
 /// What a warp did in its visit to a line.
 pub fn step(run: &Run, (block, warp): (u32, u32), time: u32) -> Value {
-    let Some(Visit { events, complete }) = Visit::at(run, (block, warp), time) else {
-        return json!({ "line": null, "from": null, "complete": null, "words": null, "parts": [] });
+    let Some(events) = visit(run, (block, warp), time) else {
+        return json!({ "line": null, "words": null, "parts": [] });
     };
     let number = run.tape.launch_of(events[0]);
     let place = Place::new(run, number, block);
@@ -174,18 +165,16 @@ pub fn step(run: &Run, (block, warp): (u32, u32), time: u32) -> Value {
     }
     let sums = place.and_then(|place| {
         let stores = place.block.stores().filter(|(event, _)| events.contains(event));
-        let mut counts = stores.map(|(_, store)| place.products(store.value));
+        let mut counts = stores.map(|(_, store)| place.sum(store.value, u32::MAX).pairs.len());
         let first = counts.next().filter(|&count| count > 0)?;
         counts.all(|count| count == first).then_some(first)
     });
     let (mut told, mut shown) = (vec![], vec![]);
     for Part { verb, from, to, values } in parts {
         let places = [from, to, values].map(blocks);
-        shown.push(json!({ "verb": verb, "from": places[0], "to": places[1] }));
+        shown.push(json!({ "from": places[0], "to": places[1] }));
         told.push(words(run, verb, &places, sums));
     }
-    json!({
-        "line": run.tape.instruction(events[0]).line, "from": events[0], "complete": complete,
-        "words": format!("warp {warp} {}", told.join("; ")), "parts": shown,
-    })
+    let words = format!("warp {warp} {}", told.join("; "));
+    json!({ "line": run.tape.instruction(events[0]).line, "words": words, "parts": shown })
 }

@@ -190,9 +190,8 @@ pub fn strips(run: &Run, request: &StripsRequest) -> Result<Value, String> {
             let own = strip.segments.iter().filter(|segment| segment.2 == what);
             own.map(|(from, to, _)| to - from).sum::<u64>()
         };
-        let [issue, memory, barrier] = [What::Issue, What::Memory, What::Barrier].map(sum);
-        let end = strip.end;
-        json!({ "issue": issue, "memory": memory, "barrier": barrier, "end": end, "segments": strip.coarse().segments })
+        let ([memory, barrier], end) = ([What::Memory, What::Barrier].map(sum), strip.end);
+        json!({ "memory": memory, "barrier": barrier, "end": end, "segments": strip.coarse().segments })
     };
     let warps: Value = warps.into_iter().map(told).collect();
     Ok(json!({ "clocks": clocks, "cursor": cursor.map(|(_, clock)| clock), "warps": warps }))

@@ -6,7 +6,7 @@ use crate::engine::Engine;
 use std::cell::RefCell;
 
 thread_local! {
-    static ENGINE: RefCell<Engine> = RefCell::new(Engine::new());
+    static ENGINE: RefCell<Engine> = RefCell::new(Engine::default());
     static REQUEST: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
     static ANSWER: RefCell<String> = const { RefCell::new(String::new()) };
 }

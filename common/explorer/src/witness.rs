@@ -1,6 +1,5 @@
 //! A witness of a race: an order of warps in which the product is right, and one in which it is wrong.
 
-use crate::matrices::C;
 use crate::request::Order;
 use crate::run::Run;
 use serde_json::{Value, json};
@@ -25,9 +24,6 @@ impl Analysis for Steps {
     fn end(&self, (): ()) {}
 }
 
-/// An order, and its first wrong element.
-type Found = Option<(Order, Option<u32>)>;
-
 /// An order in words.
 fn words(order: Order) -> String {
     let blocks = if order.side_by_side { " of several blocks" } else { "" };
@@ -42,21 +38,20 @@ fn words(order: Order) -> String {
 /// Looks for an order in which the product is right, and for one in which it is wrong.
 pub fn witness(run: &Run) -> Value {
     let mut tried = 0;
-    let mut known: [Found; 2] = [None; 2];
+    let mut known: [Option<Order>; 2] = [None; 2];
     for order in Order::all() {
         let own = order == run.order && run.stopped.is_none();
         let c = if own { Some(run.c_at_end().to_vec()) } else { run.again(order, &mut Steps).ok() };
         tried += 1;
         let Some(c) = c else { continue };
-        let first = run.wrong(&c).next();
-        known[usize::from(first.is_some())].get_or_insert((order, first));
+        known[usize::from(run.wrong(&c).next().is_some())].get_or_insert(order);
         if known.iter().all(Option::is_some) {
             break;
         }
     }
     let [lucky, unlucky] = known;
     let words = match (lucky, unlucky) {
-        (Some((lucky, _)), Some((unlucky, _))) => {
+        (Some(lucky), Some(unlucky)) => {
             format!("the product is wrong if {}, and right if {}", words(unlucky), words(lucky))
         }
         (Some(_), None) => {
@@ -67,8 +62,6 @@ pub fn witness(run: &Run) -> Value {
         }
         (None, None) => format!("the kernel came to an end in none of the {tried} orders that were tried"),
     };
-    let name = |found: Found| found.map(|(order, _)| order.to_string());
-    let first = unlucky.and_then(|(_, first)| first).map(|at| run.row_column(C, at));
-    let first = first.map(|[row, column]| json!({ "row": row, "column": column }));
-    json!({ "lucky": name(lucky), "unlucky": name(unlucky), "tried": tried, "first": first, "words": words })
+    let [lucky, unlucky] = known.map(|order| order.map(|order| order.to_string()));
+    json!({ "lucky": lucky, "unlucky": unlucky, "words": words })
 }

@@ -68,10 +68,13 @@ pub struct Problem {
     /// Columns of A, rows of B.
     pub k: u64,
     /// Element type.
+    #[serde(default)]
     pub dtype: Dtype,
     /// Values of the elements.
+    #[serde(default)]
     pub fill: Fill,
     /// Seed of the elements.
+    #[serde(default)]
     pub seed: u64,
 }
 

@@ -7,7 +7,7 @@ use common::device::Choice;
 use common::measure::GPU_SIZES;
 use common::program::cli::parse_size;
 
-use crate::arguments::parse_seed;
+use crate::arguments::{parse_file, parse_seed};
 use crate::record;
 
 /// What says how to run, and so means nothing beside two saved comparisons.
@@ -49,7 +49,7 @@ pub struct Options {
     #[arg(long)]
     pub flush_l2: bool,
     /// Save the comparison with all its samples in this file
-    #[arg(long, value_name = "FILE.json")]
+    #[arg(long, value_name = "FILE.json", value_parser = parse_file())]
     pub save: Option<PathBuf>,
     /// For `cargo x record`: the commit of the course, if git cannot tell it
     #[arg(long, value_name = "HASH", hide = true)]

@@ -253,7 +253,7 @@ mod tests {
             let order = stop["order"].as_str().unwrap_or("warps");
             let run =
                 json!({ "do": "run", "m": m, "n": n, "k": k, "dtype": form.dtype, "order": order, "kernel": kernel });
-            let mut engine = Engine::new();
+            let mut engine = Engine::default();
             engine.answer(&run.to_string());
             let mut count = stop.clone();
             count["do"] = "count".into();

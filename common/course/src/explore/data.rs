@@ -2,8 +2,8 @@
 
 use common::code::Source;
 use explorer::planner::{LARGEST, Planner};
-use explorer::request::{self, Product, RunRequest};
-use plan::{Dtype, Plan, Specialisation};
+use explorer::request::{self, Order, RunRequest};
+use plan::{Dtype, Plan, Problem, Specialisation};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -105,11 +105,8 @@ impl Kernel {
             let threads = plan.launches.iter().map(|launch| launch.grid.iter().chain(&launch.block).product::<u32>());
             (size.iter().product::<u32>() / threads.max().unwrap_or(1).max(1) <= LONGEST).then_some(size)
         };
-        // A form for a size of its own is there to be seen.
-        let own = self.forms.iter().find_map(|form| Some((form, *form.sizes.first()?)));
         let asked = [[8, 8, 8], [32, 32, 32], [64, 64, 64]];
         let size = asked.into_iter().find_map(around).unwrap_or([8, 8, 8]);
-        let (form, size) = own.unwrap_or((form, size));
         (self.form, self.size) = (form.id.clone(), size);
     }
 
@@ -117,7 +114,7 @@ impl Kernel {
     pub fn request(&self, form: &Form, size: [u32; 3]) -> RunRequest {
         let (source, file) = (self.source.clone(), self.file.clone());
         let kernel = request::Kernel { ptx: form.ptx.clone(), source, file, planner: form.planner.clone() };
-        RunRequest { kernel, product: Product::new(size, form.dtype), ..RunRequest::default() }
+        RunRequest { kernel, problem: form.problem(size), order: Order::WARPS, limit: None }
     }
 }
 
@@ -142,15 +139,16 @@ pub struct Form {
     /// What it was compiled for; a page need not know it.
     #[serde(skip)]
     pub code: Option<Specialisation>,
-    /// The sizes that it is for, if it is not for all: M, N, K.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub sizes: Vec<[u32; 3]>,
 }
 
 impl Form {
+    fn problem(&self, size: [u32; 3]) -> Problem {
+        Problem { dtype: self.dtype, ..Problem::uniform(size.map(u64::from)) }
+    }
+
     /// The plan of a product in this form; none if it is run in another one, or not at all. `text` is the kernel's source.
     pub fn plan(&self, size: [u32; 3], text: &str) -> Option<Plan> {
-        let plan = self.planner.plan(&Product::new(size, self.dtype).problem(), text).ok()?;
+        let plan = self.planner.plan(&self.problem(size), text).ok()?;
         (plan.specialisation.name == self.specialisation).then_some(plan)
     }
 }

@@ -2,13 +2,12 @@
 
 use anyhow::{Context, Result, ensure};
 use explorer::planner::{Planner, SmallerTile};
-use explorer::request::Product;
-use plan::{Dtype, Specialisation};
+use plan::{Dtype, Problem, Specialisation};
 
 use super::data::Form;
 
 /// Sides of the products whose code a page carries: a kernel that chooses among tiles by the size may take others at others.
-const SIDES: [u32; 5] = [64, 48, 33, 32, 16];
+const SIDES: [u64; 5] = [64, 48, 33, 32, 16];
 
 /// The specialisations that a planner takes for these products, the one for the largest first.
 pub fn specialisations(planner: &Planner, dtype: Dtype, text: &str) -> Vec<Specialisation> {
@@ -16,7 +15,7 @@ pub fn specialisations(planner: &Planner, dtype: Dtype, text: &str) -> Vec<Speci
     for m in SIDES {
         for n in SIDES {
             for k in SIDES {
-                let plan = planner.plan(&Product::new([m, n, k], dtype).problem(), text);
+                let plan = planner.plan(&Problem { dtype, ..Problem::uniform([m, n, k]) }, text);
                 found.extend(plan.ok().map(|plan| plan.specialisation).filter(|one| !found.contains(one)));
             }
         }
@@ -35,7 +34,6 @@ pub fn form(planner: &Planner, specialisation: &Specialisation, ptx: String) -> 
         usual: true,
         planner: planner.clone(),
         code: Some(specialisation.clone()),
-        sizes: vec![],
     }
 }
 

@@ -15,6 +15,7 @@ use anyhow::{Result, anyhow, ensure};
 use common::basics::{output, workspace};
 use common::program::cli::parse_size;
 
+use crate::arguments::parse_file;
 use crate::steps::Kernel;
 use crate::{files, mine};
 use data::{Chapter, Data};
@@ -31,7 +32,7 @@ pub struct Options {
     #[arg(long, value_parser = small_size)]
     size: Option<[u32; 3]>,
     /// Where to write the page; by default in mine/, or beside the file
-    #[arg(long)]
+    #[arg(long, value_parser = parse_file())]
     out: Option<PathBuf>,
     /// Open the page in a browser
     #[arg(long)]

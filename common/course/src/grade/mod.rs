@@ -12,12 +12,12 @@ mod sheet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use common::basics::progress::Progress;
 use common::basics::{output, workspace};
 use common::code::{nvrtc, rustc};
 
-use crate::arguments::parse_seed;
+use crate::arguments::{parse_file, parse_seed};
 use crate::files;
 use crate::lab::data::Lab;
 use crate::lab::fresh_seed;
@@ -34,10 +34,10 @@ pub struct Options {
     #[arg(long)]
     lab: Option<String>,
     /// Write a page: who passed what, what went wrong most often, and each kernel with its findings underlined
-    #[arg(long, value_name = "FILE.html")]
+    #[arg(long, value_name = "FILE.html", value_parser = parse_file())]
     out: Option<PathBuf>,
     /// Write a table for a spreadsheet
-    #[arg(long, value_name = "FILE.csv")]
+    #[arg(long, value_name = "FILE.csv", value_parser = parse_file())]
     csv: Option<PathBuf>,
     /// How many hand-ins are graded at the same time
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=256))]
@@ -55,6 +55,16 @@ pub fn run(options: &Options) -> Result<bool> {
     let labs = hand_in::labs(&options.folder)?;
     let only = options.lab.as_deref().map(Lab::find).transpose()?;
     let hand_ins = hand_in::below(&options.folder, &labs, only.as_ref())?;
+    let place = |file: &PathBuf| {
+        let folder = files::folder_of(file);
+        let folder = folder.canonicalize().or_else(|_| std::path::absolute(folder)).ok()?;
+        Some((folder, file.file_name()?.to_owned()))
+    };
+    let places = [&options.out, &options.csv].map(|file| file.as_ref().and_then(place));
+    ensure!(
+        places[0].is_none() || places[0] != places[1],
+        "--out and --csv name one file; give the page and the table a file each"
+    );
     for (file, begin) in [(&options.out, page::BEGIN), (&options.csv, sheet::BEGIN)] {
         file.as_deref()
             .map_or(Ok(()), |file| files::check_replaceable(file, |old| old.starts_with(begin), ELSEWHERE))?;

@@ -104,9 +104,9 @@ const IN_PAGE = [
   ["first minute", "a phone shows both", "body:not(.comparing):not(.at-source) .source", ".nothing"],
   ["first minute", "the arrow keys do not point", "point(neighbour(grids, pointed, way));", ""],
   ["first minute", "it moves for those who want no motion", "(prefers-reduced-motion: no-preference)", "all"],
-  ["names and room", "a panel is not shown", "</style>", ".panel.shared { display: none !important; }</style>"],
+  ["names and room", "a panel is not shown", "</style>", ".panel.request { display: none !important; }</style>"],
   ["predict", "another number than was counted", "text: numeral(found.value)", "text: numeral(found.value + 1)"],
-  ["predict", "the counts are shown before", ".counters > :not(.panel-title) { display: none; }", ""],
+  ["predict", "the counts are shown before", ".counters > * { display: none; }", ""],
   ["predict", "any number is right", "Math.abs(predicted - counted) <=", "0 <="],
   [
     "predict",
@@ -129,7 +129,7 @@ const IN_PAGE = [
     "this.tell(sentenceOf(runs[0].facts.outcome.stopped))",
     "this.tell(null)",
   ],
-  ["bad input", "any size is taken", "side > 64", "side > 6400"],
+  ["bad input", "any size is taken", "side <= LONGEST", "side <= 6400"],
   [
     "bad input",
     "what the engine refuses is not said",

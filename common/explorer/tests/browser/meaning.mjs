@@ -22,6 +22,7 @@ const compareValues = (opened) =>
     for (const share of [0.3, 0.5, 0.8, 1]) {
       await travel.jump(Math.round(run.facts.length * share));
       const { values, look } = run;
+      const { registers } = await run.meaning("registers");
       for (let word = 0; word < values.shared.length; word += 5) {
         const { meaning, name } = await run.meaning({ shared: word });
         if (meaning.kind !== "element") continue;
@@ -30,10 +31,9 @@ const compareValues = (opened) =>
         words += 1;
         if (held !== values.shared[word]) wrong.push(`${name} holds ${values.shared[word]} and is said to be ${meaning.words}, ${held}`);
       }
-      for (const { row, column, value } of look.sums.slice(0, 6)) {
-        if (value === null) continue;
-        const { meaning } = await run.meaning({ element: [row, column] });
-        const pairs = meaning.pairs ?? [];
+      const held = look.registers.filter(({ name }) => registers[name]?.element);
+      for (const { name, value } of held.slice(0, 6)) {
+        const { element: [row, column], pairs } = registers[name];
         const sum = pairs.reduce((all, { a, b }) => all + values.a[a[0] * k + a[1]] * values.b[b[0] * n + b[1]], 0);
         sums += 1;
         if (Math.abs(sum - value) > 1e-5) wrong.push(`C[${row}][${column}] is ${value}, and ${pairs.length} pairs give ${sum}`);

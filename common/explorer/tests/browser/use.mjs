@@ -68,7 +68,7 @@ export async function checkNames(opened, check) {
     [390, 800],
   ]) {
     await opened.page.setViewportSize({ width, height });
-    for (const panel of ["matrices", "request", "shared", "registers", "fragments", "counts", "hazards"]) {
+    for (const panel of ["matrices", "request", "registers", "fragments", "counts", "hazards"]) {
       await opened.do((panel) => window.explorer.choosePanel(panel), panel);
       await opened.state().catch(() => null);
       const wide = await opened.do(() => document.documentElement.scrollWidth);

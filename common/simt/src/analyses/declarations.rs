@@ -54,8 +54,12 @@ fn declaration(text: &str, known: &HashMap<String, String>, found: &mut Vec<(Str
     for declarator in text.split(',') {
         let Some(open) = declarator.find('[') else { continue };
         let (head, mut tail) = declarator.split_at(open);
-        for word in head.split(|c: char| !c.is_alphanumeric() && c != '_') {
-            element_bytes = match word {
+        let words = head.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty());
+        // The name may be that of a type elsewhere: `float half[32]`.
+        let words: Vec<&str> = words.collect();
+        let Some((name, types)) = words.split_last() else { continue };
+        for word in types {
+            element_bytes = match *word {
                 "char" | "int8_t" | "uint8_t" | "bool" => 1,
                 "short" | "half" | "__half" | "int16_t" | "uint16_t" => 2,
                 "float" | "int" | "unsigned" | "int32_t" | "uint32_t" => 4,
@@ -64,9 +68,6 @@ fn declaration(text: &str, known: &HashMap<String, String>, found: &mut Vec<(Str
                 _ => element_bytes,
             };
         }
-        let Some(name) = head.split(|c: char| !c.is_alphanumeric() && c != '_').rfind(|word| !word.is_empty()) else {
-            continue;
-        };
         let mut extents = vec![];
         while let Some(inside) = tail.strip_prefix('[') {
             let Some(close) = inside.find(']') else { break };
@@ -77,7 +78,7 @@ fn declaration(text: &str, known: &HashMap<String, String>, found: &mut Vec<(Str
             tail = inside[close + 1..].trim_start();
         }
         if !extents.is_empty() && !tail.starts_with('[') {
-            found.push((name.into(), Extents { element_bytes, extents }));
+            found.push(((*name).into(), Extents { element_bytes, extents }));
         }
     }
 }
