@@ -1,9 +1,9 @@
 //! The counters against what Nsight Compute read on an H100 for the same PTX: `tests/counters/launches.readings.json`,
-//! `sharing.readings.json` and `copies.readings.json`, and those of the course's own kernels,
-//! `docs/results/counters/steps.readings.json`, recorded by `record.py`.
+//! `sharing.readings.json` and `copies.readings.json`, recorded by `record.py`. Those of the course's own kernels are compared by
+//! `cargo x counters`.
 
 use super::sections;
-use serde_json::{Value, json};
+use serde_json::Value;
 use simt::{Arg, Counters, Counts, Dim3, GlobalMemory, LaunchConfig, Module};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -23,27 +23,22 @@ fn kernels() -> BTreeMap<String, String> {
 }
 
 fn simulate(ptx: &str, launch: &Value) -> Counts {
-    let kernel = Module::parse(ptx).unwrap().kernel(launch["entry"].as_str().unwrap_or("matmul")).unwrap();
+    let kernel = Module::parse(ptx).unwrap().kernel("matmul").unwrap();
+    let number = |value: &Value| value.as_u64().unwrap();
     let mut memory = GlobalMemory::new();
-    let mut pointers = vec![];
-    for (index, name) in ["a", "b", "c", "workspace"].into_iter().enumerate() {
-        let bytes = launch["bytes"][index].as_u64().unwrap_or_default();
-        let pointer = memory.alloc(name, bytes.max(4), 4).unwrap();
+    let mut arguments = vec![];
+    for (name, bytes) in ["a", "b", "c"].into_iter().zip(launch["bytes"].as_array().unwrap()) {
+        let pointer = memory.alloc(name, number(bytes), 4).unwrap();
         memory.fill(pointer, 1.0f32).unwrap();
-        pointers.push((name, pointer));
-        let start = launch["b"].as_array().filter(|_| name == "b").into_iter().flatten();
-        let start: Vec<i32> = start.map(|value| value.as_i64().unwrap() as i32).collect();
-        memory.upload(pointer, 0, &start).unwrap();
+        arguments.push(Arg::Pointer(pointer));
+        if name == "b" {
+            let start: Vec<i32> = serde_json::from_value(launch[name].clone()).unwrap();
+            memory.upload(pointer, 0, &start).unwrap();
+        }
     }
-    let [m, n, k] = ["m", "n", "k"].map(|name| &launch[name]);
-    let usual = json!([{"a": 0}, {"b": 0}, {"c": 0}, {"int": m}, {"int": n}, {"int": k}]);
-    let argument = |arg: &Value| {
-        let pointer = pointers.iter().find_map(|(name, pointer)| Some(pointer.offset(4 * arg[name].as_i64()?)));
-        pointer.map_or_else(|| Arg::I32(arg["int"].as_i64().unwrap() as i32), Arg::Pointer)
-    };
-    let arguments: Vec<Arg> = launch["args"].as_array().or(usual.as_array()).unwrap().iter().map(argument).collect();
+    arguments.extend(["m", "n", "k"].map(|name| Arg::I32(number(&launch[name]) as i32)));
     let mut config = LaunchConfig::new(size(&launch["grid"]), size(&launch["block"]));
-    config.dynamic_shared_bytes = launch["shared"].as_u64().unwrap() as u32;
+    config.dynamic_shared_bytes = number(&launch["shared"]) as u32;
     config.shared_opt_in = true;
     let mut counters = Counters::new();
     simt::launch(&kernel, &mut memory, &config, &arguments, &mut counters).unwrap();
@@ -68,13 +63,9 @@ fn compare(counts: &Counts, launch: &Value) -> Vec<(&'static str, u64, u64)> {
     ]
 }
 
-/// The recorded launches of a list.
+/// The launches of a list, each with what the record says once for all of them, and the readings by their names.
 fn readings(list: &str) -> Vec<Value> {
-    readings_in(&folder().join(format!("{list}.readings.json")))
-}
-
-/// The launches of a record, each with what the record says once for all of them, and the readings by their names.
-fn readings_in(file: &Path) -> Vec<Value> {
+    let file = folder().join(format!("{list}.readings.json"));
     let recorded: Value = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
     let names = recorded["metrics"].as_array().unwrap();
     let mut launches = recorded["readings"].as_array().unwrap().clone();
@@ -123,31 +114,6 @@ fn equal_to_the_hardware() {
     assert!(differences.is_empty(), "{} differences\n{}", differences.len(), differences.join("\n"));
     assert!(compared > 15_000, "{compared} comparisons");
     assert!(above < 20, "{above} wavefronts above the bound");
-}
-
-/// The course's kernels, of which the book shows these readings.
-#[test]
-fn the_steps_are_equal_to_the_hardware() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let launches = readings_in(&root.join("docs/results/counters/steps.readings.json"));
-    assert!(launches.len() >= 53, "{} launches: those of all steps, rungs and counter-examples", launches.len());
-    let mut differences = vec![];
-    for launch in &launches {
-        let kernel = root.join(launch["kernel"].as_str().unwrap());
-        let ptx = std::fs::read_to_string(&kernel).unwrap_or_else(|error| panic!("{}: {error}", kernel.display()));
-        let counts = simulate(&ptx, launch);
-        // The assembler may leave loads to the lanes that need them, and so to no lane of some warps.
-        let loads = launch["metrics"]["smsp__inst_executed_op_shared_ld.sum"].as_u64().unwrap();
-        let left_out = counts.shared_load_requests.saturating_sub(loads);
-        for (metric, simulated, read) in compare(&counts, launch) {
-            let slack = if metric == "shared wavefronts" { left_out } else { 0 };
-            if simulated.abs_diff(read) > slack {
-                let name = launch["name"].as_str().unwrap();
-                differences.push(format!("{name}: {metric} is {simulated}, the hardware read {read}"));
-            }
-        }
-    }
-    assert!(differences.is_empty(), "{}", differences.join("\n"));
 }
 
 /// Where the assembler keeps the condition of a copy past the cache in its predicate P0, Nsight Compute takes it for false: no

@@ -87,12 +87,17 @@ fn expanded(text: &str) -> String {
     text.lines().map(line).collect()
 }
 
-#[test]
-fn deep_large_and_long() {
-    let texts = sections::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/robust/shapes.txt"));
-    assert!(texts.len() > 30);
-    for (_, text) in texts {
-        attempt(&expanded(&text));
+mod slow {
+    use super::*;
+
+    #[test]
+    #[ignore = "takes half a minute"]
+    fn deep_large_and_long() {
+        let texts = sections::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/robust/shapes.txt"));
+        assert!(texts.len() > 30);
+        for (_, text) in texts {
+            attempt(&expanded(&text));
+        }
     }
 }
 

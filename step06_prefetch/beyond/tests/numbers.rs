@@ -131,29 +131,34 @@ fn lines_of_all_scales_are_as_accurate() -> Result<()> {
     Ok(())
 }
 
-#[test]
-fn large_elements_that_meet_zeros_hide_nothing() -> Result<()> {
-    // The largest element of each row meets a zero; all others are so many powers of two smaller.
-    for powers in [20, 25, 26, 27, 28, 60] {
-        let large = |x: f32, _: usize, k: usize| if k == 7 { 2_f32.powi(powers) } else { x };
-        let zero = |x: f32, _: usize, k: usize| if k == 7 { 0.0 } else { x };
-        error(SIZE, large, zero)?;
-        error(SIZE, zero, large)?;
-        // Only a few are so small; or both lines have such elements.
-        let few = |x: f32, line: usize, k: usize| {
-            if k % 90 == line % 2 { x * 2_f32.powi(-powers) } else { large(x, line, k) }
-        };
-        error(SIZE, few, |x, line, k| if k % 90 == line % 2 { x } else { 0.0 })?;
-        error(SIZE, few, few)?;
+mod slow {
+    use super::*;
+
+    #[test]
+    #[ignore = "takes a quarter of a minute"]
+    fn large_elements_that_meet_zeros_hide_nothing() -> Result<()> {
+        // The largest element of each row meets a zero; all others are so many powers of two smaller.
+        for powers in [20, 25, 26, 27, 28, 60] {
+            let large = |x: f32, _: usize, k: usize| if k == 7 { 2_f32.powi(powers) } else { x };
+            let zero = |x: f32, _: usize, k: usize| if k == 7 { 0.0 } else { x };
+            error(SIZE, large, zero)?;
+            error(SIZE, zero, large)?;
+            // Only a few are so small; or both lines have such elements.
+            let few = |x: f32, line: usize, k: usize| {
+                if k % 90 == line % 2 { x * 2_f32.powi(-powers) } else { large(x, line, k) }
+            };
+            error(SIZE, few, |x, line, k| if k % 90 == line % 2 { x } else { 0.0 })?;
+            error(SIZE, few, few)?;
+        }
+        // Exponents spread evenly over 2⁻⁶⁰ to 2⁶⁰; and over all that there are, where every product is near 1 or they are spread, too.
+        let spread = |x: f32, line: usize, k: usize| x * 2_f32.powi(((line * 31 + k * 17) % 121) as i32 - 60);
+        error_of(SIZE, &matrices(SIZE, spread, spread), true)?;
+        let exponent = |k: usize| (k * 17 % 254) as i32 - 126;
+        let wide = |x: f32, _: usize, k: usize| (1.0 + x.abs()).copysign(x) * 2_f32.powi(exponent(k));
+        error(SIZE, wide, |x, _, k| x * 2_f32.powi(-exponent(k)))?;
+        error(SIZE, wide, |x, _, _| x * 2_f32.powi(-20))?;
+        Ok(())
     }
-    // Exponents spread evenly over 2⁻⁶⁰ to 2⁶⁰; and over all that there are, where every product is near 1 or they are spread, too.
-    let spread = |x: f32, line: usize, k: usize| x * 2_f32.powi(((line * 31 + k * 17) % 121) as i32 - 60);
-    error_of(SIZE, &matrices(SIZE, spread, spread), true)?;
-    let exponent = |k: usize| (k * 17 % 254) as i32 - 126;
-    let wide = |x: f32, _: usize, k: usize| (1.0 + x.abs()).copysign(x) * 2_f32.powi(exponent(k));
-    error(SIZE, wide, |x, _, k| x * 2_f32.powi(-exponent(k)))?;
-    error(SIZE, wide, |x, _, _| x * 2_f32.powi(-20))?;
-    Ok(())
 }
 
 #[test]
