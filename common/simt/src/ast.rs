@@ -113,8 +113,8 @@ pub(crate) struct Variable {
     pub external: bool,
     /// Initial bytes; the rest is zero.
     pub init: Vec<u8>,
-    /// Pieces of `init` that are addresses of other variables: position, name, addend.
-    pub init_symbols: Vec<(usize, String, i64)>,
+    /// Pieces of `init` that are addresses of other variables: position, name, addend, and those of its bits that are kept.
+    pub init_symbols: Vec<(usize, String, i64, u64)>,
     pub line: u32,
 }
 

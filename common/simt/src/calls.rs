@@ -34,7 +34,7 @@ pub(crate) fn direct(program: &mut Program) {
         Operand::Name { name, .. } => Some(&**name),
         _ => None,
     });
-    let initial = program.variables.iter().flat_map(|variable| &variable.init_symbols).map(|(_, name, _)| &**name);
+    let initial = program.variables.iter().flat_map(|variable| &variable.init_symbols).map(|(_, name, ..)| &**name);
     let taken: HashSet<&str> = named.chain(initial).collect();
     let functions = program.functions.iter().enumerate();
     let functions = functions.filter(|(_, function)| function.defined && taken.contains(&*function.name));

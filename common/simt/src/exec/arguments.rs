@@ -76,7 +76,7 @@ pub(super) fn instantiate(kernel: &Kernel, memory: &mut GlobalMemory) -> Result<
     let mut known: HashSet<u32> = wanted.iter().copied().collect();
     let mut at = 0;
     while at < wanted.len() {
-        for (_, name, _) in &declared[wanted[at] as usize].init_symbols {
+        for (_, name, ..) in &declared[wanted[at] as usize].init_symbols {
             match module.variable(name) {
                 Some(number) if declared[number as usize].space != Space::Shared => {
                     if known.insert(number) {
@@ -105,11 +105,13 @@ pub(super) fn instantiate(kernel: &Kernel, memory: &mut GlobalMemory) -> Result<
     for number in fresh {
         let variable = &declared[number as usize];
         let mut bytes = variable.init.clone();
-        for (position, name, addend) in &variable.init_symbols {
+        for (position, name, addend, mask) in &variable.init_symbols {
             let target = module.variable(name).map(|number| addresses[number as usize]).or(module.entry(name));
-            let value = target.unwrap_or_default().wrapping_add_signed(*addend).to_le_bytes();
-            if let Some(place) = bytes.get_mut(*position..position + 8) {
-                place.copy_from_slice(&value);
+            let address = target.unwrap_or_default().wrapping_add_signed(*addend);
+            let value = (address & mask).checked_shr(mask.trailing_zeros()).unwrap_or(0).to_le_bytes();
+            let size = variable.kind.bytes() as usize;
+            if let Some(place) = bytes.get_mut(*position..position + size) {
+                place.copy_from_slice(&value[..size]);
             }
         }
         bytes.resize(bytes.len().next_multiple_of(4), 0);

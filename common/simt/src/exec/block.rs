@@ -31,6 +31,8 @@ pub(super) struct Worker<'a> {
     barriers: [Barrier; BARRIERS],
     transactions: Transactions,
     info: BlockInfo,
+    /// The warps that are still to have their turns, the next one last.
+    queue: Vec<usize>,
     /// Warp instructions that the block has executed: its clock.
     clock: u64,
 }
@@ -41,6 +43,8 @@ pub(super) enum Turn {
     Ended,
     /// Others may run: some of its warps have used up their time.
     Over,
+    /// Others should run: they may wait for what one of its warps has just done.
+    Told,
     /// Others may run, because all that this number of warps did was to ask whether something has happened.
     Idle(u64),
 }
@@ -61,6 +65,7 @@ impl<'a> Worker<'a> {
             barriers: [Barrier::default(); BARRIERS],
             transactions: Transactions::default(),
             info,
+            queue: vec![],
             clock: 0,
         };
         set_presets(launch, &mut worker.planes, None);
@@ -78,11 +83,17 @@ impl<'a> Worker<'a> {
         self.clock
     }
 
+    /// Whether one of its warps has asked for what others do.
+    pub fn asks(&self) -> bool {
+        self.warps.iter().any(|warp| warp.asks)
+    }
+
     /// Ready to run another block.
     pub fn start(&mut self, info: BlockInfo) {
         let code = &self.launch.kernel.code;
         self.info = info;
         self.clock = 0;
+        self.queue.clear();
         self.barriers = [Barrier::default(); BARRIERS];
         self.transactions.clear();
         set_presets(self.launch, &mut self.planes, Some(&info));
@@ -94,8 +105,8 @@ impl<'a> Worker<'a> {
         self.warps.iter_mut().for_each(Warp::reset);
     }
 
-    /// Runs the block until it ends, or until others should get their turn.
-    pub fn turn<'b>(&'b mut self, observer: Option<&'b mut dyn Observer>) -> Result<Turn, Outcome> {
+    /// Runs the block until it ends, or until others should get their turn; or only those of its warps that ask for what others do.
+    pub fn turn<'b>(&'b mut self, observer: Option<&'b mut dyn Observer>, asking: bool) -> Result<Turn, Outcome> {
         let code = &self.launch.kernel.code;
         let longest = if code.polls { SHORT_QUANTUM } else { QUANTUM };
         let Launch { config, .. } = self.launch;
@@ -110,26 +121,36 @@ impl<'a> Worker<'a> {
             transactions: &mut self.transactions,
             info: self.info,
             executed: 0,
+            told: false,
             clock: self.clock,
         };
+        let reversed = self.launch.reversed;
+        let others = code.communicates || config.resident > 1;
+        let count = self.warps.len();
         loop {
-            let mut progress = false;
             let mut over = false;
             // Warps that did nothing but ask whether something has happened.
             let mut idle = 0;
-            let count = self.warps.len();
-            for turn in 0..count {
-                let index = if self.launch.reversed { count - 1 - turn } else { turn };
-                if self.warps[index].waiting_at.is_some() || self.warps[index].done {
+            let mut later = if asking { std::mem::take(&mut self.queue) } else { vec![] };
+            if self.queue.is_empty() {
+                self.queue.extend((0..count).map(|turn| if reversed { turn } else { count - 1 - turn }));
+            }
+            // Those at its end that only look whether what they wait for has happened.
+            let mut looking = if asking { count } else { 0 };
+            let mut told = false;
+            while let Some(index) = self.queue.pop() {
+                let looks = looking > 0;
+                looking -= usize::from(looks);
+                let warp = &self.warps[index];
+                if warp.waiting_at.is_some() || warp.done || looks && !warp.asks {
                     continue;
                 }
-                progress = true;
                 let planes = index * code.planes as usize..(index + 1) * code.planes as usize;
                 let registers = Registers::new(&mut self.planes[planes]);
                 let used = context.launch.used();
                 let limit = context.launch.config.instruction_limit;
                 let quantum = longest.min(limit.saturating_sub(used).saturating_add(1));
-                context.executed = 0;
+                (context.executed, context.told) = (0, false);
                 let stop = self.level.step(&mut self.warps[index], registers, &mut context, quantum as i64);
                 context.launch.executed.fetch_add(context.executed, Ordering::Relaxed);
                 let used = context.launch.used();
@@ -137,31 +158,46 @@ impl<'a> Worker<'a> {
                 self.clock = context.clock;
                 // A barrier is no way around the limit: a loop that never ends may well wait in each of its turns.
                 let over_limit = used > limit || context.launch.config.is_over();
-                if over_limit && matches!(stop, Ok(Stop::Yield | Stop::Idle | Stop::Barrier)) {
+                if over_limit && !matches!(stop, Ok(Stop::Done) | Err(_)) {
                     let warp = &self.warps[index];
                     let at = code.insts.get(warp.pc as usize).map_or(0, |inst| inst.pc);
                     let at = if warp.waiting_at.is_some() { warp.waiting_pc } else { at };
                     return Err(Outcome::Limit(context.launch.kernel.location(at)));
                 }
+                let tells = matches!(stop, Ok(Stop::Told));
+                self.warps[index].asks = matches!(stop, Ok(Stop::Idle | Stop::Asked));
                 match stop {
-                    Ok(stop @ (Stop::Yield | Stop::Idle)) => {
+                    Ok(stop @ (Stop::Yield | Stop::Idle | Stop::Asked | Stop::Told)) => {
                         over = true;
                         idle += u64::from(stop == Stop::Idle);
                     }
                     Ok(Stop::Barrier | Stop::Done) => release(&mut self.warps, &mut context, &mut self.planes),
                     Err(outcome) => return Err(*outcome),
                 }
+                // Whoever waits in this block looks first, then those in others.
+                if !looks && tells {
+                    let asking = (0..count).filter(|&warp| self.warps[warp].asks);
+                    let before = self.queue.len();
+                    self.queue.extend(asking);
+                    looking = self.queue.len() - before;
+                    told |= others;
+                }
+                if told && looking == 0 {
+                    break;
+                }
             }
+            self.queue.append(&mut later);
             if self.warps.iter().all(|warp| warp.done) {
                 complete(&self.warps, &context)?;
                 return Ok(Turn::Ended);
             }
-            if !progress {
+            let running = self.warps.iter().filter(|warp| !warp.done && warp.waiting_at.is_none()).count() as u64;
+            if running == 0 {
                 return Err(deadlock(&self.warps, &context));
             }
-            let running = self.warps.iter().filter(|warp| !warp.done && warp.waiting_at.is_none()).count() as u64;
-            let others = code.communicates || config.resident > 1;
             match (over, others) {
+                _ if told => return Ok(Turn::Told),
+                _ if asking => return Ok(Turn::Over),
                 (true, true) if idle == running => return Ok(Turn::Idle(idle)),
                 (true, true) => return Ok(Turn::Over),
                 (true, false) if idle == running => self.launch.waits(idle),

@@ -21,6 +21,8 @@ pub(super) struct Launch<'a> {
     pub config: &'a LaunchConfig,
     /// Its observers are told of every instruction.
     pub steps: bool,
+    /// Whoever waits looks again after each thing that it may wait for.
+    pub watched: bool,
     /// Blocks and warps have their turns in the opposite order.
     pub reversed: bool,
     pub params: &'a [u8],
@@ -129,6 +131,8 @@ pub(super) struct Context<'a, 'b> {
     pub info: BlockInfo,
     /// Warp instructions of this turn of a warp.
     pub executed: u64,
+    /// In this turn of a warp something was written that another one may wait for.
+    pub told: bool,
     /// Those of the block before it.
     pub clock: u64,
 }

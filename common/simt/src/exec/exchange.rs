@@ -63,7 +63,7 @@ pub(super) fn exchange(warp: &mut Warp, context: &mut Context, inst: &Inst, r: R
         }
         if let Some(observer) = &mut context.observer {
             // NVIDIA's own `cuda::pipeline` relies on `match.sync` where its last thread unmakes the barriers.
-            let orders = plain_sync || inst.op == Op::Match;
+            let orders = plain_sync || inst.op == Op::Match && inst.sub != sub::ELECT;
             for (name, same) in groups(names, if plain_sync { came } else { mask }) {
                 observer.warp_sync(warp.number, inst.pc, same, name, !orders);
             }
@@ -115,6 +115,15 @@ pub(super) fn exchange(warp: &mut Warp, context: &mut Context, inst: &Inst, r: R
             let values: [u64; 32] = if inst.imm != 0 { r.read(inst.a) } else { r.read(inst.a).map(|x: u32| x.into()) };
             for (name, same) in groups(names, mask) {
                 let compared = name & mask;
+                if inst.sub == sub::ELECT {
+                    // The GPU's choice is its own; here it is the first.
+                    let leader = compared.trailing_zeros();
+                    if inst.d != NONE {
+                        r.write(inst.d, same, &[leader; 32]);
+                    }
+                    set(&mut warp.predicates, inst.e, same, 1 << leader);
+                    continue;
+                }
                 let alike = |lane: usize| select(compared, |other| values[other] == values[lane]);
                 if inst.sub == sub::ALL {
                     let all = alike(same.trailing_zeros() as usize) == compared;

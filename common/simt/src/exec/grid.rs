@@ -57,12 +57,16 @@ impl<'a> Grid<'a> {
         let mut idle = None;
         // Turns in a row in which nothing has happened.
         let mut nothing = 0;
+        // Blocks, the first of those that wait, that only look whether what they wait for has happened.
+        let mut looking = 0;
         loop {
-            let new = if waiting.len() < most { self.take(analysis, &mut idle) } else { None };
+            let looks = looking > 0;
+            looking -= usize::from(looks);
+            let new = if !looks && waiting.len() < most { self.take(analysis, &mut idle) } else { None };
             let Some((mut worker, mut watched)) = new.or_else(|| waiting.pop_front()) else { break };
             let before = worker.executed();
             let stopped = worker.number() > self.last.load(Ordering::Relaxed);
-            let turn = if stopped { Ok(Turn::Ended) } else { worker.turn(watched.observer()) };
+            let turn = if stopped { Ok(Turn::Ended) } else { worker.turn(watched.observer(), looks) };
             if let Ok(Turn::Idle(warps)) = turn {
                 nothing += 1;
                 if nothing > waiting.len() {
@@ -74,6 +78,14 @@ impl<'a> Grid<'a> {
                 nothing = 0;
             }
             if matches!(turn, Ok(Turn::Over | Turn::Idle(_))) {
+                waiting.push_back((worker, watched));
+                continue;
+            }
+            if self.launch.watched && !looks && matches!(turn, Ok(Turn::Told | Turn::Ended)) {
+                waiting.make_contiguous().sort_by_key(|(worker, _): &(Worker, _)| !worker.asks());
+                looking = waiting.iter().filter(|(worker, _)| worker.asks()).count();
+            }
+            if matches!(turn, Ok(Turn::Told)) {
                 waiting.push_back((worker, watched));
                 continue;
             }

@@ -123,6 +123,7 @@ pub(crate) fn launch_blocks(
         memory,
         config,
         steps: analysis.steps(),
+        watched: analysis.second().is_some(),
         reversed: config.backwards,
         params: &params,
         variables: &variables,

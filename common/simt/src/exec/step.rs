@@ -54,6 +54,10 @@ pub(super) enum Stop {
     Yield,
     /// It gives the rest of its turn to others.
     Idle,
+    /// It has asked for what others do.
+    Asked,
+    /// Others may have waited for what it has just done.
+    Told,
     /// It waits, or another may now go on.
     Barrier,
     /// All its threads have ended.
@@ -105,7 +109,7 @@ unsafe fn run<I: Isa, const STEPS: bool>(
     let stop = loop {
         let inst = &insts[warp.pc as usize];
         let here = warp.pc;
-        if STEPS && context.launch.config.turn > 0 && !matches!(inst.op, Op::Enter | Op::Run | Op::Follow) {
+        if STEPS && context.launch.config.turn > 0 && !inst.op.is_note() {
             if left == 0 {
                 break Stop::Yield;
             }
@@ -143,6 +147,9 @@ unsafe fn run<I: Isa, const STEPS: bool>(
                 }
                 budget -= i64::from(inst.imm).max(1) + i64::from(inst.c);
                 quantum -= i64::from(inst.c);
+                if inst.c != 0 {
+                    over = Stop::Asked;
+                }
                 context.tell(|observer| observer.enter(warp.number, inst.d, inst.pc, inst.pc + inst.imm as u32, mask));
             }
             // Watched one by one are the instructions that it stands for.
@@ -231,6 +238,12 @@ unsafe fn run<I: Isa, const STEPS: bool>(
             | Op::Warpgroup
             | Op::System
             | Op::Trap => seldom(warp, context, inst, r, mask)?,
+            Op::Tell => {
+                if context.launch.watched && (inst.imm != 0 || context.told) {
+                    break Stop::Told;
+                }
+                continue;
+            }
             Op::Yield => {
                 // What is left of its turn does not count as executed.
                 quantum -= budget.max(0);

@@ -43,6 +43,8 @@ pub(super) struct Warp {
     pub predicates: Vec<u32>,
     pub local: LocalMemory,
     pub done: bool,
+    /// It has ended its last turn because it asked for what others do.
+    pub asks: bool,
     /// Barrier it waits at.
     pub waiting_at: Option<u32>,
     /// Instruction number of that barrier.

@@ -40,6 +40,11 @@ pub(super) fn poll(Raw { inst, order, .. }: &Raw, atomics: &[Atomic]) -> bool {
     }
 }
 
+/// Whether another thread may wait for what a store writes. Of an atomic operation only its execution tells.
+pub(super) fn tells(Raw { inst, order, .. }: &Raw) -> bool {
+    order.is_strong() && matches!(inst.op, Op::StGlobal | Op::StGeneric | Op::StShared)
+}
+
 /// Where a kernel's plain loads and its writes of global memory start.
 pub(super) fn traffic(decoded: &Decoded) -> Traffic {
     let base = |preset| match preset {

@@ -1,6 +1,6 @@
 //! From decoded instructions to the code that is executed: places for values, entries of blocks for labels.
 
-use super::blocks::{communicates, poll, polls, traffic};
+use super::blocks::{communicates, poll, polls, tells, traffic};
 use super::code::Code;
 use super::facts::{facts, narrow};
 use super::flow::{Graph, end_early};
@@ -78,6 +78,10 @@ fn stream(raws: &[Raw], Graph { blocks, block_of, meeting }: &Graph, code: &mut 
                 branches.push((insts.len(), index));
             }
             insts.push(raws[index].inst);
+            let store = tells(&raws[index]);
+            if code.polls && (store || raws[index].inst.op == Op::Atom) {
+                insts.push(Inst { imm: store.into(), pc: index as u32, ..Inst::new(Op::Tell) });
+            }
             index += 1;
         }
     }

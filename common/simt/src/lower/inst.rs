@@ -58,6 +58,8 @@ macro_rules! operations {
             /// A run of shared loads and multiply-adds done in one go: run number `d`. The `imm` instructions it stands
             /// for follow, for when it cannot be.
             Run,
+            /// Where threads wait for each other, behind what they may wait for: a store if `imm` says so, or an atomic operation.
+            Tell,
             /// Nothing but a word to whoever follows what registers hold: the instruction after it is about to be executed.
             Follow,
             // The rows of the table.
@@ -102,6 +104,11 @@ macro_rules! operations {
                     $($(Self::$vector => $vector_flops,)?)*
                     _ => 0,
                 }
+            }
+
+            /// Whether it stands for no instruction of the kernel.
+            pub const fn is_note(self) -> bool {
+                matches!(self, Self::Enter | Self::Run | Self::Tell | Self::Follow)
             }
 
             /// Which of d, a, b, c, e it writes, if they are there; it reads the others.
@@ -408,6 +415,7 @@ pub(crate) mod sub {
 
     pub const ALL: u8 = 0;
     pub const ANY: u8 = 1;
+    pub const ELECT: u8 = 2;
     pub const UNI: u8 = 2;
     pub const BALLOT: u8 = 3;
 

@@ -80,8 +80,8 @@ impl Fragment {
 pub(crate) enum MatrixOp {
     /// D = A·B + C: the fragments of D, A, B and C, and whether sums of integers stop at the ends of their type.
     Multiply([Fragment; 4], bool),
-    /// `ldmatrix`: `count` matrices of 8 × 8 elements of 16 bits; rows and columns may be exchanged.
-    Rows { count: u32, exchanged: bool },
+    /// `ldmatrix`, `stmatrix`: `count` matrices of 8 × 8 elements of 16 bits; rows and columns may be exchanged.
+    Rows { count: u32, exchanged: bool, store: bool },
     /// A fragment loaded or stored, and whether its columns or its rows are what follows each other in memory.
     Move { fragment: Fragment, by_column: bool, space: Space, store: bool },
     /// What four warps do together.

@@ -130,7 +130,7 @@ impl Cursor<'_> {
         &mut self,
         kind: Type,
         bytes: &mut Vec<u8>,
-        symbols: &mut Vec<(usize, String, i64)>,
+        symbols: &mut Vec<(usize, String, i64, u64)>,
     ) -> Result<(), Error> {
         let mut depth = 0u32;
         loop {
@@ -144,7 +144,18 @@ impl Cursor<'_> {
                 depth = depth.saturating_sub(1);
             } else {
                 let size = kind.bytes() as usize;
-                match self.constant()? {
+                let mut mask = u64::MAX;
+                let value = match self.constant()? {
+                    // `0xFF00(name)`: these bits of an address.
+                    Operand::Integer(bits) if self.eat(b'(') => {
+                        mask = bits as u64;
+                        let name = self.constant()?;
+                        self.expect(b')')?;
+                        name
+                    }
+                    value => value,
+                };
+                match value {
                     Operand::Integer(_) if kind.is_float() || kind.is_half() => {
                         return Err(Error::parse(line, "an integer in a floating-point variable (one is written 1.0)"));
                     }
@@ -161,9 +172,9 @@ impl Cursor<'_> {
                         let reason = "a floating-point number as the initial value of such a variable";
                         return Err(unsupported(token, reason));
                     }
-                    Operand::Name { name, offset } if size == 8 => {
-                        symbols.push((bytes.len(), name.to_string(), offset));
-                        bytes.extend([0; 8]);
+                    Operand::Name { name, offset } if size == 8 || mask != u64::MAX => {
+                        symbols.push((bytes.len(), name.to_string(), offset, mask));
+                        bytes.resize(bytes.len() + size, 0);
                     }
                     _ => return Err(Error::parse(line, "this initial value does not fit the type")),
                 }
@@ -185,14 +196,13 @@ impl Cursor<'_> {
         let token = self.peek();
         if token.kind == Kind::Word && !token.text.starts_with('.') {
             self.next();
-            if token.text == "generic" && self.eat(b'(') {
-                let name = self.word("a variable")?;
-                let offset = self.displacement()?;
+            let mut name = token.text;
+            if name == "generic" && self.eat(b'(') {
+                name = self.word("a variable")?.text;
                 self.expect(b')')?;
-                return Ok(Operand::Name { name: name.text.into(), offset });
             }
             let offset = self.displacement()?;
-            return Ok(Operand::Name { name: token.text.into(), offset });
+            return Ok(Operand::Name { name: name.into(), offset });
         }
         self.number()
     }

@@ -194,3 +194,112 @@ SCAN(scan_acquire_release, NOTHING, store_release(flag + B, 1), load_acquire(fla
 SCAN(scan_without_fence_before, NOTHING, atomicExch(flag + B, 1), atomicAdd(flag + B - 1, 0), __threadfence())
 // 20 x 32: data race
 SCAN(scan_without_fence_after, __threadfence(), atomicExch(flag + B, 1), atomicAdd(flag + B - 1, 0), NOTHING)
+
+// Whoever waits sees each step of those it waits for: too few of them, one flag of two, the place behind the one that is told.
+#define TOO_FEW(name, reader, many)                                                    \
+    KERNEL(name) {                                                                     \
+        __shared__ int count, line[128];                                               \
+        if (T == 0) count = 0;                                                         \
+        __syncthreads();                                                               \
+        if (T / 32 != reader) {                                                        \
+            line[T] = T;                                                               \
+            __syncwarp();                                                              \
+            __threadfence_block();                                                     \
+            if (T % 32 == 0) atomicAdd(&count, 1);                                     \
+        } else {                                                                       \
+            while (atomicAdd(&count, 0) < many) {}                                     \
+            __threadfence_block();                                                     \
+            int sum = 0;                                                               \
+            for (int i = 0; i < 4; i++) sum += i != reader ? line[32 * i + T % 32] : 0; \
+            out[T] = sum;                                                              \
+        }                                                                              \
+    }
+// 1 x 128: clean
+TOO_FEW(warps_counted_0, 0, 3)
+// 1 x 128: clean
+TOO_FEW(warps_counted_3, 3, 3)
+// 1 x 128: data race
+TOO_FEW(warps_too_few_0, 0, 2)
+// 1 x 128: data race
+TOO_FEW(warps_too_few_3, 3, 2)
+#define COUNTED(name, reader, many, look)                                              \
+    KERNEL(name) {                                                                     \
+        if (B != reader) {                                                             \
+            for (int i = 0; i < 100; i++) data[32 * B + T] = T + i;                    \
+            __threadfence();                                                           \
+            __syncwarp();                                                              \
+            if (T == 0) atomicAdd(flag, 1);                                            \
+        } else {                                                                       \
+            if (T == 0) {                                                              \
+                while (look < many) {}                                                 \
+                __threadfence();                                                       \
+            }                                                                          \
+            __syncwarp();                                                              \
+            int sum = 0;                                                               \
+            for (int i = 0; i < 6; i++) sum += i != reader ? data[32 * i + T] : 0;     \
+            out[T] = sum;                                                              \
+        }                                                                              \
+    }
+// 6 x 32: clean
+COUNTED(blocks_counted_5, 5, 5, load_relaxed(flag))
+// 6 x 32: data race
+COUNTED(blocks_too_few_0, 0, 4, atomicAdd(flag, 0))
+// 6 x 32: data race
+COUNTED(blocks_too_few_2, 2, 4, load_relaxed(flag))
+// 6 x 32: data race
+COUNTED(blocks_too_few_5, 5, 4, load_relaxed(flag))
+#define TWO(name, reader, first, second, look)                                         \
+    KERNEL(name) {                                                                     \
+        if (B != reader) {                                                             \
+            data[32 * B + T] = T;                                                      \
+            __threadfence();                                                           \
+            __syncwarp();                                                              \
+            if (T == 0) atomicExch(flag + B, 1);                                       \
+        } else {                                                                       \
+            if (T == 0) {                                                              \
+                while (!(look)) {}                                                     \
+                __threadfence();                                                       \
+            }                                                                          \
+            __syncwarp();                                                              \
+            out[T] = data[32 * first + T] + data[32 * second + T];                     \
+        }                                                                              \
+    }
+// 3 x 32: clean
+TWO(two_flags, 0, 1, 2, atomicAdd(flag + 1, 0) && atomicAdd(flag + 2, 0))
+// 3 x 32: data race
+TWO(either_flag_0, 0, 1, 2, atomicAdd(flag + 1, 0) || atomicAdd(flag + 2, 0))
+// 3 x 32: data race
+TWO(either_flag_2, 2, 0, 1, load_acquire(flag) || load_acquire(flag + 1))
+// 3 x 32: data race
+TWO(second_flag_only, 0, 1, 2, atomicAdd(flag + 2, 0))
+// 3 x 32: data race
+TWO(first_flag_only_last, 2, 0, 1, atomicAdd(flag, 0))
+#define STREAM(name, writer, ahead, tell, look)                                        \
+    KERNEL(name) {                                                                     \
+        if (T != 0) return;                                                            \
+        if (B == writer) {                                                             \
+            for (int i = 0; i < 8; i++) {                                              \
+                data[i] = i;                                                           \
+                __threadfence();                                                       \
+                tell;                                                                  \
+            }                                                                          \
+        } else {                                                                       \
+            for (int i = 0; i < 8 - ahead; i++) {                                      \
+                while (look <= i) {}                                                   \
+                __threadfence();                                                       \
+                out[i] = data[i + ahead];                                              \
+            }                                                                          \
+        }                                                                              \
+    }
+// 2 x 32: clean
+STREAM(stream_0, 0, 0, atomicAdd(flag, 1), atomicAdd(flag, 0))
+// 2 x 32: clean
+STREAM(stream_1, 1, 0, store_relaxed(flag, i + 1), load_relaxed(flag))
+// 2 x 32: data race
+STREAM(stream_ahead_0, 0, 1, atomicAdd(flag, 1), atomicAdd(flag, 0))
+// 2 x 32: data race
+STREAM(stream_ahead_1, 1, 1, atomicAdd(flag, 1), atomicAdd(flag, 0))
+// 2 x 32: data race
+STREAM(stream_ahead_relaxed_1, 1, 1, store_relaxed(flag, i + 1), load_relaxed(flag))
+// 2 x 32: data race
+STREAM(stream_release_ahead, 1, 1, store_release(flag, i + 1), load_acquire(flag))

@@ -46,6 +46,12 @@ impl BlockOrigins {
             MatrixOp::Warpgroup(WarpgroupOp::Multiply(product)) => {
                 self.multiplied_together(step, inst, product, &matrix.registers);
             }
+            // What two halves are made of is not followed into memory.
+            MatrixOp::Rows { store: true, .. } => {
+                for (request, lane) in requests.iter().flat_map(|request| (0..32).map(move |lane| (request, lane))) {
+                    self.put(step, request.space, request.addresses[lane], lane, 0);
+                }
+            }
             MatrixOp::Rows { exchanged, .. } => {
                 for (request, &place) in requests.iter().zip(&matrix.registers) {
                     let bits = values(step, place, false);

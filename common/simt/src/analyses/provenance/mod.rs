@@ -110,7 +110,7 @@ impl Analysis for Provenance {
     fn begin(&mut self, launch: &LaunchInfo<'_>) {
         let code = launch.kernel.code.clone();
         let mut instructions = vec![Inst::new(Op::Nop); code.facts.len()];
-        for inst in code.insts.iter().filter(|inst| !matches!(inst.op, Op::Enter | Op::Run | Op::Follow)) {
+        for inst in code.insts.iter().filter(|inst| !inst.op.is_note()) {
             instructions[inst.pc as usize] = *inst;
         }
         let arrays = launch.memory.allocations().iter().map(|array| (array.base().0, array.bytes())).collect();

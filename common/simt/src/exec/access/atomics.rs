@@ -55,7 +55,10 @@ pub(crate) fn atomic(context: &mut Context, at: At) -> Checked<()> {
             let c = if arrives { expect(context, at as u32, c as i64) } else { c };
             let old = read_element(|word| context.shared[word], at, bytes);
             written &= !(u32::from(fails(old, b)) << lane);
-            write_words(context.shared, at, bytes, combine(atomic.op, atomic.kind, old, b, c, false));
+            let new = combine(atomic.op, atomic.kind, old, b, c, false);
+            // Who waits for a phase of a barrier waits for all who arrive.
+            context.told |= !arrives && new != old;
+            write_words(context.shared, at, bytes, new);
             set_lane(r, inst.d, wide, lane, old);
         }
         show(context, &Access { written, ..access });
@@ -87,6 +90,7 @@ pub(crate) fn atomic(context: &mut Context, at: At) -> Checked<()> {
                     Ok(old) | Err(old) => u64::from(old >> shift & ones),
                 }
             };
+            context.told |= !atomic.leaves && !fails(old, b);
             written &= !(u32::from(fails(old, b)) << lane);
             set_lane(r, inst.d, wide, lane, old);
         }

@@ -13,7 +13,7 @@ use crate::lower::matrix::{Fragment, Matrix, MatrixOp};
 use crate::observe::Access;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// `ldmatrix`, and the loads and stores of `wmma`.
+/// `ldmatrix`, `stmatrix`, and the loads and stores of `wmma`.
 #[inline(never)]
 pub(crate) fn matrix(context: &mut Context, at: At) -> Checked<()> {
     let At { inst, r, warp, lanes } = at;
@@ -22,7 +22,7 @@ pub(crate) fn matrix(context: &mut Context, at: At) -> Checked<()> {
     let matrix = &code.matrices[inst.imm as usize];
     match matrix.op {
         MatrixOp::Multiply(..) | MatrixOp::Warpgroup(_) => {}
-        MatrixOp::Rows { count, exchanged } => load_rows(context, at, matrix, count, exchanged)?,
+        MatrixOp::Rows { count, exchanged, store } => rows(context, at, matrix, (count, exchanged, store))?,
         MatrixOp::Move { fragment, by_column, space, store } => {
             let base = addresses(r, inst.a, matrix.wide, matrix.offset, lanes)[0];
             let shared = space == Space::Shared || (SHARED_WINDOW..SHARED_WINDOW + (1 << 32)).contains(&base);
@@ -118,28 +118,34 @@ impl Area {
     }
 }
 
-/// `ldmatrix`: eight lanes give the rows of each matrix, 16 bytes each; every lane gets two elements of a row, or of a
-/// column if the matrix is exchanged.
-fn load_rows(context: &mut Context, at: At, matrix: &Matrix, count: u32, exchanged: bool) -> Checked<()> {
+/// `ldmatrix` and `stmatrix`: eight lanes give the rows of each matrix, 16 bytes each; every lane has two elements of a row, or of
+/// a column if the matrix is exchanged.
+fn rows(context: &mut Context, at: At, matrix: &Matrix, (count, exchanged, store): (u32, bool, bool)) -> Checked<()> {
     let At { inst, r, warp, .. } = at;
     let given = addresses(r, inst.a, matrix.wide, matrix.offset, u32::MAX);
     // Lanes whose addresses are not asked for may have any.
     let rows = std::array::from_fn(|lane| given[lane % (8 * count as usize)]);
     let lanes = u32::MAX >> (32 - 8 * count);
-    check_shared::<Plain>(context, &Access { lanes, ..Access::shared_load(warp, inst.pc, 16, &rows) })?;
+    let what = (if store { AccessKind::Store } else { AccessKind::Load }, Space::Shared);
+    check_shared::<Plain>(context, &Access::new((warp, inst.pc, lanes), what, 16, &rows))?;
+    // Rows and columns exchange their places, whether on the way in or out.
+    let turned = |words: [u32; 32]| {
+        let half = |row: usize, column: usize| words[4 * row + column / 2] >> (16 * (column % 2)) & 0xffff;
+        let word = |lane: usize| half(2 * (lane % 4), lane / 4) | half(2 * (lane % 4) + 1, lane / 4) << 16;
+        if exchanged { std::array::from_fn(word) } else { words }
+    };
     for index in 0..count as usize {
+        let register = matrix.registers[index];
         let words: [u64; 32] = std::array::from_fn(|lane| given[8 * index + lane / 4] + 4 * (lane as u64 % 4));
-        show(context, &Access::shared_load(warp, inst.pc, 4, &words));
-        let word = |row: usize, at: usize| context.shared[(given[8 * index + row] / 4) as usize + at];
-        let out: [u32; 32] = std::array::from_fn(|lane| {
-            if !exchanged {
-                return word(lane / 4, lane % 4);
-            }
-            let (column, row) = (lane / 4, 2 * (lane % 4));
-            let half = |row| word(row, column / 2) >> (16 * (column % 2)) & 0xffff;
-            half(row) | half(row + 1) << 16
-        });
-        r.write(matrix.registers[index], u32::MAX, &out);
+        let access = Access::new((warp, inst.pc, u32::MAX), what, 4, &words);
+        if store {
+            let data = turned(r.read(register)).map(|word| [word, 0, 0, 0]);
+            show(context, &Access { data: Some(&data), ..access });
+            words.iter().zip(data).for_each(|(&word, data)| context.shared[word as usize / 4] = data[0]);
+        } else {
+            show(context, &access);
+            r.write(register, u32::MAX, &turned(words.map(|word| context.shared[word as usize / 4])));
+        }
     }
     Ok(())
 }

@@ -28,6 +28,7 @@ impl Decoder<'_> {
             AtomicOp::Cas if kind == Type::B16 => true,
             _ => matches!(kind, Type::B32 | Type::B64),
         };
+        self.refuse_if(kind == Type::B128, "an atomic operation on 128 bits")?;
         self.malformed_if(!fits, "a type this instruction does not have")?;
         let operands = &statement.operands[usize::from(returns)..];
         let (address, offset, wide) = self.address(&operands[0], place)?;

@@ -73,6 +73,7 @@ impl Decoder<'_> {
         if matches!((to, from, round), (Type::F16, Type::Bf16, None) | (Type::Bf16, Type::F16, None)) {
             return Err(self.refuse("a conversion that does not say how it rounds"));
         }
+        self.refuse_if(finite && (to.is_half() || to == Type::Tf32), ".satfinite with this type")?;
         self.malformed_if(finite != to.is_brief() || !exists(&detail, round), "a conversion that does not exist")?;
         if to.is_packed() || to.is_brief() {
             if to.is_brief() || from.is_brief() {

@@ -1,4 +1,4 @@
-//! Instructions on matrices: `mma.sync`, `ldmatrix`, `wmma`.
+//! Instructions on matrices: `mma.sync`, `ldmatrix`, `stmatrix`, `wmma`.
 
 use super::decoder::Decoder;
 use super::words::{Words, space};
@@ -88,7 +88,7 @@ impl Decoder<'_> {
             return Err(self.refuse("an instruction on matrices without .sync.aligned"));
         }
         match name {
-            "ldmatrix" => self.load_rows(statement, words),
+            "ldmatrix" | "stmatrix" => self.move_rows(statement, words),
             "mma" => {
                 let shape = words.pick(shape).ok_or_else(|| self.malformed("no shape"))?;
                 self.refuse_if(!words.take("row") || !words.take("col"), "this layout")?;
@@ -181,8 +181,8 @@ impl Decoder<'_> {
         parts.iter().map(register).collect()
     }
 
-    /// `ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {a, b, c, d}, [address];`
-    fn load_rows(&mut self, statement: &Statement, mut words: Words<'_>) -> Result<(), Error> {
+    /// `ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {a, b, c, d}, [address];`, and `stmatrix` with its operands exchanged.
+    fn move_rows(&mut self, statement: &Statement, mut words: Words<'_>) -> Result<(), Error> {
         let eight = words.take("m8n8");
         let count =
             words.one_of(&[("x1", 1), ("x2", 2), ("x4", 4)]).ok_or_else(|| self.malformed("no .x1, .x2 or .x4"))?;
@@ -193,16 +193,20 @@ impl Decoder<'_> {
         if !eight || kind != Type::B16 || !matches!(place, Space::Shared | Space::Generic) {
             return Err(self.refuse("this form of the instruction"));
         }
-        self.needs_target(75, "ldmatrix", "it needs")?;
+        let name = statement.words[0].as_str();
+        let store = name == "stmatrix";
+        self.needs_target(if store { 90 } else { 75 }, name, "it needs")?;
         let [to, from] = self.operands::<2>(statement)?;
+        let (data, address) = if store { (from, to) } else { (to, from) };
         let whole = Fragment { kind: Type::B32, rows: 0, columns: 0, spread: Spread::Rows, registers: count };
-        let registers = self.fragment(&to, &whole, true)?;
-        let (mut a, offset, wide) = self.address(&from, place)?;
+        let registers = self.fragment(&data, &whole, !store)?;
+        let (mut a, offset, wide) = self.address(&address, place)?;
         if place == Space::Generic {
             a = self.moved_by(a, SHARED_WINDOW.wrapping_neg());
         }
-        let op = MatrixOp::Rows { count, exchanged };
-        self.push_matrix(Matrix { op, registers, results: count, offset, wide }, Inst { a, ..Inst::new(Op::Matrix) });
+        let op = MatrixOp::Rows { count, exchanged, store };
+        let results = if store { 0 } else { count };
+        self.push_matrix(Matrix { op, registers, results, offset, wide }, Inst { a, ..Inst::new(Op::Matrix) });
         Ok(())
     }
 

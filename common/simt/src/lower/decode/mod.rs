@@ -124,7 +124,7 @@ impl Decoder<'_> {
             "cp" => self.copy(statement, words),
             "mbarrier" => self.mbarrier(statement, words),
             "bra" | "ret" | "exit" | "trap" | "brkpt" | "brx" => self.control(statement, words),
-            "mma" | "wmma" | "ldmatrix" => self.matrix(statement, words),
+            "mma" | "wmma" | "ldmatrix" | "stmatrix" => self.matrix(statement, words),
             "wgmma" => self.warpgroup(statement, words),
             "call" => self.system_call(statement),
             "bar" | "barrier" => self.barrier(statement, words),
@@ -134,7 +134,7 @@ impl Decoder<'_> {
                 }
                 self.finish(Inst::new(Op::Fence))
             }
-            "shfl" | "vote" | "match" | "redux" | "activemask" => self.warp(statement, words),
+            "shfl" | "vote" | "match" | "redux" | "activemask" | "elect" => self.warp(statement, words),
             "nanosleep" => self.finish(Inst::new(Op::Yield)),
             "prefetch" | "prefetchu" | "pmevent" | "discard" | "applypriority" | "griddepcontrol" | "setmaxnreg" => {
                 self.finish(Inst::new(Op::Nop))

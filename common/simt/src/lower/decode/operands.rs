@@ -123,6 +123,7 @@ impl Decoder<'_> {
                 let imm = self.detail(Detail { compare: Compare::Ne, ..Detail::new(Function::Set, Type::U32) });
                 Ok((self.temporary(Type::Pred, Inst { a, b, imm, ..Inst::new(Op::Setp) }), false))
             }
+            Operand::Special(name) => Err(self.refuse(format!("the register %{name}"))),
             _ => Err(self.malformed("an operand that is no predicate")),
         }
     }

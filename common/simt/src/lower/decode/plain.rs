@@ -185,6 +185,8 @@ impl Decoder<'_> {
             .filter(|row| types::contains(row.types, kind))
             .find_map(|row| Some((row, row.fit(words.clone())?)));
         let Some((row, modifiers)) = fitting else { return Err(self.misfit(name, rows, kind, &words)) };
+        let third = matches!(name, "min" | "max") && kind == Type::F32 && statement.operands.len() == 4;
+        self.refuse_if(third, "a third operand")?;
         self.count(statement, row.from.len() + 1)?;
         let (to, from) = (&statement.operands[0], &statement.operands[1..]);
         let of = |slot: Slot| match slot {

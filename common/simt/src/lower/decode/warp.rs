@@ -1,4 +1,5 @@
-//! Barriers of a block and of a warp, and what the lanes of a warp do together: `shfl`, `vote`, `match`, `redux`, `activemask`.
+//! Barriers of a block and of a warp, and what the lanes of a warp do together: `shfl`, `vote`, `match`, `redux`, `elect`,
+//! `activemask`.
 
 use super::decoder::{Decoder, pair};
 use super::words::Words;
@@ -76,21 +77,21 @@ impl Decoder<'_> {
             ("or", sub::OR),
             ("xor", sub::XOR),
         ]);
-        let kind = self.kind(&mut words)?;
+        let kind = if name == "elect" { Type::B32 } else { self.kind(&mut words)? };
         self.done(&words)?;
         let operands = &statement.operands;
         let Some(first) = operands.first() else { return Err(self.malformed("no operands")) };
         let (first, second) = pair(first);
         // What executes these knows from their name alone which registers are predicates.
         let fits = match (name, vote) {
-            ("vote", Some(sub::BALLOT)) | ("activemask" | "shfl", _) => kind == Type::B32,
+            ("vote", Some(sub::BALLOT)) | ("activemask" | "shfl" | "elect", _) => kind == Type::B32,
             ("vote", _) => kind == Type::Pred,
             ("match", _) => matches!(kind, Type::B32 | Type::B64),
             _ if matches!(reduction, Some(sub::AND | sub::OR | sub::XOR)) => kind == Type::B32,
             _ => matches!(kind, Type::U32 | Type::S32),
         };
         self.malformed_if(!fits, "a type this instruction does not have")?;
-        if second.is_some() && !matches!((name, vote), ("shfl", _) | ("match", Some(sub::ALL))) {
+        if second.is_some() && !matches!((name, vote), ("shfl" | "elect", _) | ("match", Some(sub::ALL))) {
             return Err(self.malformed("a second destination, which this instruction does not have,"));
         }
         match (name, mode, vote, reduction) {
@@ -98,6 +99,14 @@ impl Decoder<'_> {
                 self.count(statement, 1)?;
                 let d = self.destination(first, Type::B32)?;
                 self.finish(Inst { d, ..Inst::new(Op::ActiveMask) })
+            }
+            ("elect", ..) => {
+                self.needs_target(90, "elect.sync", "it needs")?;
+                self.count(statement, 2)?;
+                let d = self.result(first, Type::B32)?;
+                let e = second.map_or(Ok(NONE), |second| self.result(second, Type::Pred))?;
+                let a = self.source(&operands[1], Type::B32)?;
+                self.finish(Inst { sub: sub::ELECT, d, a, b: a, e, ..Inst::new(Op::Match) })
             }
             ("shfl", Some(mode), ..) => {
                 self.count(statement, 4 + usize::from(sync))?;
