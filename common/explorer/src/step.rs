@@ -94,17 +94,17 @@ fn event(parts: &mut Vec<Part>, run: &Run, launch: &LaunchTape, place: Option<&P
         let (filled, others): (Vec<_>, Vec<_>) =
             touched.iter().partition(|touched| touched.writes && zeros.contains(&touched.word));
         let place = |touched: &Touched| name(touched.array, 4 * touched.word);
-        if !filled.is_empty() {
-            part(parts, if verb == "copy" { "copied zeros" } else { "zeros" }).to.extend(filled.into_iter().map(place));
-            if others.is_empty() {
-                continue;
-            }
+        if filled.is_empty() || !others.is_empty() {
+            let part = part(parts, verb);
+            let (written, read): (Vec<_>, Vec<_>) = others.into_iter().partition(|touched: &&Touched| touched.writes);
+            part.from.extend(read.into_iter().map(place));
+            part.to.extend(written.into_iter().map(place));
+            part.values.extend(values);
         }
-        let part = part(parts, verb);
-        let (written, read): (Vec<_>, Vec<_>) = others.into_iter().partition(|touched| touched.writes);
-        part.from.extend(read.into_iter().map(place));
-        part.to.extend(written.into_iter().map(place));
-        part.values.extend(values);
+        if !filled.is_empty() {
+            let verb = if verb == "copy" { "copied zeros" } else { "zeros" };
+            part(parts, verb).to.extend(filled.into_iter().map(place));
+        }
     }
     let Some(block) = block else { return };
     let tags = tags.iter().flat_map(|tags| lanes(event.lanes).map(|lane| tags[lane]));
