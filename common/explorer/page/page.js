@@ -254,11 +254,15 @@ export class Page {
     this.tell(sentenceOf(error.message));
   }
 
-  /// Shows runs, where the first elements are loaded: before that there is nothing to see.
+  /// Shows runs, where the first elements are loaded: before that there is nothing to see. One that comes to a fault before is shown there.
   async show(runs) {
     for (const run of runs) {
       const first = await run.first();
       if (Number.isInteger(first?.time)) await run.lookAt(first.time, { ...run.chosen, warp: first.warp });
+      else if (run.facts.outcome.stopped) {
+        await run.lookAt(run.facts.length);
+        await run.lookAt(run.facts.length, { ...run.chosen, ...run.look.event });
+      }
     }
     this.runs = runs;
     while (this.views.length > runs.length) this.views.pop().remove();

@@ -63,7 +63,7 @@ export class Runner {
     const [asked, usual] = [choice.size, firstOf(this.data, name).size].map((size) => size.join("×"));
     if (!form) {
       throw new Error(
-        `${kernelTitle(kernel)} cannot run ${asked} with ${choice.dtype} here: choose another size, such as ${usual}`,
+        `the kernel ${kernelTitle(kernel)} cannot run ${asked} with ${choice.dtype} here: choose another size, such as ${usual}`,
       );
     }
     const run = new Run(engine, kernel, form);

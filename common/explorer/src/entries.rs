@@ -32,5 +32,8 @@ fn guess(name: &str, params: &[Param], kernel: Option<&Kernel>) -> PtxLaunch {
     let most = kernel.and_then(Kernel::max_threads).map_or(1024, |most| most.iter().product::<u32>());
     let block = required.unwrap_or(if most >= 1024 { [32, 32, 1] } else { [most, 1, 1] });
     let grid = [64_u32.div_ceil(block[0].max(1)), 64_u32.div_ceil(block[1].max(1)), 1];
-    PtxLaunch { entry: name.into(), grid, block, shared_bytes: 0, args, tile: None }
+    // How much dynamic shared memory it needs the PTX does not say: as much as there is without being asked for.
+    let arrays = kernel.map_or(&[][..], Kernel::shared_arrays);
+    let shared_bytes = if arrays.iter().any(|array| array.bytes == 0) { 48 << 10 } else { 0 };
+    PtxLaunch { entry: name.into(), grid, block, shared_bytes, args, tile: None }
 }

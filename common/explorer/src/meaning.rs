@@ -99,6 +99,12 @@ pub struct Sum {
 }
 
 impl Sum {
+    /// How many of its products have an element of A or B: what is made of others is not followed, and the zeros beyond an edge make none.
+    pub fn count(&self) -> usize {
+        let known = |pair: &Value| !pair["a"].is_null() || !pair["b"].is_null();
+        self.pairs.iter().filter(|(_, pair)| known(pair)).count()
+    }
+
     /// The products that do not belong into the element.
     pub fn wrong(&self) -> impl Iterator<Item = &Term> {
         self.pairs.iter().filter(|(_, pair)| !pair["wrong"].is_null()).map(|(term, _)| term)
@@ -168,9 +174,11 @@ impl<'a> Place<'a> {
 
     /// What there is to say of a sum; `stored` says that it is complete.
     fn told(&self, sum: Sum, stored: bool) -> Value {
-        let (wrong, Sum { goal, pairs, seen, plain }) = (sum.wrong().count(), sum);
+        let (wrong, count, Sum { goal, pairs, seen, plain }) = (sum.wrong().count(), sum.count(), sum);
+        if count == 0 && wrong == 0 && !pairs.is_empty() {
+            return said("unknown", "a number that was computed from others");
+        }
         let pairs: Vec<Value> = pairs.into_iter().map(|(_, pair)| pair).collect();
-        let count = pairs.len();
         let products = if count == 1 { "product" } else { "products" };
         let name = goal.map(|[row, column]| format!("C[{row}][{column}]"));
         let k = self.run.size[2];
@@ -183,7 +191,7 @@ impl<'a> Place<'a> {
         let missing: Vec<u32> = (0..k).filter(|k| stored && goal.is_some() && !seen.contains(k)).collect();
         json!({
             "kind": if single { "product" } else { "sum" }, "words": words, "element": goal, "of": goal.map(|_| k), "products": count,
-            "pairs": pairs[count.saturating_sub(LISTED)..], "wrong": wrong, "missing": missing,
+            "pairs": pairs[pairs.len().saturating_sub(LISTED)..], "wrong": wrong, "missing": missing,
         })
     }
 
@@ -191,7 +199,9 @@ impl<'a> Place<'a> {
     fn pair(&self, term: &Term, goal: Option<[u32; 2]>, seen: &mut BTreeSet<u32>) -> Option<Value> {
         let run = self.run;
         let factors = term.factors.map(|value| factor(self.run, self.launch, &value));
-        if factors.iter().any(|factor| factor.zero) {
+        let unset = factors.iter().find(|factor| factor.kind == "unset");
+        // A zero makes a number of what nobody has stored, too, but no right one.
+        if unset.is_none() && factors.iter().any(|factor| factor.zero) {
             return None;
         }
         let matrix = |of: usize| factors.iter().find_map(|factor| factor.of(run, of));
@@ -199,10 +209,9 @@ impl<'a> Place<'a> {
         let swapped = factors[0].of(run, B).is_some() && a.is_some();
         let [one, other] =
             if swapped { [&factors[1].words, &factors[0].words] } else { [&factors[0].words, &factors[1].words] };
-        let known = |factor: &Factor| factor.element.is_some();
-        let unset = |factor: &Factor| factor.kind == "unset";
+        let known = |factor: &Factor| factor.element.is_some_and(|(array, _)| array < C);
         let wrong = match (a, b) {
-            _ if factors.iter().any(unset) => factors.iter().find(|factor| unset(factor)).map(|one| one.words.clone()),
+            _ if unset.is_some() => unset.map(|factor| factor.words.clone()),
             (Some([row, _]), _) if goal.is_some_and(|goal| goal[0] != row) => Some(format!("{one} is of row {row}")),
             (_, Some([_, column])) if goal.is_some_and(|goal| goal[1] != column) => {
                 Some(format!("{other} is of column {column}"))

@@ -86,7 +86,8 @@ pub fn blocks(mut elements: Vec<Elements>) -> Vec<Elements> {
 pub fn named(blocks: &[Elements]) -> String {
     let mut names: Vec<String> = blocks.iter().take(3).map(Elements::to_string).collect();
     if blocks.len() > 3 {
-        names.push(format!("{} more places", blocks.len() - 3));
+        let more = blocks.len() - 3;
+        names.push(format!("{more} more {}", if more == 1 { "place" } else { "places" }));
     }
     let last = names.pop().unwrap_or_default();
     if names.is_empty() { last } else { format!("{} and {last}", names.join(", ")) }

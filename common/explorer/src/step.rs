@@ -1,6 +1,6 @@
 //! What a warp did in one visit to a line of the source, as parts with a verb and in words.
 
-use crate::effect::{Effect, Request, lanes};
+use crate::effect::{Effect, Request, Touched, lanes};
 use crate::instructions::Instruction;
 use crate::log::LaunchTape;
 use crate::matrices::{A, B, C};
@@ -59,12 +59,9 @@ fn event(parts: &mut Vec<Part>, run: &Run, launch: &LaunchTape, place: Option<&P
     let tags: Vec<_> = run.tape.tags(number).collect();
     let global = |found: Factor| found.element.map(|(array, index)| name(Some(array), 4 * index));
     let held = |tag: Tag| global(factor(run, launch, &block?.nodes().value(tag)));
+    let is_zero = |tag: Tag| block.is_some_and(|block| factor(run, launch, &block.nodes().value(tag)).zero);
     for effect in &event.effects {
         let touched = effect.request().map(Request::touched).unwrap_or_default();
-        let places = |writes: bool| {
-            let all = touched.iter().filter(move |touched| if writes { touched.writes } else { touched.reads });
-            all.map(|touched| name(touched.array, 4 * touched.word))
-        };
         let verb = match effect {
             Effect::Request(request) => match (request.kind, request.space) {
                 (_, Space::Local) => continue,
@@ -81,16 +78,32 @@ fn event(parts: &mut Vec<Part>, run: &Run, launch: &LaunchTape, place: Option<&P
             Effect::Exit(_) => "end",
             Effect::Writes(_) | Effect::Product(_) => continue,
         };
-        let part = part(parts, verb);
-        if verb != "atomic" {
-            part.from.extend(places(false));
-        }
-        part.to.extend(places(true));
+        // Beyond an edge of A or B tiles are filled with zeros, and a thread that reads nothing there copies none.
+        let (mut values, mut zeros) = (vec![], vec![]);
         if verb == "read" {
-            part.values.extend(tags.iter().flat_map(|tags| lanes(event.lanes).filter_map(|lane| held(tags[lane]))));
+            values.extend(tags.iter().flat_map(|tags| lanes(event.lanes).filter_map(|lane| held(tags[lane]))));
         } else if verb == "store" {
-            let placed = block.into_iter().flat_map(|block| block.placed(number..number + 1));
-            part.values.extend(placed.filter_map(|(_, placed)| held(placed.tag)));
+            for (_, placed) in block.into_iter().flat_map(|block| block.placed(number..number + 1)) {
+                zeros.extend(is_zero(placed.tag).then_some(placed.address / 4));
+                values.extend(held(placed.tag));
+            }
+        } else if let Some(request) = effect.request().filter(|request| request.copy.is_some()) {
+            let idle = touched.iter().filter(|touched| touched.writes && request.asking() >> touched.lane & 1 == 0);
+            zeros.extend(idle.map(|touched| touched.word));
+        }
+        let (filled, others): (Vec<_>, Vec<_>) =
+            touched.iter().partition(|touched| touched.writes && zeros.contains(&touched.word));
+        let place = |touched: &Touched| name(touched.array, 4 * touched.word);
+        if filled.is_empty() || !others.is_empty() {
+            let part = part(parts, verb);
+            let (written, read): (Vec<_>, Vec<_>) = others.into_iter().partition(|touched: &&Touched| touched.writes);
+            part.from.extend(read.into_iter().map(place));
+            part.to.extend(written.into_iter().map(place));
+            part.values.extend(values);
+        }
+        if !filled.is_empty() {
+            let verb = if verb == "copy" { "copied zeros" } else { "zeros" };
+            part(parts, verb).to.extend(filled.into_iter().map(place));
         }
     }
     let Some(block) = block else { return };
@@ -121,7 +134,8 @@ fn words(run: &Run, verb: &str, [from, to, values]: &[Vec<Elements>; 3], sums: O
         "store" => format!("stores {held} in {to_words}"),
         "read" if values.is_empty() => format!("reads {from_words}"),
         "read" => format!("reads {held} from {from_words}"),
-        "copy" if from.is_empty() => format!("starts to fill {to_words} with zeros"),
+        "zeros" => format!("fills {to_words} with zeros"),
+        "copied zeros" => format!("starts to fill {to_words} with zeros"),
         "copy" => format!("starts to copy {from_words} to {to_words}"),
         "multiply" if !of(A).is_empty() && !of(B).is_empty() && !to.is_empty() => {
             format!("multiplies {} by {} and adds to {to_words}", of(A), of(B))
@@ -165,7 +179,7 @@ pub fn step(run: &Run, (block, warp): (u32, u32), time: u32) -> Value {
     }
     let sums = place.and_then(|place| {
         let stores = place.block.stores().filter(|(event, _)| events.contains(event));
-        let mut counts = stores.map(|(_, store)| place.sum(store.value, u32::MAX).pairs.len());
+        let mut counts = stores.map(|(_, store)| place.sum(store.value, u32::MAX).count());
         let first = counts.next().filter(|&count| count > 0)?;
         counts.all(|count| count == first).then_some(first)
     });

@@ -44,7 +44,7 @@ pub struct Launch {
 impl Launch {
     /// Adds up the products of slices of K, which lie in the workspace from an element on, one behind the other.
     pub fn sum_slices(problem: &Problem, slices: u64, from: u64) -> Self {
-        let sizes = [problem.m, problem.n, slices].map(|size| Arg::Int(size as i32));
+        let sizes = [problem.n, problem.m, slices].map(|size| Arg::Int(size as i32));
         Self {
             entry: "sum_slices".into(),
             grid: [problem.c_elements().div_ceil(256).min(4096) as u32, 1, 1],
@@ -152,12 +152,11 @@ impl Plan {
     /// Whether a launch must write all of C, and all of the workspace: not what several launches share, and no workspace in several
     /// parts or that a launch before has written.
     pub fn must_write(&self, launch: usize) -> [bool; 2] {
-        let count = |launch: &Launch, of: fn(&Arg) -> bool| launch.args.iter().filter(|arg| of(arg)).count();
-        let c = |launch: &Launch| count(launch, |arg| matches!(arg, Arg::C(_)));
-        let workspace = |launch: &Launch| count(launch, |arg| matches!(arg, Arg::Workspace(_)));
+        let c = |launch: &&Launch| launch.args.iter().any(|arg| matches!(arg, Arg::C(_)));
+        let workspace = |launch: &Launch| launch.args.iter().filter(|arg| matches!(arg, Arg::Workspace(_))).count();
         let (before, this) = (&self.launches[..launch], &self.launches[launch]);
-        let only = self.launches.iter().filter(|launch| c(launch) > 0).count() == 1;
-        [only && c(this) > 0, workspace(this) == 1 && before.iter().all(|launch| workspace(launch) == 0)]
+        let only = self.launches.iter().filter(c).count() == 1;
+        [only && c(&this), workspace(this) == 1 && before.iter().all(|launch| workspace(launch) == 0)]
     }
 
     /// A grid of ceil(N / `tile[0]`) × ceil(M / `tile[1]`) blocks that run `matmul(A, B, C, M, N, K)`.
@@ -213,10 +212,7 @@ impl Plan {
     /// nothing changes.
     #[must_use]
     pub fn in_slices(mut self, problem: &Problem, slices: u64) -> Self {
-        let [launch] = self.launches.as_mut_slice() else { return self };
-        if slices <= 1 {
-            return self;
-        }
+        let (true, [launch]) = (slices > 1, self.launches.as_mut_slice()) else { return self };
         let elements = problem.c_elements();
         launch.grid[2] = slices as u32;
         launch.args[2] = Arg::Workspace(0);
@@ -243,9 +239,7 @@ impl Plan {
     /// With `bytes` of dynamic shared memory in every launch.
     #[must_use]
     pub fn with_shared_bytes(mut self, bytes: u32) -> Self {
-        for launch in &mut self.launches {
-            launch.shared_bytes = bytes;
-        }
+        self.launches.iter_mut().for_each(|launch| launch.shared_bytes = bytes);
         self
     }
 }
@@ -288,10 +282,10 @@ mod tests {
     #[test]
     fn layers_that_count_something_else_and_an_empty_grid_stay() {
         let mut plan = tiled(&problem(32, 4096, 32), [32, 32], [32, 32]);
-        plan.launches[0].grid[2] = 3;
-        assert_eq!(plan.clone().in_bands(32), plan);
-        plan.launches[0].grid = [0, 1, 1];
-        assert_eq!(plan.clone().in_bands(0), plan);
+        for (grid, widest) in [([128, 1, 3], 32), ([0, 1, 1], 0)] {
+            plan.launches[0].grid = grid;
+            assert_eq!(plan.clone().in_bands(widest), plan);
+        }
     }
 
     #[test]
@@ -312,9 +306,25 @@ mod tests {
     }
 
     #[test]
+    fn slices_of_k_are_summed_by_a_launch_of_its_own() {
+        let problem = problem(70, 1000, 50);
+        let whole = tiled(&problem, [16, 16], [16, 16]);
+        assert_eq!((whole.clone().in_slices(&problem, 1), whole.must_write(0)), (whole.clone(), [true, false]));
+        let mut sliced = whole.in_slices(&problem, 3);
+        let Launch { grid, args, .. } = &sliced.launches[1];
+        assert_eq!((sliced.slices(), sliced.workspace_elements, *grid), (3, 210_000, [274, 1, 1]));
+        assert_eq!(args, &[Arg::Workspace(0), Arg::C(0), Arg::Int(70), Arg::Int(1000), Arg::Int(3)]);
+        assert_eq!([0, 1].map(|launch| sliced.must_write(launch)), [[false, true], [true, false]]);
+        // What several launches share, and a workspace in two parts, may be left unwritten.
+        sliced.launches[0].args.extend([Arg::Workspace(9), Arg::C(7)]);
+        assert_eq!([0, 1].map(|launch| sliced.must_write(launch)), [[false; 2]; 2]);
+    }
+
+    #[test]
     fn files_are_named_by_type_and_specialisation() {
         let named = Specialisation::named("64x64", Dtype::F32, &[("TILE", 64), ("DEPTH", 8)]).for_target(80);
-        assert_eq!(named.stem("kernel"), "kernel-f32-64x64");
+        let said = [named.stem("kernel"), named.architecture(), named.clone().for_only(90).architecture()];
+        assert_eq!(said, ["kernel-f32-64x64", "80", "90a"]);
         let defines = [("TILE", "64"), ("DEPTH", "8")].map(|(name, value)| (name.to_owned(), value.to_owned()));
         assert_eq!((named.defines, named.target), (defines.to_vec(), 80));
         assert_eq!(Specialisation::single(Dtype::I32, &[]).stem("uncoalesced"), "uncoalesced-i32");

@@ -122,7 +122,7 @@ impl Source {
 
     /// Finds the headers in these folders. Their lines and its own may be shown from now on.
     fn include(&mut self, folders: &[PathBuf]) {
-        may_be_shown(&self.display, &self.text);
+        may_be_shown(&self.compiled_name(), &self.text);
         let mut hasher = Hash::new();
         // Line endings do not change a kernel, and git may change them on Windows.
         hasher.update(self.text.replace("\r\n", "\n"));
@@ -330,7 +330,13 @@ impl Source {
 
     fn unit(&self, options: Vec<String>) -> Result<Unit> {
         let headers = self.headers.clone().map_err(Error::msg)?;
-        Ok(Unit { source: self.text.clone(), name: self.display.clone(), options, headers })
+        Ok(Unit { source: self.text.clone(), name: self.compiled_name(), options, headers })
+    }
+
+    /// What compilers call it: a name that is no option, and that ends where PTX says so.
+    fn compiled_name(&self) -> String {
+        let name = self.display.replace('"', "'");
+        if name.starts_with('-') { name.replacen('-', "_", 1) } else { name }
     }
 
     /// NVRTC writes absolute paths into `.file`; they become relative to the workspace, the same on every machine, and the
@@ -339,7 +345,8 @@ impl Source {
         let root = format!("{}/", workspace::root().display());
         let here = std::env::current_dir().map(|folder| format!("{}/", folder.display())).unwrap_or_default();
         let headers = self.headers.iter().flatten().map(|[name, _, file]| (name, file));
-        let names: Vec<(&String, &String)> = std::iter::once((&self.display, &self.display)).chain(headers).collect();
+        let own = self.compiled_name();
+        let names: Vec<(&String, &String)> = std::iter::once((&own, &own)).chain(headers).collect();
         let relative = |line: &str| {
             if !line.trim_start().starts_with(".file") {
                 return line.to_owned();
