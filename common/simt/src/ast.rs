@@ -176,6 +176,8 @@ pub(crate) struct Position {
     pub file: u32,
     pub line: u32,
     pub column: u32,
+    /// Where it was called, by the place among the program's calls; zero if it was not.
+    pub calls: u32,
     /// The instruction's text: start and end in the source, in bytes.
     pub text: (u32, u32),
 }
@@ -225,6 +227,8 @@ pub(crate) struct Program {
     pub target: u32,
     pub target_name: String,
     pub files: Vec<(u32, String)>,
+    /// Lines and columns of a kernel's file from which its functions are called, the innermost first.
+    pub calls: Vec<Box<[(u32, u32)]>>,
     pub variables: Vec<Variable>,
     pub functions: Vec<Function>,
 }

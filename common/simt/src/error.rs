@@ -76,6 +76,8 @@ pub struct Location {
     pub line: Option<u32>,
     /// Column in that line, from 1, when the compiler said it; NVRTC gives the start of the statement.
     pub column: Option<u32>,
+    /// Lines and columns of that file in which the function is called that the compiler has put in place, the innermost first.
+    pub calls: Box<[(u32, u32)]>,
     /// Line in the PTX text, from 1.
     pub ptx_line: u32,
     /// The instruction as written.

@@ -85,6 +85,7 @@ impl Parsed {
             file: file.filter(|_| known),
             line: known.then_some(position.line),
             column: (known && position.column != 0).then_some(position.column),
+            calls: self.program.calls.get(position.calls as usize).cloned().unwrap_or_default(),
             ptx_line: position.ptx,
             instruction: self.text(position),
         }

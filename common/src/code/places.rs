@@ -39,6 +39,19 @@ pub fn place(location: &simt::Location) -> (Option<String>, u32, String) {
     }
 }
 
+/// A place, or the one that calls it if nothing but PTX stands there, which says what happens and not to what.
+pub fn told(mut place: simt::Location) -> simt::Location {
+    let lines = lines_of(&place);
+    let is_ptx = |at: u32| lines.get((at as usize).wrapping_sub(1)).is_some_and(|text| text.contains("asm"));
+    let outer = place.calls.iter().position(|(line, _)| !is_ptx(*line));
+    if let Some(at) = outer.filter(|_| place.line.is_some_and(is_ptx)) {
+        let (line, column) = place.calls[at];
+        (place.line, place.column) = (Some(line), Some(column));
+        place.calls = place.calls[at + 1..].into();
+    }
+    place
+}
+
 /// An index as reports hold it.
 pub fn index(at: simt::Dim3) -> [u32; 3] {
     [at.x, at.y, at.z]

@@ -149,13 +149,14 @@ impl Candidate {
         // A reason that may follow from something else is shown if no other is found.
         let mut causes: Vec<([u64; 3], HazardReport)> = vec![];
         let astray = hazards.iter().any(HazardReport::leads_astray);
+        let part = |cause: &HazardReport| matches!(cause.kind, ReportKind::Product(Mistake::Part | Mistake::Lost));
+        let alone = |cause: &HazardReport| !cause.may_follow() || part(cause) && hazards.is_empty();
         for &size in &sizes {
             causes.extend(self.cause(size, astray).map(|cause| (size, cause)));
-            if causes.last().is_some_and(|(_, cause)| !cause.may_follow()) {
+            if causes.last().is_some_and(|(_, cause)| alone(cause)) {
                 break;
             }
         }
-        let part = |cause: &HazardReport| matches!(cause.kind, ReportKind::Product(Mistake::Part | Mistake::Lost));
         let best = causes.iter().find(|(_, cause)| !cause.may_follow());
         let best = best.or(causes.iter().find(|(_, cause)| part(cause))).or(causes.first());
         let best = best.filter(|(_, cause)| cause.leads(&hazards));

@@ -599,3 +599,411 @@ extern "C" __global__ void matmul(const float* A, const float* B, float* C, int 
     }
     if (i < M && j < N) C[i * N + j] = s;
 }
+
+== flat_pointers
+// launch: block 256,1 tile 16,16
+#define T 16
+#define LDS 17
+extern "C" __global__ void matmul(const ELEMENT* A, const ELEMENT* B, ELEMENT* C, int M, int N, int K)
+{
+    __shared__ ELEMENT smem[2 * T * LDS];
+    ELEMENT* sa = smem;
+    ELEMENT* sb = smem + T * LDS;
+    const int tid = threadIdx.x;
+    const int ty = tid >> 4, tx = tid & 15;
+    const int m = blockIdx.y * T + ty;
+    const int n = blockIdx.x * T + tx;
+    const ELEMENT* pa = A + m * K + tx;
+    const ELEMENT* pb = B + ty * N + n;
+    ELEMENT acc = 0;
+    int left = K;
+    while (left > 0) {
+        ELEMENT va = 0, vb = 0;
+        if (m < M && tx < left) va = *pa;
+        if (n < N && ty < left) vb = *pb;
+        sa[ty * LDS + tx] = va;
+        sb[ty * LDS + tx] = vb;
+        __syncthreads();
+        const ELEMENT* qa = sa + ty * LDS;
+        const ELEMENT* qb = sb + tx;
+        for (int p = 0; p < T; ++p) {
+            acc += *qa * *qb;
+            qa += 1;
+            qb += LDS;
+        }
+        __syncthreads();
+        pa += T;
+        pb += T * N;
+        left -= T;
+    }
+    if (m < M && n < N) C[m * N + n] = acc;
+}
+
+== swapped_roles
+// launch: block 16,16 tile 16,16
+// threadIdx.x runs along rows here
+constexpr int T = 16;
+extern "C" __global__ void matmul(const ELEMENT* A, const ELEMENT* B, ELEMENT* C, int M, int N, int K)
+{
+    __shared__ ELEMENT ta[T][T];
+    __shared__ ELEMENT tb[T][T];
+    int i = threadIdx.x, j = threadIdx.y;
+    int gi = blockIdx.y * T + i;
+    int gj = blockIdx.x * T + j;
+    ELEMENT s = 0;
+    int tiles = (K + T - 1) / T;
+    for (int t = 0; t < tiles; t++) {
+        int ka = t * T + j;
+        int kb = t * T + i;
+        ta[i][j] = (gi < M && ka < K) ? A[gi * K + ka] : ELEMENT(0);
+        tb[i][j] = (gj < N && kb < K) ? B[kb * N + gj] : ELEMENT(0);
+        __syncthreads();
+#pragma unroll
+        for (int p = 0; p < T; p++) s += ta[i][p] * tb[p][j];
+        __syncthreads();
+    }
+    if (gi < M && gj < N) C[gi * N + gj] = s;
+}
+
+== swizzled
+// launch: block 32,8 tile 32,32
+constexpr int T = 32;
+__device__ __forceinline__ int sw(int r, int c) { return r * T + (c ^ r); }
+extern "C" __global__ void matmul(const ELEMENT* A, const ELEMENT* B, ELEMENT* C, int M, int N, int K)
+{
+    __shared__ ELEMENT As[T * T];
+    __shared__ ELEMENT Bs[T * T];
+    const int x = threadIdx.x;
+    const int y = threadIdx.y;
+    const int row0 = blockIdx.y * T, col0 = blockIdx.x * T;
+    ELEMENT sum[4] = {};
+    for (int k0 = 0; k0 < K; k0 += T) {
+        for (int r = y; r < T; r += 8) {
+            As[sw(r, x)] = row0 + r < M && k0 + x < K ? A[(row0 + r) * K + k0 + x] : ELEMENT(0);
+            Bs[sw(x, r)] = k0 + r < K && col0 + x < N ? B[(k0 + r) * N + col0 + x] : ELEMENT(0);
+        }
+        __syncthreads();
+        for (int k = 0; k < T; ++k)
+            for (int q = 0; q < 4; ++q)
+                sum[q] += As[sw(y + 8 * q, k)] * Bs[sw(x, k)];
+        __syncthreads();
+    }
+    for (int q = 0; q < 4; ++q) {
+        const int row = row0 + y + 8 * q;
+        if (row < M && col0 + x < N) C[row * N + col0 + x] = sum[q];
+    }
+}
+
+== macros_unrolled
+// launch: block 16,16 tile 16,16
+#define BS 16
+#define AT(r, c) ((r) < M && (c) < K ? A[(size_t)(r) * K + (c)] : (ELEMENT)0)
+#define BT(r, c) ((r) < K && (c) < N ? B[(size_t)(r) * N + (c)] : (ELEMENT)0)
+#define STEP(k) acc += a[threadIdx.y][k] * b[k][threadIdx.x];
+extern "C" __global__ void matmul(const ELEMENT* A, const ELEMENT* B, ELEMENT* C, int M, int N, int K)
+{
+    __shared__ ELEMENT a[BS][BS], b[BS][BS];
+    const int r = blockIdx.y * BS + threadIdx.y;
+    const int c = blockIdx.x * BS + threadIdx.x;
+    ELEMENT acc = 0;
+    for (int base = 0; base < K; base += BS) {
+        a[threadIdx.y][threadIdx.x] = AT(r, base + threadIdx.x);
+        b[threadIdx.y][threadIdx.x] = BT(base + threadIdx.y, c);
+        __syncthreads();
+        STEP(0) STEP(1) STEP(2) STEP(3)
+        STEP(4) STEP(5) STEP(6) STEP(7)
+        STEP(8) STEP(9) STEP(10) STEP(11)
+        STEP(12) STEP(13) STEP(14) STEP(15)
+        __syncthreads();
+    }
+    if (r < M && c < N) C[(size_t)r * N + c] = acc;
+}
+
+== float4_outer
+// launch: block 16,16 tile 64,64
+constexpr int BM = 64, BN = 64, BK = 16;
+template <int R> __device__ void outer(ELEMENT (&acc)[R][R], const ELEMENT* a, const ELEMENT* b)
+{
+#pragma unroll
+    for (int i = 0; i < R; ++i)
+#pragma unroll
+        for (int j = 0; j < R; ++j) acc[i][j] = fmaf(a[i], b[j], acc[i][j]);
+}
+extern "C" __global__ void matmul(const ELEMENT* A, const ELEMENT* B, ELEMENT* C, int M, int N, int K)
+{
+    __shared__ __align__(16) ELEMENT As[BK][BM];
+    __shared__ __align__(16) ELEMENT Bs[BK][BN];
+    const int tid = threadIdx.y * 16 + threadIdx.x;
+    const int row0 = blockIdx.y * BM, col0 = blockIdx.x * BN;
+    const int la = tid / 4, lk = (tid % 4) * 4;
+    const int lb = tid / 16, lc = (tid % 16) * 4;
+    ELEMENT acc[4][4] = {};
+    for (int k0 = 0; k0 < K; k0 += BK) {
+        for (int v = 0; v < 4; ++v) {
+            const bool ia = row0 + la < M && k0 + lk + v < K;
+            As[lk + v][la] = ia ? A[(size_t)(row0 + la) * K + k0 + lk + v] : 0.f;
+            const bool ib = k0 + lb < K && col0 + lc + v < N;
+            Bs[lb][lc + v] = ib ? B[(size_t)(k0 + lb) * N + col0 + lc + v] : 0.f;
+        }
+        __syncthreads();
+        for (int k = 0; k < BK; ++k) {
+            const float4 a = *reinterpret_cast<const float4*>(&As[k][threadIdx.y * 4]);
+            const float4 b = *reinterpret_cast<const float4*>(&Bs[k][threadIdx.x * 4]);
+            const ELEMENT ra[4] = {a.x, a.y, a.z, a.w};
+            const ELEMENT rb[4] = {b.x, b.y, b.z, b.w};
+            outer<4>(acc, ra, rb);
+        }
+        __syncthreads();
+    }
+    for (int i = 0; i < 4; ++i)
+        for (int j = 0; j < 4; ++j) {
+            const int r = row0 + threadIdx.y * 4 + i, c = col0 + threadIdx.x * 4 + j;
+            if (r < M && c < N) C[(size_t)r * N + c] = acc[i][j];
+        }
+}
+
+== warp_split_k
+// launch: block 32,4 tile 32,32
+// The warps of a block each take a quarter of every tile's k.
+constexpr int T = 32;
+extern "C" __global__ void matmul(const ELEMENT* A, const ELEMENT* B, ELEMENT* C, int M, int N, int K)
+{
+    __shared__ ELEMENT As[T][T + 1];
+    __shared__ ELEMENT Bs[T][T];
+    __shared__ ELEMENT part[4][T][T];
+    const int lane = threadIdx.x, w = threadIdx.y;
+    const int row0 = blockIdx.y * T, col = blockIdx.x * T + lane;
+    ELEMENT sum[T];
+    for (int i = 0; i < T; ++i) sum[i] = 0;
+    for (int k0 = 0; k0 < K; k0 += T) {
+        for (int r = w; r < T; r += 4) {
+            As[r][lane] = row0 + r < M && k0 + lane < K ? A[(row0 + r) * K + k0 + lane] : 0;
+            Bs[r][lane] = k0 + r < K && col < N ? B[(k0 + r) * N + col] : 0;
+        }
+        __syncthreads();
+        for (int k = 8 * w; k < 8 * w + 8; ++k)
+            for (int i = 0; i < T; ++i)
+                sum[i] += As[i][k] * Bs[k][lane];
+        __syncthreads();
+    }
+    for (int i = 0; i < T; ++i) part[w][i][lane] = sum[i];
+    __syncthreads();
+    for (int r = w; r < T; r += 4) {
+        ELEMENT total = 0;
+        for (int p = 0; p < 4; ++p) total += part[p][r][lane];
+        if (row0 + r < M && col < N) C[(row0 + r) * N + col] = total;
+    }
+}
+
+== xor_buffers
+// launch: block 16,16 tile 32,32
+constexpr int T = 32, BK = 16;
+constexpr int SA = T * BK;
+extern "C" __global__ void matmul(const ELEMENT* A, const ELEMENT* B, ELEMENT* C, int M, int N, int K)
+{
+    __shared__ ELEMENT buf[4 * SA];  // A, A', B, B'
+    const int tx = threadIdx.x, ty = threadIdx.y;
+    const int r0 = blockIdx.y * T + ty, c0 = blockIdx.x * T + tx;
+    int at = 0;
+    auto put = [&](int to, int k0) {
+        for (int h = 0; h < 2; ++h) {
+            const int r = r0 + 16 * h, c = c0 + 16 * h;
+            buf[to + (ty + 16 * h) * BK + tx] = r < M && k0 + tx < K ? A[r * K + k0 + tx] : 0.f;
+            buf[2 * SA + to + ty * T + tx + 16 * h] = c < N && k0 + ty < K ? B[(k0 + ty) * N + c] : 0.f;
+        }
+    };
+    ELEMENT s00 = 0, s01 = 0, s10 = 0, s11 = 0;
+    put(0, 0);
+    for (int k0 = 0; k0 < K; k0 += BK) {
+        __syncthreads();
+        if (k0 + BK < K) put(at ^ SA, k0 + BK);
+        const ELEMENT* a = buf + at;
+        const ELEMENT* b = buf + 2 * SA + at;
+        for (int k = 0; k < BK; ++k) {
+            const ELEMENT a0 = a[ty * BK + k], a1 = a[(ty + 16) * BK + k];
+            const ELEMENT b0 = b[k * T + tx], b1 = b[k * T + tx + 16];
+            s00 += a0 * b0;
+            s01 += a0 * b1;
+            s10 += a1 * b0;
+            s11 += a1 * b1;
+        }
+        at ^= SA;
+    }
+    auto out = [&](int r, int c, ELEMENT s) { if (r < M && c < N) C[r * N + c] = s; };
+    out(r0, c0, s00);
+    out(r0, c0 + 16, s01);
+    out(r0 + 16, c0, s10);
+    out(r0 + 16, c0 + 16, s11);
+}
+
+== cp_async
+// launch: block 16,16 tile 32,32
+constexpr int T = 32, BK = 16, ST = 3;
+__device__ __forceinline__ void cp4(ELEMENT* to, const ELEMENT* from, bool in)
+{
+    unsigned s = (unsigned)__cvta_generic_to_shared(to);
+    int n = in ? 4 : 0;
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(s), "l"(from), "r"(n) : "memory");
+}
+__device__ __forceinline__ void commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+template <int N> __device__ __forceinline__ void wait_for() { asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory"); }
+extern "C" __global__ void matmul(const ELEMENT* A, const ELEMENT* B, ELEMENT* C, int M, int N, int K)
+{
+    __shared__ ELEMENT As[ST][T][BK];
+    __shared__ ELEMENT Bs[ST][BK][T];
+    const int tx = threadIdx.x, ty = threadIdx.y;
+    const int row = blockIdx.y * T + ty, col = blockIdx.x * T + tx;
+    auto load = [&](int s, int k0) {
+        for (int h = 0; h < T; h += 16) {
+            bool ia = row + h < M && k0 + tx < K;
+            cp4(&As[s][ty + h][tx], ia ? A + (size_t)(row + h) * K + k0 + tx : A, ia);
+            bool ib = k0 + ty < K && col + h < N;
+            cp4(&Bs[s][ty][tx + h], ib ? B + (size_t)(k0 + ty) * N + col + h : B, ib);
+        }
+        commit();
+    };
+    ELEMENT sum[2][2] = {};
+    for (int s = 0; s < ST - 1; ++s) load(s, s * BK);
+    for (int step = 0; step * BK < K; ++step) {
+        wait_for<ST - 2>();
+        __syncthreads();
+        const int now = step % ST;
+        load((step + ST - 1) % ST, (step + ST - 1) * BK);
+        for (int k = 0; k < BK; ++k)
+            for (int i = 0; i < 2; ++i)
+                for (int j = 0; j < 2; ++j)
+                    sum[i][j] += As[now][ty + 16 * i][k] * Bs[now][k][tx + 16 * j];
+    }
+    for (int i = 0; i < 2; ++i)
+        for (int j = 0; j < 2; ++j)
+            if (row + 16 * i < M && col + 16 * j < N) C[(size_t)(row + 16 * i) * N + col + 16 * j] = sum[i][j];
+}
+
+== shuffled
+// launch: block 32,8 tile 32,8
+// Every lane holds one element of a row of A, and gives it to the others.
+extern "C" __global__ void matmul(const ELEMENT* A, const ELEMENT* B, ELEMENT* C, int M, int N, int K)
+{
+    __shared__ ELEMENT Bs[32][32];
+    const int lane = threadIdx.x;
+    const int row = blockIdx.y * 8 + threadIdx.y;
+    const int col = blockIdx.x * 32 + lane;
+    ELEMENT sum = 0;
+    for (int k0 = 0; k0 < K; k0 += 32) {
+        for (int r = threadIdx.y; r < 32; r += 8)
+            Bs[r][lane] = k0 + r < K && col < N ? B[(k0 + r) * N + col] : 0;
+        const ELEMENT a = row < M && k0 + lane < K ? A[row * K + k0 + lane] : 0;
+        __syncthreads();
+#pragma unroll
+        for (int k = 0; k < 32; ++k)
+            sum += __shfl_sync(0xffffffff, a, k) * Bs[k][lane];
+        __syncthreads();
+    }
+    if (row < M && col < N) C[row * N + col] = sum;
+}
+
+== warptile
+// launch: block 128,1 tile 64,64
+constexpr int BM = 64, BN = 64, BK = 8, WM = 32, WN = 32, TM = 8, TN = 4;
+#define LD4(p) (*reinterpret_cast<const float4*>(p))
+extern "C" __global__ void matmul(const ELEMENT* A, const ELEMENT* B, ELEMENT* C, int M, int N, int K)
+{
+    __shared__ __align__(16) ELEMENT As[BK * BM];
+    __shared__ __align__(16) ELEMENT Bs[BK * BN];
+    const int tid = threadIdx.x, warp = tid / 32, lane = tid % 32;
+    const int wr = warp / 2 * WM, wc = warp % 2 * WN;
+    const int tr = lane / 8 * TM, tc = lane % 8 * TN;
+    const int row0 = blockIdx.y * BM, col0 = blockIdx.x * BN;
+    ELEMENT acc[TM * TN] = {0};
+    for (int k0 = 0; k0 < K; k0 += BK) {
+        for (int e = tid; e < BM * BK; e += 128) {
+            const int r = e / BK, k = e % BK;
+            As[k * BM + r] = row0 + r < M && k0 + k < K ? A[(row0 + r) * K + k0 + k] : 0;
+        }
+        for (int e = tid; e < BN * BK; e += 128) {
+            const int k = e / BN, c = e % BN;
+            Bs[k * BN + c] = col0 + c < N && k0 + k < K ? B[(k0 + k) * N + col0 + c] : 0;
+        }
+        __syncthreads();
+        for (int k = 0; k < BK; ++k) {
+            ELEMENT ra[TM], rb[TN];
+            *(float4*)&ra[0] = LD4(&As[k * BM + wr + tr]);
+            *(float4*)&ra[4] = LD4(&As[k * BM + wr + tr + 4]);
+            *(float4*)&rb[0] = LD4(&Bs[k * BN + wc + tc]);
+            for (int i = 0; i < TM; ++i)
+                for (int j = 0; j < TN; ++j) acc[i * TN + j] += ra[i] * rb[j];
+        }
+        __syncthreads();
+    }
+    for (int i = 0; i < TM; ++i)
+        for (int j = 0; j < TN; ++j) {
+            const int r = row0 + wr + tr + i, c = col0 + wc + tc + j;
+            if (r < M && c < N) C[r * N + c] = acc[i * TN + j];
+        }
+}
+
+== reg_prefetch
+// launch: block 16,16 tile 32,32
+constexpr int T = 32, BK = 16;
+extern "C" __global__ void matmul(const ELEMENT* A, const ELEMENT* B, ELEMENT* C, int M, int N, int K)
+{
+    __shared__ ELEMENT As[2][T][BK + 1];
+    __shared__ ELEMENT Bs[2][BK][T];
+    const int x = threadIdx.x, y = threadIdx.y;
+    const int row = blockIdx.y * T + y, col = blockIdx.x * T + x;
+    ELEMENT na[2], nb[2], s[2][2] = {};
+    const ELEMENT* pa = A + (size_t)row * K + x;
+    const ELEMENT* pb = B + (size_t)y * N + col;
+    auto fetch = [&](int k0) {
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+            na[i] = row + 16 * i < M && k0 + x < K ? pa[(size_t)16 * i * K] : 0;
+            nb[i] = col + 16 * i < N && k0 + y < K ? pb[16 * i] : 0;
+        }
+        pa += BK;
+        pb += (size_t)BK * N;
+    };
+    auto keep = [&](int to) {
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+            As[to][y + 16 * i][x] = na[i];
+            Bs[to][y][x + 16 * i] = nb[i];
+        }
+    };
+    fetch(0);
+    keep(0);
+    __syncthreads();
+    int now = 0;
+    for (int k0 = 0; k0 < K; k0 += BK) {
+        const bool more = k0 + BK < K;
+        if (more) fetch(k0 + BK);
+#pragma unroll
+        for (int k = 0; k < BK; ++k)
+#pragma unroll
+            for (int i = 0; i < 2; ++i)
+#pragma unroll
+                for (int j = 0; j < 2; ++j) s[i][j] += As[now][y + 16 * i][k] * Bs[now][k][x + 16 * j];
+        if (more) keep(1 - now);
+        __syncthreads();
+        now = 1 - now;
+    }
+    for (int i = 0; i < 2; ++i)
+        for (int j = 0; j < 2; ++j)
+            if (row + 16 * i < M && col + 16 * j < N) C[(size_t)(row + 16 * i) * N + col + 16 * j] = s[i][j];
+}
+
+== even_and_odd
+// launch: block 16,16 tile 16,16
+extern "C" __global__ void matmul(const ELEMENT* A, const ELEMENT* B, ELEMENT* C, int M, int N, int K)
+{
+    const int col = blockIdx.x * 16 + threadIdx.x, row = blockIdx.y * 16 + threadIdx.y;
+    if (row >= M || col >= N) return;
+    ELEMENT even = 0, odd = 0;
+    int k = 0;
+    for (; k + 1 < K; k += 2) {
+        even += A[row * K + k] * B[k * N + col];
+        odd += A[row * K + k + 1] * B[(k + 1) * N + col];
+    }
+    if (k < K) even += A[row * K + k] * B[k * N + col];
+    C[row * N + col] = even + odd;
+}

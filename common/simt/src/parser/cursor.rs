@@ -10,6 +10,8 @@ use crate::lexer::{Kind, Token};
 type Loc = (u32, u32, u32);
 /// More calls than this in one another are not followed outwards.
 const CALLS: usize = 64;
+/// Calls in one another that are kept of an instruction.
+const SHOWN: usize = 4;
 
 /// A place among the tokens.
 pub(super) struct Cursor<'a> {
@@ -19,6 +21,8 @@ pub(super) struct Cursor<'a> {
     pub location: Loc,
     /// Where the function of a place is called, if it was inlined there.
     calls: HashMap<Loc, Loc>,
+    /// Lines and columns in the kernel's own file from which each `.loc` was called, those of the latest one last.
+    pub inlined: Vec<Box<[(u32, u32)]>>,
 }
 
 pub(super) fn unsupported(token: Token<'_>, reason: &str) -> Error {
@@ -28,7 +32,7 @@ pub(super) fn unsupported(token: Token<'_>, reason: &str) -> Error {
 impl<'a> Cursor<'a> {
     /// At the first of the tokens, of which the last is the end.
     pub(super) fn new(tokens: &'a [Token<'a>]) -> Self {
-        Self { tokens, at: 0, location: (0, 0, 0), calls: HashMap::new() }
+        Self { tokens, at: 0, location: (0, 0, 0), calls: HashMap::new(), inlined: vec![Box::default()] }
     }
 
     pub(super) fn peek(&self) -> Token<'a> {
@@ -182,7 +186,12 @@ impl<'a> Cursor<'a> {
         // The kernel's own file is that of the outermost call.
         let outwards = || successors(Some(place), |place| self.calls.get(place).copied()).take(CALLS);
         let own = outwards().last().map_or(place.0, |(file, ..)| file);
-        self.location = outwards().find(|(file, ..)| *file == own).unwrap_or(place);
+        let mut in_own = outwards().filter(|(file, ..)| *file == own);
+        self.location = in_own.next().unwrap_or(place);
+        let calls: Box<[(u32, u32)]> = in_own.take(SHOWN).map(|(_, line, column)| (line, column)).collect();
+        if self.inlined.last() != Some(&calls) {
+            self.inlined.push(calls);
+        }
         Ok(())
     }
 

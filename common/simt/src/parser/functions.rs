@@ -39,6 +39,7 @@ impl Cursor<'_> {
                     self.next();
                     body.function.defined = true;
                     self.location = (0, 0, 0);
+                    self.inlined.push(Box::default());
                     let start = self.place();
                     match self.statements(&mut body) {
                         // Other functions of the file are none the worse for it.
@@ -270,7 +271,8 @@ impl Cursor<'_> {
         let end = self.peek().start + 1;
         self.expect(b';')?;
         let (file, line, column) = self.location;
-        let position = Position { ptx: opcode.line, file, line, column, text: (start as u32, end as u32) };
+        let calls = self.inlined.len() as u32 - 1;
+        let position = Position { ptx: opcode.line, file, line, column, calls, text: (start as u32, end as u32) };
         let branches = matches!(words[0].as_str(), "bra" | "brx");
         let item = Item::Statement(Statement { guard, words, operands, position });
         if branches {

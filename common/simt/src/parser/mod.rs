@@ -24,7 +24,7 @@ pub(crate) fn parse(source: &str) -> Result<Program, Error> {
     let tokens = tokens(source)?;
     let mut parser = Parser { cursor: Cursor::new(&tokens), program: Program::default() };
     parser.file()?;
-    Ok(parser.program)
+    Ok(Program { calls: parser.cursor.inlined, ..parser.program })
 }
 
 /// The value of an expression of integers; none if it is something else.

@@ -52,7 +52,10 @@ pub fn hazards(found: Vec<simt::Hazard>, block: [u32; 3]) -> Vec<HazardReport> {
     let block = simt::Dim3::new(x, y, z);
     // An unrolled loop has many instructions for one line.
     let mut merged: Vec<simt::Hazard> = Vec::new();
-    for hazard in found {
+    for mut hazard in found {
+        for party in &mut hazard.parties {
+            party.location = places::told(std::mem::take(&mut party.location));
+        }
         match merged.iter_mut().find(|known| is_like(known, &hazard)) {
             Some(known) => {
                 let count = known.count + hazard.count;
@@ -93,6 +96,7 @@ fn is_like(one: &simt::Hazard, other: &simt::Hazard) -> bool {
 
 /// A fault that ended a launch, in the form of a hazard.
 pub fn fault(fault: &simt::Fault) -> HazardReport {
+    let fault = &simt::Fault { location: places::told(fault.location.clone()), ..fault.clone() };
     let action = if fault.thread.is_some() { "stands" } else { "and all others stand" };
     let thread = fault.thread.map_or([0; 3], index);
     HazardReport {

@@ -11,10 +11,15 @@ fn numbered(lines: &[String], last: u32) -> impl Iterator<Item = (u32, &String)>
     lines.iter().take(last as usize).enumerate().rev().map(|(at, text)| (at as u32 + 1, text))
 }
 
-/// The numbers of the lines around a place that begin with one of these words, the innermost first.
+/// The numbers of the lines around a place that begin with one of these words, the innermost first; then those around the call
+/// of its function.
 pub fn around(place: &Location, words: &[&str]) -> Vec<u32> {
-    let (Some(file), Some(line)) = (&place.file, place.line) else { return vec![] };
-    let lines = &places::lines(file);
+    let lines = &places::lines_of(place);
+    let calls = place.calls.iter().map(|(line, _)| *line);
+    place.line.into_iter().chain(calls).flat_map(|line| around_line(lines, line, words)).collect()
+}
+
+fn around_line(lines: &[String], line: u32, words: &[&str]) -> Vec<u32> {
     let indent = |text: &str| text.len() - text.trim_start().len();
     let begins = |text: &str| {
         words.iter().any(|word| text.trim_start().strip_prefix(word).is_some_and(|rest| !rest.starts_with(is_name)))
@@ -24,7 +29,7 @@ pub fn around(place: &Location, words: &[&str]) -> Vec<u32> {
     let mut found = vec![];
     for (number, text) in numbered(lines, line) {
         let text = code(text);
-        if text.trim().is_empty() || indent(text) >= most {
+        if text.trim().is_empty() || text.starts_with('#') || indent(text) >= most {
             continue;
         }
         most = indent(text);
@@ -61,7 +66,7 @@ fn sets(code: &str, name: &str) -> bool {
         }
         let rest = rest.trim_start();
         ["+=", "-=", "++"].iter().any(|operator| rest.starts_with(operator))
-            || rest.starts_with('=') && !rest.starts_with("==")
+            || rest.starts_with('=') && !rest.starts_with("==") && !rest[1..].trim_start().starts_with('[')
     })
 }
 
@@ -146,10 +151,36 @@ pub fn pointers(place: &Location, array: &str) -> Vec<String> {
     lines.iter().filter_map(sets).collect()
 }
 
+/// What stands behind the head of a loop or a condition in one line.
+fn statement(text: &str) -> &str {
+    let head = ["for", "while", "if"]
+        .iter()
+        .find_map(|word| text.trim_start().strip_prefix(word)?.trim_start().strip_prefix('('));
+    let mut depth = 1;
+    let end = head.and_then(|head| {
+        head.char_indices().find_map(|(at, c)| {
+            depth += i32::from(c == '(') - i32::from(c == ')');
+            (depth == 0).then_some(&head[at + 1..])
+        })
+    });
+    end.filter(|rest| rest.contains('=')).unwrap_or(text)
+}
+
 /// The name that a line gives a value: `sum` in `sum[m] += a * b`.
 pub fn set_by_line(text: &str) -> Option<&str> {
+    let text = statement(text);
     let left = ["+=", "-=", "="].iter().find_map(|operator| text.split_once(operator)).map(|(left, _)| left)?;
     left.split('[').next()?.trim_end().rsplit(|c| !is_name(c)).next().filter(|name| !name.is_empty())
+}
+
+/// The other lines of a function that give a name a value, the first four.
+pub fn lines_that_set(place: &Location, name: &str) -> Vec<u32> {
+    let Some(line) = place.line else { return vec![] };
+    let lines = places::lines_of(place);
+    let start = lines.iter().take(line as usize).rposition(|text| text.starts_with('}')).map_or(0, |at| at + 1);
+    let function = (1..).zip(lines.iter()).skip(start).take_while(|(_, text)| !text.starts_with('}'));
+    let others = function.filter(|(number, text)| *number != line && sets(code(text), name));
+    others.map(|(number, _)| number).take(4).collect()
 }
 
 /// The line that declares what a line adds to or sets, `sum` in `sum[m] += a * b`, with its name.

@@ -2,12 +2,12 @@
 
 use simt::{AccessKind, Action, Fault, FaultKind, Hazard, HazardKind, Limit, Location, Party, Place, Space};
 
-use super::around::{declaration, of_words, pointers, setters, stores_of};
+use super::around::{declaration, lines_that_set, of_words, pointers, set_by_line, setters, stores_of};
 use super::race::{self, at, code_at};
 use super::render::{Diagnostic, Mark};
 use super::situation::Role;
 use super::texts::of_kind;
-use super::underline::{Use, array_name, uses};
+use super::underline::{Use, array_name, has_word, uses};
 use super::{bounds, remedy, stride};
 use crate::basics::units::grouped;
 use crate::code::places::{self, index, triple, who};
@@ -65,7 +65,7 @@ pub fn hazard(hazard: &Hazard, one_warp: bool) -> Diagnostic {
     Diagnostic {
         title: format!("{}: {}", hazard.kind.name(), what(hazard)),
         laid_out,
-        marks,
+        marks: with_calls(marks),
         note: (!notes.is_empty()).then(|| notes.join("; ")),
         help: remedy::hazard(hazard) + other_buffer(hazard),
         warning: hazard.kind.is_warning(),
@@ -191,7 +191,7 @@ pub fn fault(fault: &Fault) -> Diagnostic {
     let global = element.as_ref().and_then(Place::array).filter(|array| by_layout && array.space == Space::Global);
     Diagnostic {
         title: format!("fault of the kernel: {}", fault.kind.to_string().trim_end_matches(',')),
-        marks,
+        marks: with_calls(marks),
         laid_out: global.map(|array| array.name.clone()),
         help: bounds.map_or_else(|| remedy::fault(&fault.kind, &at(&fault.location), &code), |bound| bound.help),
         vague,
@@ -201,14 +201,52 @@ pub fn fault(fault: &Fault) -> Diagnostic {
 
 /// The lines that set what a place uses.
 pub fn set_by(place: &Location, stores: bool) -> Vec<Mark> {
-    let found = setters(place, stores, if stores { 6 } else { 4 });
+    let mut found = setters(place, stores, if stores { 6 } else { 4 });
+    for &(line, _) in &place.calls {
+        found.extend(setters(&Location { line: Some(line), calls: Box::default(), ..place.clone() }, false, 3));
+    }
     found.into_iter().map(|(name, line)| at_line(place, line, format!("`{name}` is set here"))).collect()
+}
+
+/// The lines that set what a place sets, and the one that declares it.
+pub fn also_set(place: &Location) -> Vec<Mark> {
+    let mut marks: Vec<Mark> = declared(place).into_iter().collect();
+    let Some(name) = set_by_line(&code_at(place)).map(str::to_owned) else { return marks };
+    for line in lines_that_set(place, &name) {
+        add(&mut marks, at_line(place, line, format!("`{name}` is set here")));
+    }
+    marks
 }
 
 /// The line that declares what a place sets.
 pub fn declared(place: &Location) -> Option<Mark> {
     let (name, line) = declaration(place)?;
     Some(at_line(place, line, format!("`{name}` is declared here")))
+}
+
+/// The marks, the lines that call the functions in which they lie, and those that define the macros which they use.
+pub fn with_calls(mut marks: Vec<Mark>) -> Vec<Mark> {
+    let own: Vec<Location> = marks.iter().filter(|mark| !mark.aside).map(|mark| mark.location.clone()).collect();
+    for place in own {
+        for &(line, _) in &place.calls {
+            add(&mut marks, at_line(&place, line, "it is called here".into()));
+        }
+        let code = code_at(&place);
+        for (line, text) in (1..).zip(places::lines_of(&place).iter()) {
+            let name = text.strip_prefix("#define ").and_then(|rest| rest.split_once('(')).map(|(name, _)| name);
+            if name.is_some_and(|name| has_word(&code, |word| word == name)) {
+                add(&mut marks, at_line(&place, line, "it is defined here".into()));
+            }
+        }
+    }
+    marks
+}
+
+/// Adds a mark, if its line has none.
+pub fn add(marks: &mut Vec<Mark>, mark: Mark) {
+    if marks.iter().all(|known| known.location.line != mark.location.line) {
+        marks.push(mark);
+    }
 }
 
 /// A whole line of the file that a place is in.

@@ -101,6 +101,9 @@ pub fn remedy(a: &Party, b: &Party, array: &str, role: Role) -> String {
         (Way::Same, _) if adds => {
             one_thread("belong to") + "; if several threads must add to one element, use atomicAdd()"
         }
+        (Way::Same, _) if !both_write && role == Role::Output => {
+            one_thread("be read and stored by") + "; what others read there is changed or not, by chance"
+        }
         (Way::Same, _) if !both_write => format!(
             "{} reads and writes in one go: read into a variable, then __syncthreads(), then write",
             at(&a.location)

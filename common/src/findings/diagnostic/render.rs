@@ -144,7 +144,7 @@ mod tests {
 
     fn mark(file: &str, line: u32) -> Mark {
         let (file, line, column, instruction) = (Some(file.into()), Some(line), Some(7), "bar.sync 0;".into());
-        let location = simt::Location { file, line, column, ptx_line: 48, instruction };
+        let location = simt::Location { file, line, column, calls: Box::default(), ptx_line: 48, instruction };
         Mark { location, label: "here".into(), ..Mark::default() }
     }
 

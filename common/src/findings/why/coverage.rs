@@ -3,18 +3,71 @@
 use std::collections::BTreeSet;
 
 use simt::Location;
+use simt::analyses::provenance::Source;
 
 use super::asked::{Kind, Side};
 use super::element::{Element, Factor, Pair};
-use super::teller::{Teller, Told, add, listed};
-use crate::findings::diagnostic::{Mark, around, at_line, bounds, code_at, declared, has_word, of_kind};
+use super::teller::{Teller, Told, listed};
+use crate::code::places::{index, triple};
+use crate::findings::diagnostic::{
+    Mark, add, also_set, around, at_line, bounds, code_at, has_word, of_kind, set_by, set_by_line, uses,
+};
 use crate::findings::hazard_kind::Mistake;
 
 impl Teller<'_> {
     pub fn empty(&self) -> Told {
-        let mut marks = vec![];
+        let (mut marks, name) = (vec![], &self.element.name);
         self.store_marks("this sum is 0", &mut marks);
-        Told::of_kind(Mistake::Empty, format!("nothing was multiplied for {}", self.element.name), marks, "")
+        let what = format!("nothing was multiplied for {name}");
+        if !self.origins.multiplies() {
+            self.element.store.inspect(|store| self.set_by(store.instruction, false, &mut marks));
+            let what =
+                what + ": the compiler has left out all products, because nothing that is stored follows from them";
+            let help = "add the products to the same variable that is stored, and not to a copy of it, as a parameter is that is no reference";
+            return Told::new(Mistake::Empty, what, marks, help);
+        }
+        // The thread multiplies for other elements.
+        if let Some(pair) = self.own_product() {
+            let (at, place) = (pair.term.instruction, self.origins.location(pair.term.instruction));
+            add(&mut marks, self.mark(at, None, "the thread multiplies for its other elements here"));
+            let loops: BTreeSet<u32> = around(&place, &["for", "while", "if"]).into_iter().collect();
+            for &line in &loops {
+                add(&mut marks, at_line(&place, line, "it depends on this".into()));
+            }
+            let help = format!(
+                "let {} multiply for every element that the thread stores: {name} is one of them; the loops around it must count as far as those \
+                 around the store",
+                self.line(at)
+            );
+            return Told::new(Mistake::Empty, what, marks, help);
+        }
+        Told::of_kind(Mistake::Empty, what, marks, "")
+    }
+
+    /// The first product that the thread of the element has formed.
+    fn own_product(&self) -> Option<Pair> {
+        self.origins.products(self.asked, self.element, |pair| self.is_own(pair)).first().map(|(pair, _)| *pair)
+    }
+
+    /// Whether the thread that stores the element has formed a product.
+    fn is_own(&self, pair: &Pair) -> bool {
+        self.element.store.is_some_and(|store| store.number == pair.term.thread)
+    }
+
+    /// Where the parts of a sum lie in shared memory, if it is put together there.
+    pub fn parts(&self, marks: &mut Vec<Mark>) {
+        let shown = |at: u32| self.origins.line(at).is_some();
+        for passage in self.element.formed.passages.iter().filter(|passage| shown(passage.loaded)) {
+            let cell = self.word(passage.address);
+            add(
+                marks,
+                self.mark(passage.loaded, Some(cell.clone()), format!("a part of the sum is read from {cell} here")),
+            );
+            let stored = passage.stored.map(|at| self.stores(at, Some(cell.clone()), "a part of a sum is stored here"));
+            if let Some(mark) = stored {
+                add(marks, mark);
+            }
+        }
     }
 
     pub fn zero(&self, side: Side, pair: &Pair, k: u64) -> Told {
@@ -72,7 +125,9 @@ impl Teller<'_> {
                 (Mistake::Misplaced, "array and the same indices")
             };
             let what = format!("{read} reads {cell}, which nobody has set, for {need}, which is in {there}");
-            return told(mistake, what, marks, format!("let {stored} and {read} use the same {same} for one tile"));
+            let help = format!("let {stored} and {read} use the same {same} for one tile");
+            let note = self.laid_out_in_two_ways(side, &stored, &read);
+            return Some(Told { note, ..Told::new(mistake, what, marks, help) });
         }
         let name = self.asked.array(side);
         let stores: BTreeSet<u32> = self.arrived(side).iter().map(|(_, arrived)| arrived.stored).collect();
@@ -106,8 +161,7 @@ impl Teller<'_> {
     /// The sum holds a variable without a value, for which the compiler takes NaN.
     pub fn undefined(&self) -> Option<Told> {
         let mut marks: Vec<Mark> = self.store_mark("this is no number").into_iter().collect();
-        let formed = self.origins.products(self.asked, self.element);
-        if let Some((pair, _)) = formed.first() {
+        if let Some(pair) = &self.own_product() {
             marks.push(self.mark(pair.term.instruction, None, "products are formed here"));
             self.set_by(pair.term.instruction, false, &mut marks);
             for side in Side::BOTH {
@@ -152,19 +206,27 @@ impl Teller<'_> {
         };
         let multiply = element.pairs.first().map(|pair| pair.term.instruction);
         // Products that were formed and are not in the sum.
-        let formed = self.origins.products(self.asked, element);
         let is_missing = |pair: &Pair| {
             let [a, b] = Side::BOTH.map(|side| pair.of(side).map(|(place, _)| place));
             a.zip(b).is_some_and(|((row, k), (col, q))| {
                 row == element.row && col == element.col && k == q && missing.contains(&k)
             })
         };
-        if let Some((pair, later)) =
-            formed.iter().find(|(pair, _)| is_missing(pair)).filter(|_| !element.pairs.is_empty())
-        {
+        let formed = self.origins.products(self.asked, element, is_missing);
+        let lacking = formed.iter().find(|(pair, _)| self.is_own(pair)).or(formed.first());
+        if let Some((pair, later)) = lacking.filter(|_| !element.pairs.is_empty()) {
             let at = self.line(pair.term.instruction);
             let mut marks = vec![self.mark(pair.term.instruction, None, "the product is formed here")];
             what += &format!(", although {at} forms the products");
+            if !self.is_own(pair) || !element.formed.passages.is_empty() {
+                let thread = triple(index(self.origins.thread(pair.term.thread)));
+                what += &format!(" in thread {thread}");
+                self.parts(&mut marks);
+                marks.extend(self.store_mark("this sum lacks them"));
+                element.store.inspect(|store| self.set_by(store.instruction, false, &mut marks));
+                let help = format!("{name} is put together from the sums of several threads: add each of them once");
+                return Told::new(Mistake::Lost, what, marks, help);
+            }
             if *later {
                 marks.extend(self.store_mark("the sum is stored before it is complete"));
                 let help = format!("store {name} once, after the loop over k has ended");
@@ -172,13 +234,50 @@ impl Teller<'_> {
             }
             marks.extend(self.store_mark("this sum lacks it"));
             let location = self.origins.location(pair.term.instruction);
-            marks.extend(declared(&location));
-            let keeps = code_at(&location).contains("+=");
+            for mark in also_set(&location) {
+                add(&mut marks, mark);
+            }
+            let rest = element.formed.rest.iter().filter(|value| matches!(value.source, Source::Constant(_)));
+            let begins =
+                rest.filter_map(|value| Some(self.mark(value.loaded?, None, "it begins with this number here")));
+            begins.filter(|mark| mark.location.line.is_some()).for_each(|mark| add(&mut marks, mark));
+            let code = code_at(&location);
+            let keeps = code.contains("+=") || set_by_line(&code).is_some_and(|name| uses(&code, name).len() > 1);
+            element.store.inspect(|store| self.set_by(store.instruction, false, &mut marks));
             let add = if keeps { String::new() } else { format!("add to the sum in {at}, with += in place of =; ") };
-            let help = add + "set the sum to 0 once, before the loop over k, and never in it";
+            let help = add
+                + "set the sum to 0 once, before the loop over k, and never in it, and let no line replace what it has";
             return Told::new(Mistake::Lost, what, marks, help);
         }
+        let same = |one: &Pair, other: &Pair| one.of(Side::A).map(|it| it.0) == other.of(Side::A).map(|it| it.0);
+        let again = || {
+            element
+                .pairs
+                .iter()
+                .enumerate()
+                .filter_map(|(at, one)| Some((one, element.pairs[..at].iter().find(|other| same(one, other))?)))
+        };
         let place = multiply.map(|at| self.origins.location(at)).unwrap_or_default();
+        let around_it = |mut marks: Vec<Mark>| {
+            let lines = around(&place, &["for", "while"]).into_iter();
+            marks.extend(lines.map(|line| at_line(&place, line, "it is done in this loop".into())));
+            marks
+        };
+        if let Some((one, _)) = again().find(|(one, other)| one.term.tag == other.term.tag && !one.term.matrix) {
+            let mut marks = vec![self.mark(one.term.instruction, None, "the sum is formed here, once")];
+            self.parts(&mut marks);
+            self.store_marks("and it is in this more than once", &mut marks);
+            let help = "add the sum once to what is stored, and multiply it by one factor alone";
+            return Told::new(Mistake::Part, what, marks, help);
+        }
+        if let Some((one, other)) = again().find(|(one, other)| one.term.thread != other.term.thread) {
+            let threads = [one, other].map(|pair| triple(index(self.origins.thread(pair.term.thread))));
+            what += &format!(", by several threads, such as {} and {}", threads[1], threads[0]);
+            let mut marks = around_it(vec![self.mark(one.term.instruction, None, "all of them multiply here")]);
+            self.parts(&mut marks);
+            let help = "the threads whose sums are put together share the k: let each begin at its own k, and go on by as many as there are threads";
+            return Told::new(Mistake::Part, what, marks, help);
+        }
         let loops = around(&place, &["for", "while"]);
         let first = missing.first().copied();
         let there = |side: Side, k: u64| {
@@ -188,6 +287,9 @@ impl Teller<'_> {
         let is_shared = |pair: &Pair, side| pair.of(side).is_some_and(|(_, value)| value.shared.is_some());
         let shared = element.pairs.iter().any(|pair| Side::BOTH.iter().any(|&side| is_shared(pair, side)));
         let arrived = first.filter(|_| shared).map(|k| Side::BOTH.map(|side| there(side, k)));
+        let stale = first
+            .zip(repeated.first())
+            .is_none_or(|(k, again)| Side::BOTH.iter().any(|&side| self.is_tile_of_another_step(side, k, *again)));
         let mut marks = vec![];
         let mut mistake = Mistake::Part;
         let help = match arrived {
@@ -198,6 +300,14 @@ impl Teller<'_> {
                 let is_again = |pair: &&Pair| pair.of(Side::A).is_some_and(|((_, k), _)| repeated.contains(&k));
                 let pair = element.pairs.iter().rfind(is_again).or(element.pairs.last());
                 marks.extend(pair.map(|pair| self.passages(pair)).unwrap_or_default());
+                if !stale {
+                    let read = pair.map(|pair| self.line(pair.term.instruction)).unwrap_or_default();
+                    marks.extend(loops.iter().map(|&line| at_line(&place, line, "it depends on this".into())));
+                    let help = format!(
+                        "{read} takes {twice} of a tile again, and never {never}, which are in it: let the index of k take each value once"
+                    );
+                    return Told::new(mistake, what, marks, help);
+                }
                 let there = a.or(b).map(|arrived| (self.line(arrived.stored), self.word(arrived.address).to_string()));
                 let (stored, cell) = there.unwrap_or_default();
                 if let Some(passage) = pair.and_then(|pair| pair.of(Side::A)?.1.shared) {
@@ -226,7 +336,11 @@ impl Teller<'_> {
                 of_kind(Mistake::Part.name(), &[]).1
             }
             arrived => {
-                let came = arrived.is_some_and(|[a, b]| a.is_some() && b.is_some());
+                let came = arrived.is_some_and(|of| {
+                    let is_there =
+                        |side| of[side as usize].is_some() || !element.pairs.iter().any(|pair| is_shared(pair, side));
+                    Side::BOTH.into_iter().all(is_there)
+                });
                 // What is left of the sum is its end, and there are no zeros in place of the rest.
                 let lost = missing.len() as u64;
                 let products = element.with_zeros.len() as u64;
@@ -239,7 +353,7 @@ impl Teller<'_> {
                 {
                     what += ", because the sum does not keep what it has";
                     let mut marks = vec![self.mark(at, None, "the sum is set here")];
-                    marks.extend(declared(&self.origins.location(at)));
+                    marks.extend(also_set(&self.origins.location(at)));
                     let help = "set the sum to 0 once, before the loop over k, and add to it with +=";
                     return Told::new(Mistake::Lost, what, marks, help);
                 }
@@ -263,10 +377,25 @@ impl Teller<'_> {
                         line,
                         format!("this loop counts {}", if columns { "columns" } else { "k" }),
                     ));
+                    let head = Location { line: Some(line), ..place.clone() };
+                    for mark in set_by(&head, false) {
+                        add(&mut marks, mark);
+                    }
                 }
                 let (tail, head) = (missing.contains(&(element.depth - 1)), missing.contains(&0));
                 let steps = text.split(')').next().is_some_and(|head| head.contains("+="));
-                if inner && !shared && !columns && tail && steps && (missing.len() as u64) < 2 + element.depth / 2 {
+                let at_the_end = missing.len() as u64 == element.depth - missing[0];
+                if !tail && !head || tail && !at_the_end {
+                    marks.extend(self.store_mark("this sum lacks them"));
+                }
+                if inner
+                    && at_the_end
+                    && !shared
+                    && !columns
+                    && tail
+                    && steps
+                    && (missing.len() as u64) < 2 + element.depth / 2
+                {
                     format!(
                         "the steps of {loop_} leave out what remains if K is not a multiple of them: multiply the rest after it"
                     )

@@ -7,6 +7,7 @@ use simt::analyses::provenance::{Arrived, Formed, Provenance, Source, Store, Ter
 use simt::{Kernel, Location, Space};
 
 use super::asked::{Asked, Kind, Place, Side};
+use crate::code::places::told;
 
 /// What a factor is.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -90,6 +91,8 @@ pub struct Element {
     pub pairs: Vec<Pair>,
     pub with_zeros: Vec<Pair>,
     pub formed: Formed,
+    /// It is the product of a sum.
+    pub of_sums: bool,
     /// The stores before the last one.
     pub earlier: Vec<Store>,
 }
@@ -157,7 +160,10 @@ impl Origins {
             let one = pair[0].tag == pair[1].tag && !pair[0].matrix;
             one && pair[0].factors.map(|of| of.source) != pair[1].factors.map(|of| of.source)
         };
-        if asked.kind != Kind::RowSums && formed.terms.windows(2).any(spread) {
+        let spreads = asked.kind != Kind::RowSums && formed.terms.windows(2).any(spread);
+        // Several such products may be a way to the result, and one alone is none.
+        let of_sums = spreads && formed.terms.windows(2).all(|pair| pair[0].tag == pair[1].tag);
+        if spreads && !of_sums {
             formed.rest.push(Value::default());
         }
         let [row, col] = asked.needs(index);
@@ -179,6 +185,11 @@ impl Origins {
             formed.rest.retain(|value| !of_c(value));
         }
         with_zeros.retain(|pair| !pair.is_loss([row, col]));
+        if asked.kind == Kind::Scaled && with_zeros.iter().all(|pair| pair.term.negative) {
+            for Pair { term, .. } in &mut with_zeros {
+                (term.negative, term.scale) = (false, -term.scale);
+            }
+        }
         let another = |pair: &&Pair| !pair.is_zero() && pair.term.scale.to_bits() != asked.weights[0].to_bits();
         let scaled = with_zeros.iter().find(another).map(|pair| pair.term);
         weights[0] = scaled.map_or(weights[0], |term| term.scale);
@@ -186,7 +197,7 @@ impl Origins {
         let depth = asked.depth(row);
         let scaled = scaled.and_then(|term| term.scaled);
         let name = asked.name_of_c(index);
-        Element { row, col, depth, weights, scaled, name, store, pairs, with_zeros, formed, earlier }
+        Element { row, col, depth, weights, scaled, name, store, pairs, with_zeros, formed, of_sums, earlier }
     }
 
     /// The pairs of another store of the element.
@@ -195,10 +206,15 @@ impl Origins {
         terms.iter().map(|term| self.pair(asked, [element.row, element.col], term)).collect()
     }
 
-    /// All products that the thread of an element formed, and of each whether it goes on with the sum that was stored.
-    pub(super) fn products(&self, asked: &Asked, element: &Element) -> Vec<(Pair, bool)> {
-        let products = element.store.iter().flat_map(|store| self.provenance.products(store));
-        products.map(|(term, later)| (self.pair(asked, [element.row, element.col], &term), later)).collect()
+    /// The products of this kind that the block of an element formed, and of each whether it goes on with the sum that was stored.
+    pub(super) fn products(
+        &self,
+        asked: &Asked,
+        element: &Element,
+        wanted: impl Fn(&Pair) -> bool,
+    ) -> Vec<(Pair, bool)> {
+        let pair = |term: Term| Some(self.pair(asked, [element.row, element.col], &term)).filter(&wanted);
+        element.store.iter().flat_map(|store| self.provenance.products(store, pair)).collect()
     }
 
     fn pair(&self, asked: &Asked, [row, col]: [u64; 2], term: &Term) -> Pair {
@@ -251,11 +267,20 @@ impl Origins {
     }
 
     pub(super) fn location(&self, instruction: u32) -> Location {
-        self.kernel.location(instruction)
+        told(self.kernel.location(instruction))
     }
 
     pub(super) fn line(&self, instruction: u32) -> Option<u32> {
-        self.kernel.source_line(instruction).map(|(_, line)| line)
+        self.location(instruction).line
+    }
+
+    /// Whether any instruction of the kernel multiplies numbers that are not whole.
+    pub(super) fn multiplies(&self) -> bool {
+        let does = |text: &str| {
+            ["fma.", "mma.", "wgmma."].iter().any(|name| text.contains(name))
+                || text.contains("mul") && text.contains(".f")
+        };
+        (0..self.kernel.instruction_count()).any(|number| does(&self.kernel.location(number).instruction))
     }
 
     pub(super) fn thread(&self, number: u32) -> simt::Dim3 {

@@ -8,10 +8,10 @@ use super::asked::{Asked, Kind, Place, Side};
 use super::element::{Element, Factor, Origins, Pair, global};
 use super::judge::{Verdict, judge, whole};
 use super::rule::{self, Rule, Sample};
-use super::teller::{Teller, Told, add, listed};
+use super::teller::{Teller, Told, listed};
 use crate::code::places::{index, who};
 use crate::findings::analysis::{HazardReport, HazardThread};
-use crate::findings::diagnostic::{Diagnostic, Mark, around, at_line, code_at, declared};
+use crate::findings::diagnostic::{Diagnostic, Mark, add, around, at_line, code_at, declared, with_calls};
 use crate::findings::hazard_kind::{Mistake, ReportKind};
 
 /// Why a product is wrong; none if its elements are right, or could not be followed.
@@ -56,8 +56,8 @@ pub fn explain(origins: &Origins, asked: &Asked) -> Option<HazardReport> {
         kept.iter().filter(|(element, verdict)| key(element, verdict) == commonest).collect();
     // The clearest example has small indices, no two of them the same, and none that is 0.
     let clear = |(element, _): &&(Element, Verdict)| {
-        let Element { row, col, .. } = *element;
-        (row == col, row == 0 || col == 0, row + col)
+        let Element { row, col, depth, .. } = *element;
+        (row == col, row == 0 || col == 0, asked.kind == Kind::Lower && depth < 6, row + col)
     };
     let (element, verdict) = alike.iter().copied().min_by_key(clear)?;
     let told = Teller { origins, asked, alike: &alike, element, moved }.tell(verdict)?;
@@ -109,7 +109,7 @@ fn report(element: &Element, told: Told, count: u64, looked_at: u64) -> HazardRe
         count,
         diagnostic: Diagnostic {
             title: format!("{}: {}", told.mistake.name(), told.what),
-            marks: told.marks,
+            marks: with_calls(told.marks),
             note: Some(note),
             help: told.help,
             ..Diagnostic::default()
@@ -137,6 +137,16 @@ impl Teller<'_> {
             Verdict::Operands(at) => self.operands(&element.pairs[*at]),
             Verdict::Beginning => self.beginning()?,
             Verdict::Beyond(at) => self.beyond(&element.pairs[*at]),
+            Verdict::Sign(_) if element.pairs.iter().any(|pair| !pair.term.negative) => {
+                let of = |negative: bool| element.pairs.iter().find(|pair| pair.term.negative == negative);
+                let products = [true, false].map(|negative| of(negative).map(|pair| pair.term.instruction));
+                let mut marks: Vec<Mark> =
+                    products.into_iter().flatten().map(|at| self.mark(at, None, "products are formed here")).collect();
+                marks.dedup_by_key(|mark| mark.location.line);
+                self.store_mark("it is stored here").into_iter().for_each(|mark| add(&mut marks, mark));
+                let what = format!("a part of the products of {name} is subtracted");
+                Told::new(Mistake::Sign, what, marks, "add all products and all parts of the sum: + in place of -")
+            }
             Verdict::Sign(at) => {
                 let instruction = element.pairs[*at].term.instruction;
                 let (line, marks) = (self.line(instruction), vec![self.mark(instruction, None, "subtracts")]);
@@ -174,9 +184,26 @@ impl Teller<'_> {
                 };
                 let what = format!("{name} has {sum} times its products{also}");
                 let scaled = element.scaled.map(|at| self.mark(at, None, format!("this takes them {sum} times")));
-                let mut marks: Vec<Mark> = scaled.into_iter().collect();
-                self.store_mark("it is stored here").into_iter().for_each(|mark| add(&mut marks, mark));
+                let by = |pair: &Pair| pair.factors.iter().map(|(_, value)| value.scale).product::<f32>();
+                let factor = element.pairs.iter().find(|pair| (by(pair) - 1.0).abs() > 0.0);
+                let factor = factor.map(|pair| {
+                    self.mark(pair.term.instruction, None, format!("each product is multiplied by {} here", by(pair)))
+                });
+                let mut marks: Vec<Mark> =
+                    scaled.into_iter().filter(|mark| code_at(&mark.location).contains('*')).collect();
+                let store = self.store_mark("it is stored here");
+                factor.into_iter().chain(store).for_each(|mark| add(&mut marks, mark));
                 Told::new(Mistake::Weight, what, marks, help)
+            }
+            Verdict::Chosen(instruction) => {
+                let line = self.line(*instruction);
+                let mut marks = vec![self.mark(*instruction, None, "one of two values is kept here")];
+                marks.extend(declared(&self.origins.location(*instruction)));
+                let what = format!(
+                    "{line} keeps the larger or the smaller one of two values for {name}, and does not add them"
+                );
+                let help = format!("add each product to the sum in {line}, with +=");
+                Told::new(Mistake::Lost, what, marks, help)
             }
             Verdict::Converted(instruction) => {
                 let line = self.line(*instruction);
@@ -203,11 +230,16 @@ impl Teller<'_> {
                 .into(),
             _ => format!(
                 "let {} let every row below M and every column below N through, and let row and col reach all of them: the threads of the grid \
-                 must cover all of C",
+                 must cover all of C, with rows that follow from blockIdx.y and columns from blockIdx.x",
                 listed(&lines)
             ),
         };
-        Some(Told::new(Mistake::Unwritten, format!("no thread stores {name}"), marks, help))
+        let both = if self.asked.kind == Kind::Symmetric {
+            "; the sum for C[i][j] is that for C[j][i], too: store it in both"
+        } else {
+            ""
+        };
+        Some(Told::new(Mistake::Unwritten, format!("no thread stores {name}"), marks, help + both))
     }
 
     fn operands(&self, pair: &Pair) -> Told {
@@ -227,6 +259,13 @@ impl Teller<'_> {
         }
         add(&mut marks, self.mark(pair.term.instruction, None, "they are multiplied here"));
         let name = &self.element.name;
+        if self.element.of_sums || pair.factors.iter().any(|(factor, _)| *factor == Factor::Computed) {
+            let what = format!("{line} multiplies a sum, and {name} needs the sum of products");
+            let help = format!(
+                "multiply each element of A by that of B in the loop, add up these products, and multiply no sum in {line}"
+            );
+            return Told::new(Mistake::Operands, what, marks, help);
+        }
         let what = format!("{line} multiplies {one} by {other}, and {name} needs an element of A times one of B");
         Told::of_kind(Mistake::Operands, what, marks, &line)
     }
@@ -254,6 +293,11 @@ impl Teller<'_> {
             marks.extend(declared(&self.origins.location(multiply.unwrap_or(at))));
         }
         let what = format!("the sum for {} begins with {with} and not with 0", self.element.name);
+        if let (Kind::Scaled, Some(Source::Constant(_))) = (self.asked.kind, rest.map(|value| value.source)) {
+            self.store_mark("it is stored here").into_iter().for_each(|mark| add(&mut marks, mark));
+            let help = format!("add {} times the element of C to the sum, and no number", self.asked.weights[1]);
+            return Some(Told::new(Mistake::Beginning, what, marks, help));
+        }
         Some(Told::of_kind(Mistake::Beginning, what, marks, ""))
     }
 
@@ -286,6 +330,7 @@ impl Teller<'_> {
         let mut marks: Vec<Mark> = self.store_mark(&label).into_iter().collect();
         let first = self.element.pairs.first();
         marks.extend(first.map(|pair| self.mark(pair.term.instruction, None, "the sum is formed here")));
+        self.parts(&mut marks);
         if let Some(store) = &self.element.store {
             self.set_by(store.instruction, true, &mut marks);
         }
@@ -337,7 +382,16 @@ impl Teller<'_> {
         let needed = (element.own(side), k);
         let rule = Rule::of(&self.samples(side), self.asked.strides(side));
         let sums = self.asked.kind == Kind::RowSums;
-        let note = if sums { None } else { rule::words(rule, side, self.asked) };
+        let mut note = if sums { None } else { rule::words(rule, side, self.asked) };
+        let lines = [self.asked.problem.m, self.asked.problem.n][side as usize];
+        if self.asked.batch > 1 && taken.0 / lines != needed.0 / lines {
+            note = Some(format!(
+                "products are counted from 0: {} of product {} is taken for product {}",
+                self.asked.array(side),
+                taken.0 / lines,
+                needed.0 / lines
+            ));
+        }
         let line = self.line(pair.term.instruction);
         let (name, need) = (self.asked.name(side, taken), self.asked.name(side, needed));
         let different = pair.of(Side::A).map(|((_, k), _)| k) != pair.of(Side::B).map(|((_, k), _)| k);
@@ -357,9 +411,10 @@ impl Teller<'_> {
         let help = match (value.shared, place) {
             // The tile is right, and so is the sum: it is that of another row or column.
             (Some(passage), Some(_))
-                if mistake == Mistake::Line && whole(element).is_some() && self.is_laid_out(side) =>
+                if mistake == Mistake::Line && whole(element).is_some() && self.is_in_order(side) =>
             {
                 self.set_by(passage.loaded, false, &mut marks);
+                self.set_by(pair.term.instruction, false, &mut marks);
                 let (read, of) = (self.line(passage.loaded), side.line());
                 let stored = element.store.as_ref().map(|store| self.line(store.instruction)).unwrap_or_default();
                 format!(
@@ -374,12 +429,15 @@ impl Teller<'_> {
                 if passage.address != arrived.address
                     && (!matches!(rule, Rule::Strides { .. })
                         || self.is_stored_once(side) && self.is_laid_out(side))
-                    && !self.moved(side, needed, passage) =>
+                    && (self.same_but_for_buffer(passage.address, arrived.address)
+                        || !self.moved(side, needed, passage)) =>
             {
                 let (here, there) = (self.word(passage.address), self.word(arrived.address));
                 let (stored, read) = (self.line(arrived.stored), self.line(passage.loaded));
+                let moved = matches!(rule, Rule::Exchanged | Rule::ExchangedInTiles(_));
+                note = self.laid_out_in_two_ways(side, &stored, &read).filter(|_| !moved).or(note);
+                self.set_by(passage.loaded, false, &mut marks);
                 if self.same_but_for_buffer(passage.address, arrived.address) && taken.0 == needed.0 {
-                    self.set_by(passage.loaded, false, &mut marks);
                     self.set_by(arrived.stored, true, &mut marks);
                     mistake = Mistake::Stale;
                     format!(
@@ -410,6 +468,13 @@ impl Teller<'_> {
                     format!(
                         "no thread of the block brings {need} to shared memory when it is needed: look at the index or the pointer in {load}, at how it \
                          begins and at what changes it in the loop{put}"
+                    )
+                } else if let Some(shuffle) = value.shuffled {
+                    let at = self.line(shuffle);
+                    add(&mut marks, self.mark(shuffle, None, format!("{name} is taken from another lane here")));
+                    format!(
+                        "{at} takes {name} from another lane, and {need} is needed there: look at which lane {at} names for each k, and at what that \
+                         lane has read in {load}"
                     )
                 } else if sums {
                     self.of_row_sums(&one, &other_name)

@@ -46,6 +46,8 @@ pub enum Verdict {
     },
     /// Its products are right, and their sum or what is added of C has another factor.
     Weight,
+    /// The larger or the smaller one of two sums was kept.
+    Chosen(u32),
     /// The sum or a factor was given another type on its way.
     Converted(u32),
 }
@@ -53,7 +55,10 @@ pub enum Verdict {
 /// The verdict on an element.
 pub fn judge(origins: &Origins, asked: &Asked, element: &Element) -> Verdict {
     let Some(_) = element.store else { return Verdict::Unwritten };
-    let verdict = of_sum(asked, element);
+    let verdict = match (of_sum(asked, element), element.formed.chosen.last()) {
+        (verdict, Some(&chosen)) if verdict != Verdict::Right => Verdict::Chosen(chosen),
+        (verdict, _) => verdict,
+    };
     let rights = |store| {
         let pairs = origins.pairs(asked, element, store);
         let other = Element { pairs: pairs.into_iter().filter(|pair| !pair.is_zero()).collect(), ..element.clone() };
@@ -75,6 +80,9 @@ fn of_sum(asked: &Asked, element: &Element) -> Verdict {
     }
     if has(|factor| *factor == Factor::Unknown).is_some() {
         return Verdict::Unknown;
+    }
+    if element.of_sums {
+        return Verdict::Operands(0);
     }
     if let Some(at) = pairs.iter().position(|pair| Side::BOTH.iter().any(|&side| pair.of(side).is_none())) {
         return Verdict::Operands(at);

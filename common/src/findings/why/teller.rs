@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use simt::analyses::provenance::{Arrived, Passage, Source, Value};
 
 use super::asked::{Asked, Place, Side};
-use super::element::{Element, Origins, Pair, global};
+use super::element::{Element, Factor, Origins, Pair, global};
 use super::judge::Verdict;
 use super::rule;
 use crate::code::places::{index, triple};
-use crate::findings::diagnostic::{Mark, code_at, of_kind, set_by, set_by_line, uses};
+use crate::findings::diagnostic::{Mark, add, code_at, of_kind, set_by, set_by_line, uses};
 use crate::findings::hazard_kind::Mistake;
 
 /// What a wrong element is told by: which mistake it is, and everything that is shown.
@@ -169,35 +169,99 @@ impl Teller<'_> {
         one.is_beside(&other) && index == same
     }
 
-    /// Whether a word was right in the first step: then what comes later is loaded from the wrong place.
-    pub fn moved(&self, side: Side, needed: Place, passage: Passage) -> bool {
-        let arrived = self.arrived(side);
+    /// Where the elements of an operand lie that were the first in their words: as the block fills shared memory.
+    fn first_fill(&self, side: Side) -> Vec<(Place, i64)> {
         let mut seen = BTreeSet::new();
-        let first: Vec<_> = arrived.iter().filter(|(_, arrived)| seen.insert(arrived.address)).collect();
-        let steps = first.iter().map(|((_, k), _)| k + 1).max().unwrap_or(1);
-        let here = first.iter().find(|(_, arrived)| arrived.address == passage.address);
-        here.is_some_and(|((own, k), _)| *own == needed.0 && needed.1 >= steps && (needed.1 - k).is_multiple_of(steps))
+        let arrived = self.arrived(side).into_iter().filter(|(_, arrived)| seen.insert(arrived.address));
+        arrived.map(|(place, arrived)| (place, arrived.address.into())).collect()
+    }
+
+    /// Whether a word was right in the first step, in any of its buffers: then what comes later is loaded from the wrong place.
+    pub fn moved(&self, side: Side, needed: Place, passage: Passage) -> bool {
+        let mut first = self.first_fill(side);
+        first.retain(|((own, _), _)| *own == needed.0);
+        let buffer = |address: i64| {
+            let place = self.origins.word(address as u32);
+            (place.index().len() == 3).then(|| place.index()[0])
+        };
+        first.iter().any(|&((_, k), address)| {
+            let of_buffer = first.iter().filter(|(_, other)| buffer(*other) == buffer(address));
+            let steps = of_buffer.map(|((_, k), _)| *k).collect::<BTreeSet<u64>>().len() as u64;
+            let here = self.same_but_for_buffer(address as u32, passage.address);
+            here && needed.1 > k && (needed.1 - k).is_multiple_of(steps)
+        })
+    }
+
+    /// Whether one k is read where another one should be because a tile of another step lies there: in the same place of a tile.
+    pub fn is_tile_of_another_step(&self, side: Side, needed: u64, taken: u64) -> bool {
+        let mut arrived = self.arrived(side);
+        arrived.retain(|((own, _), _)| *own == self.element.own(side));
+        let of = |k: u64| arrived.iter().filter(move |(place, _)| place.1 == k).map(|(_, arrived)| arrived.address);
+        if of(needed).any(|one| of(taken).any(|other| self.same_but_for_buffer(one, other))) {
+            return true;
+        }
+        // The k of one tile follow each other with the same distance.
+        let ks: BTreeMap<u64, u32> = arrived.iter().rev().map(|((_, k), arrived)| (*k, arrived.address)).collect();
+        let distances: Vec<i64> =
+            ks.values().zip(ks.values().skip(1)).map(|(&one, &next)| i64::from(next) - i64::from(one)).collect();
+        let depth = 1 + distances.iter().take_while(|distance| **distance == distances[0]).count() as u64;
+        depth > 1 && depth < ks.len() as u64 && needed.abs_diff(taken).is_multiple_of(depth)
+    }
+
+    /// How an operand is stored and how it is read, if the distances of neighbours are not the same.
+    pub fn laid_out_in_two_ways(&self, side: Side, stored: &str, read: &str) -> Option<String> {
+        let filled: BTreeMap<Place, i64> = self.first_fill(side).into_iter().collect();
+        let block = |element: &Element| element.store.map(|store| store.block);
+        let mut taken = vec![];
+        for (element, _) in self.alike.iter().filter(|(element, _)| block(element) == block(self.element)) {
+            for pair in &element.pairs {
+                let is_other = |factor: &Factor| matches!(factor, Factor::Of(of, _) if *of == side.other());
+                let own = pair.factors.iter().find(|(factor, _)| !is_other(factor));
+                let place = pair.of(side.other()).map(|((_, k), _)| (element.own(side), k));
+                let of = place.filter(|place| filled.contains_key(place)).zip(own.and_then(|(_, value)| value.shared));
+                taken.extend(of.map(|(place, passage)| (place, i64::from(passage.address))));
+            }
+        }
+        let [own, k, _] = rule::affine(&filled.into_iter().collect::<Vec<_>>())?;
+        let [own_read, k_read, _] = rule::affine(&taken)?;
+        let (what, one, other) = if k == k_read { (side.line(), own, own_read) } else { ("k", k, k_read) };
+        let size = if one % 4 == 0 && other % 4 == 0 { 4 } else { 2 };
+        (one != other).then(|| {
+            let (name, one, other) = (self.asked.array(side), one / size, other / size);
+            format!(
+                "in {stored} the elements of {name} are stored {one} apart from one {what} to the next, and {read} reads them {other} apart"
+            )
+        })
     }
 
     /// Whether the block keeps every element of an operand that it puts into shared memory.
     pub fn is_stored_once(&self, side: Side) -> bool {
-        let mut seen = BTreeSet::new();
-        self.arrived(side).iter().all(|(_, arrived)| seen.insert(arrived.address))
+        self.first_fill(side).len() == self.arrived(side).len()
+    }
+
+    /// Whether the rows or columns of an operand follow each other in shared memory as they do in the matrix, or lie mixed with the
+    /// k: not if they were stored in another order.
+    pub fn is_in_order(&self, side: Side) -> bool {
+        let mut by_k: BTreeMap<u64, BTreeMap<u64, i64>> = BTreeMap::new();
+        for ((own, k), address) in self.first_fill(side) {
+            by_k.entry(k).or_default().insert(own, address);
+        }
+        let distances = |lines: &BTreeMap<u64, i64>| -> Vec<(Place, i64)> {
+            let begin = lines.values().next().copied().unwrap_or_default();
+            // Two that are no neighbours tell the factor of a second index.
+            lines
+                .iter()
+                .flat_map(|(&own, address)| [((own, 0), address - begin), ((own, 1), address - begin)])
+                .collect()
+        };
+        let all: Vec<Vec<(Place, i64)>> = by_k.values().filter(|lines| lines.len() > 1).map(distances).collect();
+        !all.windows(2).all(|pair| pair[0] == pair[1]) || all.first().is_none_or(|lines| rule::affine(lines).is_some())
     }
 
     /// Whether the tile of an operand lies in shared memory with fixed strides, as each word was filled first: then it is what
     /// is read that is wrong, and not how it was stored.
     pub fn is_laid_out(&self, side: Side) -> bool {
-        let mut seen = BTreeSet::new();
-        let arrived = self.arrived(side).into_iter().filter(|(_, arrived)| seen.insert(arrived.address));
-        rule::affine(&arrived.map(|(place, arrived)| (place, arrived.address.into())).collect::<Vec<_>>()).is_some()
-    }
-}
-
-/// Adds a mark, if its line has none.
-pub fn add(marks: &mut Vec<Mark>, mark: Mark) {
-    if marks.iter().all(|known| known.location.line != mark.location.line) {
-        marks.push(mark);
+        rule::affine(&self.first_fill(side)).is_some()
     }
 }
 

@@ -211,6 +211,17 @@ impl BlockOrigins {
         self.result(step, inst.d, wide, &out);
     }
 
+    /// The larger or the smaller one of two values: the one whose bits it has.
+    fn chosen(&mut self, step: &Executed<'_>, inst: &Inst) {
+        let (one, other) = (self.operand(step, inst.a), self.operand(step, inst.b));
+        let (bits, instruction) = (values(step, inst.d, false), step.instruction);
+        let mut out = [0; 32];
+        for lane in each(step.lanes) {
+            out[lane] = self.nodes.chosen([one[lane], other[lane]], bits[lane], instruction);
+        }
+        self.set(step, inst.d, &out);
+    }
+
     /// Sets a register; both words of a wide one belong to one value.
     fn result(&mut self, step: &Executed<'_>, place: u32, wide: bool, tags: &Tags) {
         self.set(step, place, tags);
@@ -291,7 +302,7 @@ impl BlockOrigins {
         for lane in each(step.lanes) {
             let tag = from[source(inst.sub, lane, by[lane] as u32, bounds[lane] as u32).0];
             if tag != 0 && self.nodes.bits(tag) == value[lane] {
-                out[lane] = tag;
+                out[lane] = self.nodes.shuffled(tag, step.instruction);
             }
         }
         self.set(step, inst.d, &out);
@@ -573,6 +584,7 @@ impl Observer for BlockOrigins {
             Op::AddF64 => self.computed(step, inst, true, Operation::Add),
             Op::SubF64 => self.computed(step, inst, true, Operation::Subtract),
             Op::FmaF64 => self.computed(step, inst, true, Operation::MultiplyAdd),
+            Op::MinF32 | Op::MaxF32 => self.chosen(step, inst),
             Op::NegF32 | Op::Neg32 => self.derived(step, inst, (false, false), |tag| Some(Node::Negated(tag))),
             // Some bits of a number are taken where it is split for tensor cores.
             Op::And32 if !self.constants.contains_key(&inst.b) => self.forget(step),

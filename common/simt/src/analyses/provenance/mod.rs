@@ -73,12 +73,12 @@ impl Provenance {
         self.locked()[store.of_block].nodes.formed(store.value)
     }
 
-    /// All products that the thread of a store has formed, whether they are part of what it stored or not; and of each whether
-    /// its sum goes on from the stored one.
-    pub fn products(&self, store: &Store) -> Vec<(Term, bool)> {
+    /// The products of this kind that the block of a store has formed, whether they are part of what was stored or not; and of each
+    /// whether its sum goes on from the stored one.
+    pub fn products<T>(&self, store: &Store, wanted: impl Fn(Term) -> Option<T>) -> Vec<(T, bool)> {
         let nodes = &self.locked()[store.of_block].nodes;
         let later = |tag: Tag| tag > store.value && nodes.continues(tag, store.value);
-        nodes.products(store.number).map(|term| (term, later(term.tag))).collect()
+        nodes.products().filter_map(|term| wanted(term).map(|it| (it, later(term.tag)))).collect()
     }
 
     /// The elements that a block put into shared memory, in order.

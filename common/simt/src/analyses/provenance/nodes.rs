@@ -32,6 +32,16 @@ pub(super) enum Node {
         value: Tag,
         instruction: u32,
     },
+    /// The larger or the smaller one of two values.
+    Chosen {
+        value: Tag,
+        instruction: u32,
+    },
+    /// The value of another lane.
+    Shuffled {
+        value: Tag,
+        instruction: u32,
+    },
     Negated(Tag),
     Product {
         a: Tag,
@@ -141,6 +151,20 @@ impl Nodes {
         tag != 0 && (known == bits || known & 0xffff_ffff == bits || known >> 32 == bits)
     }
 
+    /// The one of two values that has these bits.
+    pub(super) fn chosen(&mut self, values: [Tag; 2], bits: u64, instruction: u32) -> Tag {
+        let value = values.into_iter().find(|&tag| self.bits(tag) == bits).filter(|_| !values.contains(&0));
+        value.map_or(0, |value| self.add(Node::Chosen { value, instruction }, bits))
+    }
+
+    /// A value that another lane gives.
+    pub(super) fn shuffled(&mut self, value: Tag, instruction: u32) -> Tag {
+        if self.is_constant(value) || self.both(value).is_some() {
+            return value;
+        }
+        self.add(Node::Shuffled { value, instruction }, self.bits(value))
+    }
+
     pub(super) fn add(&mut self, node: Node, bits: u64) -> Tag {
         if self.all.len() >= MOST {
             return 0;
@@ -194,6 +218,11 @@ impl Nodes {
                     value.negated = !value.negated;
                     tag = of;
                 }
+                Node::Shuffled { value: of, instruction } => {
+                    value.shuffled.get_or_insert(instruction);
+                    tag = of;
+                }
+                Node::Chosen { value: of, .. } => tag = of,
                 // What a number of fewer bits has lost of another one, and that times a factor.
                 Node::Product { a, b, .. } if self.is_constant(a) || self.is_constant(b) => {
                     let (number, of) = if self.is_constant(a) { (a, b) } else { (b, a) };
@@ -263,7 +292,15 @@ impl Nodes {
                     formed.conversions.push(instruction);
                     waiting.push((value, negative, scale));
                 }
-                Node::Via { value, .. } if self.is_sum(value) => waiting.push((value, negative, scale)),
+                Node::Chosen { value, instruction } => {
+                    formed.chosen.push(instruction);
+                    waiting.push((value, negative, scale));
+                }
+                Node::Shuffled { value, .. } if self.is_sum(value) => waiting.push((value, negative, scale)),
+                Node::Via { value, address, stored, by, loaded } if self.is_sum(value) => {
+                    formed.passages.push(Passage { address, stored, by, loaded });
+                    waiting.push((value, negative, scale));
+                }
                 _ => formed.rest.push(self.value(tag)),
             }
         }
@@ -282,7 +319,7 @@ impl Nodes {
                 let Some(tag) = waiting.pop() else { break };
                 match self.all[tag as usize].0 {
                     Node::Sum { a, b } => waiting.extend([a, b]),
-                    Node::Via { value, .. } if self.is_sum(value) => waiting.push(value),
+                    Node::Via { value, .. } | Node::Shuffled { value, .. } if self.is_sum(value) => waiting.push(value),
                     _ if self.bits(tag) as u32 == 0 && self.is_constant(tag) => {}
                     _ => words.push(self.value(tag)),
                 }
@@ -316,15 +353,19 @@ impl Nodes {
         loop {
             match self.all[tag as usize].0 {
                 Node::Product { .. } | Node::MultiplyAdd { .. } | Node::Sum { .. } | Node::Lines { .. } => return true,
-                Node::Via { value, .. } | Node::Converted { value, .. } | Node::Negated(value) => tag = value,
+                Node::Via { value, .. }
+                | Node::Converted { value, .. }
+                | Node::Chosen { value, .. }
+                | Node::Shuffled { value, .. }
+                | Node::Negated(value) => tag = value,
                 _ => return false,
             }
         }
     }
 
-    /// All products that a thread has formed, in order.
-    pub(super) fn products(&self, of: u32) -> impl Iterator<Item = Term> {
-        (0..self.count()).flat_map(|tag| self.products_of(tag)).filter(move |term| term.thread == of)
+    /// All products that were formed, in order.
+    pub(super) fn products(&self) -> impl Iterator<Item = Term> {
+        (0..self.count()).flat_map(|tag| self.products_of(tag)).flat_map(|term| self.multiplied_out(term))
     }
 
     /// Whether the sum `later` goes on from the sum `earlier`.
@@ -339,7 +380,10 @@ impl Nodes {
                         b
                     }
                 }
-                Node::Converted { value, .. } | Node::Negated(value) => value,
+                Node::Converted { value, .. }
+                | Node::Chosen { value, .. }
+                | Node::Shuffled { value, .. }
+                | Node::Negated(value) => value,
                 _ => return false,
             };
         }
@@ -358,6 +402,10 @@ pub struct Formed {
     pub rest: Vec<Value>,
     /// Instructions that gave the sum another type.
     pub conversions: Vec<u32>,
+    /// Instructions that took the larger or the smaller one of two values.
+    pub chosen: Vec<u32>,
+    /// The ways of parts of the sum through shared memory.
+    pub passages: Vec<Passage>,
 }
 
 /// A product that is part of a sum.
@@ -394,6 +442,8 @@ pub struct Value {
     pub shared: Option<Passage>,
     /// The latest instruction that gave it another type or took a part of its bits.
     pub converted: Option<u32>,
+    /// The latest instruction that took it from another lane.
+    pub shuffled: Option<u32>,
     /// Its sign was changed.
     pub negated: bool,
     /// It is what a number of fewer bits has lost of it.
