@@ -83,7 +83,7 @@ pub fn setters(place: &Location, stores: bool, most: usize) -> Vec<(String, u32)
     let mut found: Vec<(String, u32)> = vec![];
     let mut waiting = vec![line];
     for _ in 0..2 {
-        let part = |number: u32| match text(number).split_once(" = ") {
+        let part = |number: u32| match [" = ", " += "].iter().find_map(|set| text(number).split_once(set)) {
             Some((index, _)) if stores && number == line => index,
             Some((_, value)) if number == line => value,
             _ => text(number),
