@@ -45,9 +45,11 @@ pub fn told(mut place: simt::Location) -> simt::Location {
     let is_ptx = |at: u32| lines.get((at as usize).wrapping_sub(1)).is_some_and(|text| text.contains("asm"));
     let outer = place.calls.iter().position(|(line, _)| !is_ptx(*line));
     if let Some(at) = outer.filter(|_| place.line.is_some_and(is_ptx)) {
+        // What the PTX takes is decided there, too.
+        let inner = (place.line.unwrap_or_default(), place.column.unwrap_or_default());
         let (line, column) = place.calls[at];
         (place.line, place.column) = (Some(line), Some(column));
-        place.calls = place.calls[at + 1..].into();
+        place.calls = std::iter::once(inner).chain(place.calls[at + 1..].iter().copied()).collect();
     }
     place
 }

@@ -19,7 +19,7 @@ mod underline;
 pub(crate) use around::{around, set_by_line};
 pub(crate) use bounds::remedy as bounds;
 pub use call::call;
-pub(crate) use found::{add, also_set, at_line, declared, set_by, with_calls};
+pub(crate) use found::{add, also_set, at_line, declared, set_by, value_set, with_calls};
 pub use found::{fault, hazard, limit};
 pub(crate) use race::code_at;
 pub(crate) use render::Mark;

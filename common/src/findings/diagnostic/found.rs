@@ -7,7 +7,7 @@ use super::race::{self, at, code_at};
 use super::render::{Diagnostic, Mark};
 use super::situation::Role;
 use super::texts::of_kind;
-use super::underline::{Use, array_name, has_word, uses};
+use super::underline::{Use, array_name, has_word, is_name, uses};
 use super::{bounds, remedy, stride};
 use crate::basics::units::grouped;
 use crate::code::places::{self, index, triple, who};
@@ -218,6 +218,15 @@ pub fn also_set(place: &Location) -> Vec<Mark> {
     marks
 }
 
+/// The lines that set the variable whose value a place stores.
+pub fn value_set(place: &Location) -> Vec<Mark> {
+    let code = code_at(place);
+    let value = code.rsplit_once(" = ").map(|(_, value)| value.split(['[', ';']).next().unwrap_or_default().trim());
+    let name = value.filter(|name| !name.is_empty() && name.chars().all(is_name)).unwrap_or_default();
+    let lines = if name.is_empty() { vec![] } else { lines_that_set(place, name) };
+    lines.into_iter().map(|line| at_line(place, line, format!("`{name}` is set here"))).collect()
+}
+
 /// The line that declares what a place sets.
 pub fn declared(place: &Location) -> Option<Mark> {
     let (name, line) = declaration(place)?;
@@ -229,7 +238,9 @@ pub fn with_calls(mut marks: Vec<Mark>) -> Vec<Mark> {
     let own: Vec<Location> = marks.iter().filter(|mark| !mark.aside).map(|mark| mark.location.clone()).collect();
     for place in own {
         for &(line, _) in &place.calls {
-            add(&mut marks, at_line(&place, line, "it is called here".into()));
+            let is_ptx = places::lines_of(&place).get(line as usize - 1).is_some_and(|text| text.contains("asm"));
+            let label = if is_ptx { "this is what it calls" } else { "it is called here" };
+            add(&mut marks, at_line(&place, line, label.into()));
         }
         let code = code_at(&place);
         for (line, text) in (1..).zip(places::lines_of(&place).iter()) {

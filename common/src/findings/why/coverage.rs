@@ -10,7 +10,7 @@ use super::element::{Element, Factor, Pair};
 use super::teller::{Teller, Told, listed};
 use crate::code::places::{index, triple};
 use crate::findings::diagnostic::{
-    Mark, add, also_set, around, at_line, bounds, code_at, has_word, of_kind, set_by, set_by_line, uses,
+    Mark, add, also_set, around, at_line, bounds, code_at, has_word, of_kind, set_by, set_by_line, uses, value_set,
 };
 use crate::findings::hazard_kind::Mistake;
 
@@ -223,7 +223,10 @@ impl Teller<'_> {
                 what += &format!(" in thread {thread}");
                 self.parts(&mut marks);
                 marks.extend(self.store_mark("this sum lacks them"));
-                element.store.inspect(|store| self.set_by(store.instruction, false, &mut marks));
+                for mark in element.store.iter().flat_map(|store| value_set(&self.origins.location(store.instruction)))
+                {
+                    add(&mut marks, mark);
+                }
                 let help = format!("{name} is put together from the sums of several threads: add each of them once");
                 return Told::new(Mistake::Lost, what, marks, help);
             }

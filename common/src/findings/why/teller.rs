@@ -240,11 +240,13 @@ impl Teller<'_> {
     }
 
     /// Whether the rows or columns of an operand follow each other in shared memory as they do in the matrix, or lie mixed with the
-    /// k: not if they were stored in another order.
+    /// k: not if they were stored in another order, or one of them in several places.
     pub fn is_in_order(&self, side: Side) -> bool {
         let mut by_k: BTreeMap<u64, BTreeMap<u64, i64>> = BTreeMap::new();
         for ((own, k), address) in self.first_fill(side) {
-            by_k.entry(k).or_default().insert(own, address);
+            if by_k.entry(k).or_default().insert(own, address).is_some() {
+                return false;
+            }
         }
         let distances = |lines: &BTreeMap<u64, i64>| -> Vec<(Place, i64)> {
             let begin = lines.values().next().copied().unwrap_or_default();
