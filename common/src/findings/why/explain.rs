@@ -199,10 +199,15 @@ impl Teller<'_> {
                 let line = self.line(*instruction);
                 let mut marks = vec![self.mark(*instruction, None, "one of two values is kept here")];
                 marks.extend(declared(&self.origins.location(*instruction)));
-                let what = format!(
-                    "{line} keeps the larger or the smaller one of two values for {name}, and does not add them"
-                );
-                let help = format!("add each product to the sum in {line}, with +=");
+                let (what, help) = if element.pairs.is_empty() {
+                    (
+                        "a number in place of the sum",
+                        format!("store the sum as it is: {line} compares it with a number"),
+                    )
+                } else {
+                    ("and does not add them", format!("add each product to the sum in {line}, with +="))
+                };
+                let what = format!("{line} keeps the larger or the smaller one of two values for {name}, {what}");
                 Told::new(Mistake::Lost, what, marks, help)
             }
             Verdict::Converted(instruction) => {
