@@ -44,7 +44,7 @@ pub struct Launch {
 impl Launch {
     /// Adds up the products of slices of K, which lie in the workspace from an element on, one behind the other.
     pub fn sum_slices(problem: &Problem, slices: u64, from: u64) -> Self {
-        let sizes = [problem.n, problem.m, slices].map(|size| Arg::Int(size as i32));
+        let sizes = [problem.m, problem.n, slices].map(|size| Arg::Int(size as i32));
         Self {
             entry: "sum_slices".into(),
             grid: [problem.c_elements().div_ceil(256).min(4096) as u32, 1, 1],
