@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, anyhow};
 use common::code::file_of;
 use explorer::steps::BEYOND;
-use plan::{COUNTER_EXAMPLES, DeviceInfo, Plan, Problem, RUNGS, Specialisation, Step, Variant};
+use plan::{DeviceInfo, Plan, Problem, Specialisation, Step, Variant};
 
 pub use explorer::steps::STEPS;
 
@@ -101,8 +101,8 @@ impl Kernel {
     pub fn role(&self) -> Role {
         match self.variant {
             None => Role::Step,
-            Some(variant) if variant.folder == RUNGS => Role::Rung,
-            Some(variant) if variant.folder.ends_with(COUNTER_EXAMPLES) => Role::CounterExample,
+            Some(variant) if variant.is_rung() => Role::Rung,
+            Some(variant) if variant.is_counter_example() => Role::CounterExample,
             Some(variant) if variant.is_rust() => Role::Rust,
             Some(_) => Role::Beyond,
         }
@@ -148,6 +148,7 @@ impl Kernel {
 #[cfg(test)]
 mod tests {
     use common::basics::workspace;
+    use plan::{COUNTER_EXAMPLES, RUNGS};
 
     use super::*;
 

@@ -27,13 +27,18 @@ impl Tape {
             end.apply(&log);
             if end.time % every == 0 {
                 kept.push(end.clone());
-                if kept.len() > 3 && kept.iter().map(State::memory).sum::<usize>() > KEPT {
+                if kept.len() > 3 && bytes(&kept) > KEPT {
                     every *= 2;
                     kept.retain(|state| state.time % every == 0);
                 }
             }
         }
         Self { log, end, kept }
+    }
+
+    /// Bytes of memory that the tape takes.
+    pub fn memory(&self) -> usize {
+        self.log.memory() + bytes(&self.kept)
     }
 
     /// The state at the start.
@@ -55,6 +60,10 @@ impl Tape {
             state.apply(&self.log);
         }
     }
+}
+
+fn bytes(states: &[State]) -> usize {
+    states.iter().map(State::memory).sum()
 }
 
 impl Deref for Tape {

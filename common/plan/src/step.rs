@@ -87,6 +87,16 @@ impl Variant {
         Self { plan: Some(plan), ..self }
     }
 
+    /// Whether it is a kernel on the way to the step's.
+    pub fn is_rung(&self) -> bool {
+        self.folder == RUNGS
+    }
+
+    /// Whether it is there to show what goes wrong, or slow, without one thing.
+    pub fn is_counter_example(&self) -> bool {
+        self.folder.ends_with(COUNTER_EXAMPLES)
+    }
+
     /// With this defect.
     #[must_use]
     pub const fn with_defect(self, defect: Defect) -> Self {

@@ -22,7 +22,7 @@ use crate::findings::analysis::RATIOS;
 use crate::measure::timing::{self, Cache};
 use crate::measure::{capacity, verify_on_host};
 use crate::verify::on_device::{multiply, verify_on};
-use plan::{COUNTER_EXAMPLES, HostProduct, Kind, Plan, Problem, Step, Variant};
+use plan::{HostProduct, Kind, Plan, Problem, Step, Variant};
 
 /// M, N, K on a GPU. Step 3 can do the first alone; there the others stand beside it.
 const GPU_SIZES: [[u64; 3]; 7] = [[32, 32, 128], [256; 3], [512; 3], [1024; 3], [1000, 777, 513], [2048; 3], [4096; 3]];
@@ -86,7 +86,7 @@ fn bench(step: &Step, criterion: &mut Criterion) -> Result<usize> {
     }
     let kind = device.info().kind;
     let sizes: &[[u64; 3]] = if kind == Kind::Cuda { &GPU_SIZES } else { &SIM_SIZES };
-    let others = step.variants.iter().filter(|variant| !variant.folder.ends_with(COUNTER_EXAMPLES)).map(Some);
+    let others = step.variants.iter().filter(|variant| !variant.is_counter_example()).map(Some);
     for &size in sizes {
         for variant in others.clone().chain([None]) {
             let mut bench =
