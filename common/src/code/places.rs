@@ -39,12 +39,16 @@ pub fn place(location: &simt::Location) -> (Option<String>, u32, String) {
     }
 }
 
+/// Whether a line of the file that a place is in is PTX in C++.
+pub fn is_ptx(place: &simt::Location, line: u32) -> bool {
+    let index = (line as usize).checked_sub(1);
+    index.is_some_and(|index| lines_of(place).get(index).is_some_and(|text| text.contains("asm")))
+}
+
 /// A place, or the one that calls it if nothing but PTX stands there, which says what happens and not to what.
 pub fn told(mut place: simt::Location) -> simt::Location {
-    let lines = lines_of(&place);
-    let is_ptx = |at: u32| lines.get((at as usize).wrapping_sub(1)).is_some_and(|text| text.contains("asm"));
-    let outer = place.calls.iter().position(|(line, _)| !is_ptx(*line));
-    if let Some(at) = outer.filter(|_| place.line.is_some_and(is_ptx)) {
+    let outer = place.calls.iter().position(|(line, _)| !is_ptx(&place, *line));
+    if let Some(at) = outer.filter(|_| place.line.is_some_and(|line| is_ptx(&place, line))) {
         // What the PTX takes is decided there, too.
         let inner = (place.line.unwrap_or_default(), place.column.unwrap_or_default());
         let (line, column) = place.calls[at];

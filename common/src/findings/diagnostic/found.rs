@@ -205,16 +205,19 @@ pub fn set_by(place: &Location, stores: bool) -> Vec<Mark> {
     for &(line, _) in &place.calls {
         found.extend(setters(&Location { line: Some(line), calls: Box::default(), ..place.clone() }, false, 3));
     }
-    found.into_iter().map(|(name, line)| at_line(place, line, format!("`{name}` is set here"))).collect()
+    found.into_iter().map(|(name, line)| sets(place, line, &name)).collect()
+}
+
+/// A line that sets a variable.
+fn sets(place: &Location, line: u32, name: &str) -> Mark {
+    at_line(place, line, format!("`{name}` is set here"))
 }
 
 /// The lines that set what a place sets, and the one that declares it.
 pub fn also_set(place: &Location) -> Vec<Mark> {
     let mut marks: Vec<Mark> = declared(place).into_iter().collect();
     let Some(name) = set_by_line(&code_at(place)).map(str::to_owned) else { return marks };
-    for line in lines_that_set(place, &name) {
-        add(&mut marks, at_line(place, line, format!("`{name}` is set here")));
-    }
+    add(&mut marks, lines_that_set(place, &name).into_iter().map(|line| sets(place, line, &name)));
     marks
 }
 
@@ -224,7 +227,7 @@ pub fn value_set(place: &Location) -> Vec<Mark> {
     let value = code.rsplit_once(" = ").map(|(_, value)| value.split(['[', ';']).next().unwrap_or_default().trim());
     let name = value.filter(|name| !name.is_empty() && name.chars().all(is_name)).unwrap_or_default();
     let lines = if name.is_empty() { vec![] } else { lines_that_set(place, name) };
-    lines.into_iter().map(|line| at_line(place, line, format!("`{name}` is set here"))).collect()
+    lines.into_iter().map(|line| sets(place, line, name)).collect()
 }
 
 /// The line that declares what a place sets.
@@ -238,25 +241,26 @@ pub fn with_calls(mut marks: Vec<Mark>) -> Vec<Mark> {
     let own: Vec<Location> = marks.iter().filter(|mark| !mark.aside).map(|mark| mark.location.clone()).collect();
     for place in own {
         for &(line, _) in &place.calls {
-            let is_ptx = places::lines_of(&place).get(line as usize - 1).is_some_and(|text| text.contains("asm"));
-            let label = if is_ptx { "this is what it calls" } else { "it is called here" };
-            add(&mut marks, at_line(&place, line, label.into()));
+            let label = if places::is_ptx(&place, line) { "this is what it calls" } else { "it is called here" };
+            add(&mut marks, [at_line(&place, line, label.into())]);
         }
         let code = code_at(&place);
         for (line, text) in (1..).zip(places::lines_of(&place).iter()) {
             let name = text.strip_prefix("#define ").and_then(|rest| rest.split_once('(')).map(|(name, _)| name);
             if name.is_some_and(|name| has_word(&code, |word| word == name)) {
-                add(&mut marks, at_line(&place, line, "it is defined here".into()));
+                add(&mut marks, [at_line(&place, line, "it is defined here".into())]);
             }
         }
     }
     marks
 }
 
-/// Adds a mark, if its line has none.
-pub fn add(marks: &mut Vec<Mark>, mark: Mark) {
-    if marks.iter().all(|known| known.location.line != mark.location.line) {
-        marks.push(mark);
+/// Adds marks to lines that have none.
+pub fn add(marks: &mut Vec<Mark>, more: impl IntoIterator<Item = Mark>) {
+    for mark in more {
+        if marks.iter().all(|known| known.location.line != mark.location.line) {
+            marks.push(mark);
+        }
     }
 }
 

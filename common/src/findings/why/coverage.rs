@@ -29,11 +29,9 @@ impl Teller<'_> {
         // The thread multiplies for other elements.
         if let Some(pair) = self.own_product() {
             let (at, place) = (pair.term.instruction, self.origins.location(pair.term.instruction));
-            add(&mut marks, self.mark(at, None, "the thread multiplies for its other elements here"));
+            add(&mut marks, [self.mark(at, None, "the thread multiplies for its other elements here")]);
             let loops: BTreeSet<u32> = around(&place, &["for", "while", "if"]).into_iter().collect();
-            for &line in &loops {
-                add(&mut marks, at_line(&place, line, "it depends on this".into()));
-            }
+            add(&mut marks, loops.into_iter().map(|line| at_line(&place, line, "it depends on this".into())));
             let help = format!(
                 "let {} multiply for every element that the thread stores: {name} is one of them; the loops around it must count as far as those \
                  around the store",
@@ -59,14 +57,9 @@ impl Teller<'_> {
         let shown = |at: u32| self.origins.line(at).is_some();
         for passage in self.element.formed.passages.iter().filter(|passage| shown(passage.loaded)) {
             let cell = self.word(passage.address);
-            add(
-                marks,
-                self.mark(passage.loaded, Some(cell.clone()), format!("a part of the sum is read from {cell} here")),
-            );
-            let stored = passage.stored.map(|at| self.stores(at, Some(cell.clone()), "a part of a sum is stored here"));
-            if let Some(mark) = stored {
-                add(marks, mark);
-            }
+            let read = format!("a part of the sum is read from {cell} here");
+            add(marks, [self.mark(passage.loaded, Some(cell.clone()), read)]);
+            add(marks, passage.stored.map(|at| self.stores(at, Some(cell), "a part of a sum is stored here")));
         }
     }
 
@@ -223,10 +216,8 @@ impl Teller<'_> {
                 what += &format!(" in thread {thread}");
                 self.parts(&mut marks);
                 marks.extend(self.store_mark("this sum lacks them"));
-                for mark in element.store.iter().flat_map(|store| value_set(&self.origins.location(store.instruction)))
-                {
-                    add(&mut marks, mark);
-                }
+                let stores = element.store.iter();
+                add(&mut marks, stores.flat_map(|store| value_set(&self.origins.location(store.instruction))));
                 let help = format!("{name} is put together from the sums of several threads: add each of them once");
                 return Told::new(Mistake::Lost, what, marks, help);
             }
@@ -237,13 +228,11 @@ impl Teller<'_> {
             }
             marks.extend(self.store_mark("this sum lacks it"));
             let location = self.origins.location(pair.term.instruction);
-            for mark in also_set(&location) {
-                add(&mut marks, mark);
-            }
+            add(&mut marks, also_set(&location));
             let rest = element.formed.rest.iter().filter(|value| matches!(value.source, Source::Constant(_)));
             let begins =
                 rest.filter_map(|value| Some(self.mark(value.loaded?, None, "it begins with this number here")));
-            begins.filter(|mark| mark.location.line.is_some()).for_each(|mark| add(&mut marks, mark));
+            add(&mut marks, begins.filter(|mark| mark.location.line.is_some()));
             let code = code_at(&location);
             let keeps = code.contains("+=") || set_by_line(&code).is_some_and(|name| uses(&code, name).len() > 1);
             element.store.inspect(|store| self.set_by(store.instruction, false, &mut marks));
@@ -381,9 +370,7 @@ impl Teller<'_> {
                         format!("this loop counts {}", if columns { "columns" } else { "k" }),
                     ));
                     let head = Location { line: Some(line), ..place.clone() };
-                    for mark in set_by(&head, false) {
-                        add(&mut marks, mark);
-                    }
+                    add(&mut marks, set_by(&head, false));
                 }
                 let (tail, head) = (missing.contains(&(element.depth - 1)), missing.contains(&0));
                 let steps = text.split(')').next().is_some_and(|head| head.contains("+="));
@@ -425,7 +412,7 @@ impl Teller<'_> {
             }
         };
         if let Some(at) = multiply {
-            add(&mut marks, self.mark(at, None, "the products are added here"));
+            add(&mut marks, [self.mark(at, None, "the products are added here")]);
         }
         Told::new(mistake, what, marks, help)
     }

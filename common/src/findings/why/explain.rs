@@ -143,7 +143,7 @@ impl Teller<'_> {
                 let mut marks: Vec<Mark> =
                     products.into_iter().flatten().map(|at| self.mark(at, None, "products are formed here")).collect();
                 marks.dedup_by_key(|mark| mark.location.line);
-                self.store_mark("it is stored here").into_iter().for_each(|mark| add(&mut marks, mark));
+                add(&mut marks, self.store_mark("it is stored here"));
                 let what = format!("a part of the products of {name} is subtracted");
                 Told::new(Mistake::Sign, what, marks, "add all products and all parts of the sum: + in place of -")
             }
@@ -192,7 +192,7 @@ impl Teller<'_> {
                 let mut marks: Vec<Mark> =
                     scaled.into_iter().filter(|mark| code_at(&mark.location).contains('*')).collect();
                 let store = self.store_mark("it is stored here");
-                factor.into_iter().chain(store).for_each(|mark| add(&mut marks, mark));
+                add(&mut marks, factor.into_iter().chain(store));
                 Told::new(Mistake::Weight, what, marks, help)
             }
             Verdict::Chosen(instruction) => {
@@ -262,7 +262,7 @@ impl Teller<'_> {
         for stored in pair.factors.iter().filter_map(|(_, value)| value.shared?.stored) {
             self.set_by(stored, true, &mut marks);
         }
-        add(&mut marks, self.mark(pair.term.instruction, None, "they are multiplied here"));
+        add(&mut marks, [self.mark(pair.term.instruction, None, "they are multiplied here")]);
         let name = &self.element.name;
         if self.element.of_sums || pair.factors.iter().any(|(factor, _)| *factor == Factor::Computed) {
             let what = format!("{line} multiplies a sum, and {name} needs the sum of products");
@@ -299,7 +299,7 @@ impl Teller<'_> {
         }
         let what = format!("the sum for {} begins with {with} and not with 0", self.element.name);
         if let (Kind::Scaled, Some(Source::Constant(_))) = (self.asked.kind, rest.map(|value| value.source)) {
-            self.store_mark("it is stored here").into_iter().for_each(|mark| add(&mut marks, mark));
+            add(&mut marks, self.store_mark("it is stored here"));
             let help = format!("add {} times the element of C to the sum, and no number", self.asked.weights[1]);
             return Some(Told::new(Mistake::Beginning, what, marks, help));
         }
@@ -476,7 +476,7 @@ impl Teller<'_> {
                     )
                 } else if let Some(shuffle) = value.shuffled {
                     let at = self.line(shuffle);
-                    add(&mut marks, self.mark(shuffle, None, format!("{name} is taken from another lane here")));
+                    add(&mut marks, [self.mark(shuffle, None, format!("{name} is taken from another lane here"))]);
                     format!(
                         "{at} takes {name} from another lane, and {need} is needed there: look at which lane {at} names for each k, and at what that \
                          lane has read in {load}"
@@ -488,7 +488,7 @@ impl Teller<'_> {
                 }
             }
         };
-        add(&mut marks, self.mark(pair.term.instruction, None, "they are multiplied here"));
+        add(&mut marks, [self.mark(pair.term.instruction, None, "they are multiplied here")]);
         if mistake == Mistake::Line {
             self.store_marks(&format!("{} is stored here", element.name), &mut marks);
         }

@@ -129,16 +129,14 @@ impl Teller<'_> {
                 Source::Computed => (None, "computed"),
                 _ => (Some(global(array, &[])), "read"),
             };
-            add(&mut marks, self.mark(loaded, element, format!("{name} is {how} here")));
+            add(&mut marks, [self.mark(loaded, element, format!("{name} is {how} here"))]);
         }
         marks
     }
 
     /// The lines that set what the line of an instruction uses, but for those that are marked already.
     pub fn set_by(&self, instruction: u32, stores: bool, marks: &mut Vec<Mark>) {
-        for mark in set_by(&self.origins.location(instruction), stores) {
-            add(marks, mark);
-        }
+        add(marks, set_by(&self.origins.location(instruction), stores));
     }
 
     pub fn store_mark(&self, label: &str) -> Option<Mark> {
