@@ -6,6 +6,7 @@ use anyhow::{Context, Result, anyhow};
 use common::code::file_of;
 use explorer::steps::BEYOND;
 use plan::{DeviceInfo, Plan, Problem, Specialisation, Step, Variant};
+use serde::{Deserialize, Serialize};
 
 pub use explorer::steps::STEPS;
 
@@ -35,19 +36,23 @@ pub fn split(kernel: &str) -> (&str, Option<&str>) {
     kernel.split_once('/').map_or((kernel, None), |(step, variant)| (step, Some(variant)))
 }
 
-/// What a kernel is to its step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What a kernel is to its step, in the order of the path.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Role {
+    /// A kernel on the way to the step's own.
+    Rung,
     /// The step's own kernel.
     Step,
-    /// A kernel on the way to it.
-    Rung,
     /// A kernel with one thing undone, to see what it was for.
     CounterExample,
     /// The step's own, in Rust.
     Rust,
     /// A kernel past the end of the course.
     Beyond,
+    /// A learner's.
+    #[default]
+    Own,
 }
 
 /// A kernel of the course: a step's own, or one of its variants.
@@ -82,13 +87,7 @@ impl Kernel {
         let step = STEPS.iter().copied().find(|known| known.name == step.name).unwrap_or(step);
         let own = std::iter::once(None).chain(step.variants.iter().map(Some)).map(|variant| Self { step, variant });
         let mut all: Vec<Self> = own.chain(Self::beyond().filter(|kernel| kernel.step.name == step.name)).collect();
-        all.sort_by_key(|kernel| match kernel.role() {
-            Role::Rung => 0,
-            Role::Step => 1,
-            Role::CounterExample => 2,
-            Role::Rust => 3,
-            Role::Beyond => 4,
-        });
+        all.sort_by_key(Self::role);
         all.into_iter()
     }
 
@@ -110,8 +109,7 @@ impl Kernel {
 
     /// The package whose program runs it.
     pub fn package(&self) -> &'static str {
-        let is = |kernel: Self| kernel.name() == self.name();
-        if Self::beyond().any(is) { "beyond" } else { self.step.name }
+        if self.role() == Role::Beyond { "beyond" } else { self.step.name }
     }
 
     /// Its name as records have it: `step05_thread_tile/1_column`.

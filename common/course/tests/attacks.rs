@@ -1,20 +1,16 @@
 //! What a kernel, a file or an argument may try, and the answer: a sentence, in time, with no file of this machine in it, none lost, and
 //! no command to the terminal. Each attack has a folder of its own, for the learner's files and everything else.
 
-mod class;
-mod support;
-
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use common::basics::workspace;
-use libtest_mimic::Arguments;
+use libtest_mimic::Trial;
 use wait_timeout::ChildExt as _;
 
-use support::{PROGRAM, trial};
+use super::support::{self, PROGRAM, course, trial};
 
 /// What is in the file that no kernel may show.
 const SECRET: &str = "root:x:0:0";
@@ -32,13 +28,12 @@ type Attack = (String, Vec<(String, String)>, Vec<String>, i32, String);
 /// By what they are after.
 const ATTACKS: &str = include_str!("attacks.json");
 
-fn main() -> ExitCode {
-    let arguments = Arguments::from_args();
+/// The trials of all attacks.
+pub fn trials() -> Vec<Trial> {
     let mut trials = vec![
         trial("long_arguments_make_no_long_sentence", long_sentence),
         trial("more_threads_than_there_are_cores", many_threads),
     ];
-    trials.extend(class::trials());
     let attacks: BTreeMap<String, Vec<Attack>> = serde_json::from_str(ATTACKS).expect("attacks.json is JSON");
     for (after, attacks) in attacks {
         // Those are stopped after seconds of work.
@@ -49,7 +44,7 @@ fn main() -> ExitCode {
             trials.push(if compiles { support::needs_nvrtc(test) } else { test });
         }
     }
-    libtest_mimic::run(&arguments, trials).exit_code()
+    trials
 }
 
 fn answered((name, files, arguments, status, words): &Attack) -> Result<()> {
@@ -78,7 +73,7 @@ fn answered((name, files, arguments, status, words): &Attack) -> Result<()> {
         }
     }
     let arguments: Vec<String> = arguments.iter().map(|argument| fill(argument)).collect();
-    let (text, ended) = said(&folder, &arguments, true)?;
+    let (text, ended) = answer(&folder, &arguments)?;
     // Of a bar only what it was at last.
     let lines = text.replace("\r\n", "\n");
     let text: Vec<&str> = lines.lines().map(|line| line.rsplit('\r').next().unwrap_or_default()).collect();
@@ -103,8 +98,8 @@ fn answered((name, files, arguments, status, words): &Attack) -> Result<()> {
     Ok(())
 }
 
-/// What the program says to a terminal, or to a pipe, and how it ends; in time.
-fn said(folder: &Path, arguments: &[String], terminal: bool) -> Result<(String, i32)> {
+/// What the program says to a terminal, if there is a Python to make one, and how it ends; in time.
+fn answer(folder: &Path, arguments: &[String]) -> Result<(String, i32)> {
     const SPAWN: &str = "import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))";
     let python = ["python3", "python"].into_iter().find(|python| {
         Command::new(python)
@@ -113,14 +108,11 @@ fn said(folder: &Path, arguments: &[String], terminal: bool) -> Result<(String, 
             .status()
             .is_ok_and(|status| status.success())
     });
-    let mut command = match python.filter(|_| terminal) {
-        Some(python) => Command::new(python),
-        None => Command::new(PROGRAM),
-    };
-    if terminal && python.is_some() {
+    let mut command = Command::new(python.unwrap_or(PROGRAM));
+    if python.is_some() {
         command.args(["-c", SPAWN, PROGRAM]);
     }
-    command.args(arguments).current_dir(workspace::root()).env(course::mine::VARIABLE, folder);
+    command.args(arguments).env(course::mine::VARIABLE, folder);
     command.env("TERM", "xterm").env_remove("NO_COLOR");
     let output = PathBuf::from(format!("{}.out", folder.display()));
     let file = std::fs::File::create(&output)?;
@@ -136,17 +128,15 @@ fn said(folder: &Path, arguments: &[String], terminal: bool) -> Result<(String, 
 }
 
 fn long_sentence() -> Result<()> {
-    let folder = support::mine("attack-long")?;
-    let (text, status) = said(&folder, &["lab".to_owned(), "x".repeat(100_000)], false)?;
-    ensure!(status == 2 && text.len() < 2_200 && text.lines().count() == 1, "{} bytes", text.len());
+    let said = course(&["lab", &"x".repeat(100_000)], &[(course::mine::VARIABLE, &support::mine("attack-long")?)], "")?;
+    let text = said.text();
+    ensure!(said.status == Some(2) && text.len() < 2_200 && text.lines().count() == 1, "{} bytes", text.len());
     Ok(())
 }
 
 fn many_threads() -> Result<()> {
-    let output = Command::new(PROGRAM)
-        .args(["compare", "--device", "sim", "--size", "8", "--steps", "step02"])
-        .env("RAYON_NUM_THREADS", "100000")
-        .output()?;
-    ensure!(output.status.success(), "{output:?}");
+    let compare = ["compare", "--device", "sim", "--size", "8", "--steps", "step02"];
+    let said = course(&compare, &[("RAYON_NUM_THREADS", Path::new("100000"))], "")?;
+    ensure!(said.status == Some(0), "{}", said.text());
     Ok(())
 }

@@ -4,18 +4,14 @@
 //! A wrong answer is a kernel of the course with a piece of text replaced, so that it follows the kernel when that changes: see
 //! `mistakes`.
 
-mod mistakes;
-mod right;
-mod support;
-
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
-use libtest_mimic::{Arguments, Trial};
+use libtest_mimic::Trial;
 
-use support::{PROGRAM, mine, trial};
+use super::support::{self, PROGRAM, STEP, Said, course, mine, trial};
+use super::{mistakes, right};
 
 const NAIVE: &str = "step02_gpu_naive/kernel.cu";
 const MULTIPLES: &str = "step04_tiled/rungs/1_multiples.cu";
@@ -30,10 +26,10 @@ const PREFETCH_LAUNCH: &str = "// launch: block 128,1 tile 128,64\n\
     constexpr int TILE_M = 64, TILE_N = 128, TILE_K = 16, THREAD_M = 8, THREAD_N = 8;\n";
 
 /// The lab, how many of its tasks pass, the kernel, what is above it, and what fails then: nothing if the lab is done.
-type Answer = (&'static str, usize, &'static str, &'static str, Option<&'static str>);
+pub type Answer = (&'static str, usize, &'static str, &'static str, Option<&'static str>);
 
 #[rustfmt::skip] // one answer is read as a line
-const ANSWERS: &[Answer] = &[
+pub const ANSWERS: &[Answer] = &[
     ("1", 2, "step01_cpu_naive/kernel.cu", "", Some("at most 1.6 loads")),
     ("1", 3, "common/course/tests/challenges/step01.cu", "", None),
     ("2", 2, NAIVE, "", Some("1.3 flop for each global access")),
@@ -55,15 +51,8 @@ const ANSWERS: &[Answer] = &[
     ("tensor_cores", 3, "step06_prefetch/beyond/lab/tensor_cores/3_fast_again.cu", "", None),
 ];
 
-/// The environment variable with which this program runs the step that it names.
-const STEP: &str = "COURSE_TESTS_STEP";
-
-fn main() -> ExitCode {
-    if let Some(name) = std::env::var_os(STEP) {
-        let past = (name == "beyond").then_some(&explorer::steps::BEYOND);
-        let step = course::steps::STEPS.iter().find(|step| name == step.name).or(past);
-        return common::run(step.expect("a test names a step"));
-    }
+/// The trials of all labs.
+pub fn trials() -> Vec<Trial> {
     // One answer of each lab is quick enough for everybody, if no tensor cores are simulated; hundreds of kernels take minutes.
     let slow = |at: usize| ANSWERS.get(at + 1).is_none_or(|next| next.0 == ANSWERS[at].0);
     let mut trials: Vec<Trial> = Vec::new();
@@ -88,47 +77,34 @@ fn main() -> ExitCode {
         #[cfg(unix)]
         trial("a_full_disk_leaves_no_kernel", full_disk),
     ]);
-    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+    trials
 }
 
-fn root() -> &'static Path {
+pub fn root() -> &'static Path {
     common::basics::workspace::root()
 }
 
-fn stem(kernel: &str) -> &str {
+pub fn stem(kernel: &str) -> &str {
     kernel.rsplit('/').next().unwrap_or(kernel).trim_end_matches(".cu")
 }
 
 /// Writes a kernel into cargo's folder for tests.
-fn write(name: &str, source: &str) -> Result<PathBuf> {
+pub fn write(name: &str, source: &str) -> Result<PathBuf> {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.cu"));
     std::fs::write(&path, source)?;
     Ok(path)
 }
 
-/// What the program prints, and its exit status; it may ask for an answer.
-fn course(arguments: &[&str], variables: &[(&str, &Path)], answer: &str) -> Result<(String, Option<i32>)> {
-    let mut command = Command::new(PROGRAM);
-    command.args(arguments).current_dir(root()).envs(variables.iter().copied());
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().context("the program does not start")?;
-    if let Some(mut stdin) = child.stdin.take() {
-        // It may have ended without asking.
-        let _ = stdin.write_all(answer.as_bytes());
-    }
-    let output = child.wait_with_output()?;
-    let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
-    ensure!(!text.contains("panicked"), "{text}");
-    Ok((text, output.status.code()))
-}
-
-fn grade(lab: &str, kernel: &Path) -> Result<(String, Option<i32>)> {
-    course(&["lab", lab, "--seed", "7", "--kernel", &kernel.display().to_string()], &[], "")
+/// What the grader says of a kernel, and the exit status.
+pub fn grade(lab: &str, kernel: &Path) -> Result<(String, Option<i32>)> {
+    let said = course(&["lab", lab, "--seed", "7", "--kernel", &kernel.display().to_string()], &[], "")?;
+    Ok((said.text(), said.status))
 }
 
 /// Runs the program with a folder for the learner's files.
 fn with_mine(folder: &Path, arguments: &[&str], answer: &str) -> Result<(String, Option<i32>)> {
-    course(arguments, &[(course::mine::VARIABLE, folder)], answer)
+    let said = course(arguments, &[(course::mine::VARIABLE, folder)], answer)?;
+    Ok((said.text(), said.status))
 }
 
 /// An answer passes its tasks, and fails the task after them for the right reason.
@@ -154,7 +130,7 @@ fn answer(&(lab, tasks, kernel, above, fails): &Answer) -> Result<()> {
     Ok(())
 }
 
-fn first_failed(text: &str) -> Option<&str> {
+pub fn first_failed(text: &str) -> Option<&str> {
     text.lines().find_map(|line| line.trim_start().strip_prefix("FAILED")).map(str::trim_start)
 }
 
@@ -205,11 +181,9 @@ fn shows_why(cases: &[[&str; 4]]) -> Result<()> {
 }
 
 /// Runs a step's program, which this one is, too.
-fn run_step(step: &str, arguments: &[&str]) -> Result<(String, Option<i32>)> {
-    let program = std::env::current_exe()?;
-    let output = Command::new(program).args(arguments).current_dir(root()).env(STEP, step).output()?;
-    let printed = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
-    Ok((printed, output.status.code()))
+pub fn run_step(step: &str, arguments: &[&str]) -> Result<(String, Option<i32>)> {
+    let said = support::said(Command::new(std::env::current_exe()?).args(arguments).env(STEP, step), "")?;
+    Ok((said.text(), said.status))
 }
 
 /// `--watch` into a file: a grading at each save, and no command to a terminal in it.
@@ -220,7 +194,6 @@ fn watched() -> Result<()> {
     let output = folder.join("output.txt");
     let mut child = Command::new(PROGRAM)
         .args(["lab", "1", "--watch"])
-        .current_dir(root())
         .env(course::mine::VARIABLE, &folder)
         .stdout(std::fs::File::create(&output)?)
         .stderr(Stdio::null())
@@ -248,7 +221,7 @@ fn watched() -> Result<()> {
 }
 
 /// One sentence, and the exit status that goes with it.
-fn is_refusal(text: &str, status: Option<i32>) -> Result<()> {
+pub fn is_refusal(text: &str, status: Option<i32>) -> Result<()> {
     ensure!(status == Some(2), "status {status:?}: {text}");
     ensure!(text.starts_with("error: ") && text.trim_end().lines().count() == 1, "{text}");
     Ok(())
@@ -278,9 +251,9 @@ fn copies() -> Result<()> {
 
 fn no_nvrtc() -> Result<()> {
     let kernel = root().join(NAIVE).display().to_string();
-    let (text, status) = course(&["lab", "2", "--kernel", &kernel], &[("NVRTC_PATH", &mine("no_nvrtc")?)], "")?;
-    is_refusal(&text, status)?;
-    ensure!(text.contains("NVRTC"), "{text}");
+    let said = course(&["lab", "2", "--kernel", &kernel], &[("NVRTC_PATH", &mine("no_nvrtc")?)], "")?;
+    is_refusal(&said.err, said.status)?;
+    ensure!(said.err.contains("NVRTC"), "{}", said.err);
     Ok(())
 }
 
@@ -291,9 +264,8 @@ fn full_disk() -> Result<()> {
     let mut command = Command::new("sh");
     // Without the trap the signal would end the program before it sees the error.
     command.args(["-c", "trap '' XFSZ; ulimit -f 0; exec \"$0\" lab 4", PROGRAM]).env("COURSE_MINE", &folder);
-    let output = command.current_dir(root()).stdin(Stdio::null()).output()?;
-    let error = String::from_utf8_lossy(&output.stderr);
-    is_refusal(&error, output.status.code())?;
+    let Said { err: error, status, .. } = support::said(&mut command, "")?;
+    is_refusal(&error, status)?;
     ensure!(error.contains("step04.cu cannot be written (") && error.contains("; make room on the disk"), "{error}");
     ensure!(std::fs::read_dir(&folder)?.count() == 0, "something was left in {}", folder.display());
     let (text, status) = with_mine(&folder, &["lab", "4"], "")?;

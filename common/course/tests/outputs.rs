@@ -1,39 +1,30 @@
 //! What learners see, held by files: `outputs/*.trycmd` are commands and what they print.
 //!
-//! After a change on purpose, `TRYCMD=overwrite cargo test -p course --test outputs` writes them again; read the
+//! After a change on purpose, `TRYCMD=overwrite cargo test -p course outputs` writes them again; read the
 //! difference before it is committed.
 
-mod support;
-
 use std::path::Path;
-use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result, ensure};
 use common::basics::workspace;
 use course::files::below;
-use course::mine;
-use libtest_mimic::Arguments;
+use libtest_mimic::Trial;
 use trycmd::TestCases;
 
-use support::{PROGRAM, trial};
+use super::support::{self, PROGRAM, course, trial};
 
-fn main() -> ExitCode {
-    let arguments = Arguments::from_args();
-    // Where a learner stands, too: cargo starts tests in their package's folder.
-    if let Err(error) = std::env::set_current_dir(workspace::root()) {
-        eprintln!("the course's folder cannot be entered: {error}");
-        return ExitCode::FAILURE;
-    }
+/// The trials of all outputs.
+pub fn trials() -> Vec<Trial> {
     let labs = LABS.iter().map(|&(name, kernels)| {
         // Tensor cores are simulated for half a minute.
         let prefix = if kernels[0].0 == "tensor_cores.cu" { "slow::" } else { "" };
-        trial(format!("{prefix}lab_{name}"), move || lab(name, kernels))
+        trial(format!("{prefix}outputs::lab_{name}"), move || lab(name, kernels))
     });
     let mut trials: Vec<_> = labs.map(support::needs_nvrtc).collect();
     for name in ["standing", "help", "diff", "compare", "doctor", "errors", "hints", "grade"] {
-        trials.push(trial(name, move || outputs(name)));
+        trials.push(trial(format!("outputs::{name}"), move || outputs(name)));
     }
-    libtest_mimic::run(&arguments, trials).exit_code()
+    trials
 }
 
 /// Runs the commands of a file, with a folder for the learner's files. A difference is a panic, which the harness shows.
@@ -43,7 +34,7 @@ fn run(file: &str, folder: &Path) -> Result<()> {
         .register_bin("course", Path::new(PROGRAM))
         .insert_var("[MINE]", workspace::display(folder))
         .context("the name of a folder cannot be elided")?
-        .env(mine::VARIABLE, folder.display().to_string())
+        .env(course::mine::VARIABLE, folder.display().to_string())
         // Neither the width of a terminal nor what it can show may change what is compared.
         .env("COLUMNS", "100")
         .env("NO_COLOR", "1")
@@ -86,8 +77,8 @@ fn lab(name: &str, kernels: &[(&str, &str)]) -> Result<()> {
     // What passed a task was kept as it was.
     for kept in below(&folder, "cu").iter().filter(|file| file.to_string_lossy().contains(".task")) {
         let is_same = |(_, kernel): &(&str, &str)| {
-            let output = Command::new(PROGRAM).arg("diff").arg(kept).arg(kernel).output();
-            output.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).contains("\n0 lines gone, 0 lines new\n"))
+            let said = course(&["diff", &kept.to_string_lossy(), kernel], &[], "");
+            said.is_ok_and(|said| said.out.contains("\n0 lines gone, 0 lines new\n"))
         };
         ensure!(kernels.iter().any(is_same), "{} is none of the kernels", kept.display());
     }

@@ -82,7 +82,7 @@ pub fn all(names: &[String], rungs: bool, rust: bool) -> Result<Vec<Participant>
         Role::Step | Role::Beyond => true,
         Role::Rung => rungs,
         Role::Rust => rust,
-        Role::CounterExample => false,
+        Role::CounterExample | Role::Own => false,
     };
     let all: Vec<Participant> = kernels.filter(takes_part).map(Participant::new).collect();
     ensure!(!all.is_empty(), "no step's name starts with {}; leave --steps out to compare all", names.join(" or "));

@@ -3,7 +3,7 @@
 use anyhow::{Result, anyhow};
 use common::basics::progress::Progress;
 use common::device::cublas::CublasProduct;
-use common::device::product::{Matrices, Product};
+use common::device::product::Matrices;
 use common::device::session::Session;
 use common::device::{Choice, Device};
 use common::measure::timing::{Cache, Spread};
@@ -13,7 +13,7 @@ use plan::{HostProduct, Kind, Problem};
 
 use crate::compare::options::Options;
 use crate::compare::participants::Participant;
-use crate::compare::turns::{Broken, Runner, time_all, verify_all};
+use crate::compare::turns::{Broken, Contender, time_all, verify_all};
 use crate::record::{self, CUBLAS, Entry, Outcome, Record, SizeRecord};
 
 /// Multiply-adds that a step on the host is asked for at most: seconds of three plain loops.
@@ -30,26 +30,21 @@ pub fn one_size(
 ) -> Result<SizeRecord, Broken> {
     let size = [problem.m, problem.n, problem.k];
     let progress = Progress::new(record::size_words(size), participants.len() as u64);
-    let mut entries = Vec::new();
-    let mut runners = Vec::new();
+    let of_size = |entries, clocks| SizeRecord { m: problem.m, n: problem.n, k: problem.k, entries, clocks };
     let fits = capacity::ensure_fits(problem, None, device);
     let matrices = match fits.and_then(|()| Matrices::allocate(device, problem)) {
         Ok(matrices) => matrices,
         Err(error) => {
             let skipped = |name: &str| Entry::new(name, Outcome::Skipped, Some(format!("{error:#}")));
-            entries.extend(record.names().into_iter().map(skipped));
-            return Ok(SizeRecord { m: problem.m, n: problem.n, k: problem.k, entries, clocks: None });
+            return Ok(of_size(record.names().into_iter().map(skipped).collect(), None));
         }
     };
+    let failed = |name: &str, error| Contender::idle(name, Outcome::Failed, format!("{error:#}"));
+    let mut contenders = Vec::new();
     for participant in &mut *participants {
         let name = participant.name.clone();
-        match session(record, device, participant, &matrices) {
-            Ok((entry, product)) => {
-                runners.extend(product.map(|product| Runner { entry: entries.len(), product }));
-                entries.push(entry);
-            }
-            Err(error) => entries.push(Entry::new(&name, Outcome::Failed, Some(format!("{error:#}")))),
-        }
+        let contender = contender(record, device, participant, &matrices);
+        contenders.push(contender.unwrap_or_else(|error| failed(&name, error)));
         progress.add(1);
     }
     if record.cublas.is_some() {
@@ -57,47 +52,49 @@ pub fn one_size(
             Some(reason) => Err(anyhow!("{reason}")),
             None => CublasProduct::new(device, &matrices),
         };
-        match library {
+        contenders.push(match library {
             Ok(library) => {
-                runners.push(Runner { entry: entries.len(), product: Box::new(library) });
-                entries.push(Entry::new(CUBLAS, Outcome::Verified, None));
+                let entry = Entry::new(CUBLAS, Outcome::Verified, None);
+                Contender { entry, product: Some(Box::new(library)) }
             }
-            Err(error) => entries.push(Entry::new(CUBLAS, Outcome::Failed, Some(format!("{error:#}")))),
-        }
+            Err(error) => failed(CUBLAS, error),
+        });
     }
-    verify_all(device, &runners, &mut entries, &matrices, &progress)?;
+    verify_all(device, &mut contenders, &matrices, &progress)?;
     let mut clocks_after = None;
     if device.info().kind == Kind::Cuda {
-        runners.retain(|runner| entries[runner.entry].outcome == Outcome::Verified);
-        time_all(options.rounds, device, &runners, &mut entries, cache, &progress)?;
+        time_all(options.rounds, device, &mut contenders, cache, &progress)?;
         let long = problem.multiply_adds() >= 1 << 30 && !record::only_in_saw_tooth(size);
         clocks_after = long.then(|| clocks(options, device)).flatten();
     }
-    for runner in runners {
-        let entry = &mut entries[runner.entry];
-        entry.resources = runner.product.main_kernel().map(|kernel| device.resources(kernel));
-        entry.first_launch_ms = runner.product.first_launch_ms().filter(|_| device.info().kind == Kind::Cuda);
-        runner.product.close(device)?;
+    let mut entries = Vec::new();
+    for Contender { mut entry, product } in contenders {
+        if let Some(product) = product {
+            entry.resources = product.main_kernel().map(|kernel| device.resources(kernel));
+            entry.first_launch_ms = product.first_launch_ms().filter(|_| device.info().kind == Kind::Cuda);
+            product.close(device)?;
+        }
+        entries.push(entry);
     }
     matrices.release(device)?;
-    Ok(SizeRecord { m: problem.m, n: problem.n, k: problem.k, entries, clocks: clocks_after })
+    Ok(of_size(entries, clocks_after))
 }
 
-/// A step at a size: what is known of it, and what computes C if it can be run here.
-fn session(
+/// A step at a size.
+fn contender(
     record: &Record,
     device: &mut dyn Device,
     participant: &mut Participant,
     matrices: &Matrices,
-) -> Result<(Entry, Option<Box<dyn Product>>)> {
+) -> Result<Contender> {
     let problem = &matrices.problem;
     let name = participant.name.clone();
-    let without = |outcome, note: String| Ok((Entry::new(&name, outcome, Some(note)), None));
+    let without = |outcome, note: String| Ok(Contender::idle(&name, outcome, note));
     if let Some(reason) = record.faulted.get(&name) {
         return without(Outcome::Failed, reason.clone());
     }
     if let Some(product) = participant.kernel.step.host.filter(|_| participant.kernel.is_on_host()) {
-        return Ok((on_host(participant, product, problem)?, None));
+        return Ok(Contender { entry: on_host(participant, product, problem)?, product: None });
     }
     let plan = match participant.kernel.plan(problem, device.info()) {
         Ok(plan) => plan,
@@ -116,7 +113,7 @@ fn session(
     };
     let session = Session::sharing(device, plan, &code, matrices)?;
     entry.occupancy = session.occupancy(device);
-    Ok((entry, Some(Box::new(session))))
+    Ok(Contender { entry, product: Some(Box::new(session)) })
 }
 
 /// Samples of a step of the host.

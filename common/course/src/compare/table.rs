@@ -146,8 +146,6 @@ pub fn summary(record: &Record) -> String {
 
 #[cfg(test)]
 mod tests {
-    use common::findings::analysis::Counters;
-
     use super::*;
     use crate::record::example;
 
@@ -163,22 +161,5 @@ mod tests {
         assert!(!row.contains("4.00 ×"), "{row}");
         let text = of_size(&record, &record.sizes[0]);
         assert!(text.contains("3.00 ×"), "{text}");
-    }
-
-    #[test]
-    fn a_kernel_is_told_by_ratios_and_one_that_was_not_counted_is_not() {
-        let mut entry = Entry::new("step04_two", Outcome::Verified, None);
-        assert_eq!(cells(&entry), None);
-        let counts = [
-            ("global_load_sectors", 8),
-            ("global_load_requests", 2),
-            ("shared_load_wavefronts", 6),
-            ("fma_threads", 64),
-        ];
-        let total = counts.into_iter().map(|(name, count)| (name.to_owned(), count)).collect();
-        entry.counters = Some(Counters { total, flop_per_byte: 8.0, ..Counters::default() });
-        let cells = cells(&entry).unwrap();
-        assert_eq!(cells, ["8", "4", "3", "0", "0", "-", "-", "-"]);
-        assert_eq!(cells.len(), HEAD.len());
     }
 }

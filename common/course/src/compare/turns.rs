@@ -21,11 +21,24 @@ const ROUND_MS: f64 = 60.0;
 /// Samples of one kernel in one round.
 const ROUND_SAMPLES: RangeInclusive<usize> = 2..=10;
 
-/// A kernel, or the vendor's library, that is ready at the size at hand.
-pub struct Runner {
-    /// Its place among the entries of the size.
-    pub entry: usize,
-    pub product: Box<dyn Product>,
+/// A kernel, or the vendor's library, at the size at hand.
+pub struct Contender {
+    pub entry: Entry,
+    /// What computes C, if it can be run here.
+    pub product: Option<Box<dyn Product>>,
+}
+
+impl Contender {
+    /// One that is not run.
+    pub fn idle(name: &str, outcome: Outcome, note: String) -> Self {
+        Self { entry: Entry::new(name, outcome, Some(note)), product: None }
+    }
+
+    /// What is run of it, as long as nothing is wrong with it.
+    fn running(&mut self) -> Option<(&mut Entry, &dyn Product)> {
+        let product = self.product.as_deref().filter(|_| self.entry.outcome == Outcome::Verified)?;
+        Some((&mut self.entry, product))
+    }
 }
 
 /// Why a size was not finished.
@@ -46,22 +59,18 @@ impl From<anyhow::Error> for Broken {
 /// A and B stay on the device.
 pub fn verify_all(
     device: &mut dyn Device,
-    runners: &[Runner],
-    entries: &mut [Entry],
+    contenders: &mut [Contender],
     matrices: &Matrices,
     progress: &Progress,
 ) -> Result<(), Broken> {
     for problem in verify::twin(&matrices.problem).iter().chain([&matrices.problem]) {
         let operands = Operands::new(problem)?;
         matrices.upload(device, &operands)?;
-        progress.expect(runners.len() as u64);
-        for runner in runners {
+        progress.expect(contenders.len() as u64);
+        for contender in &mut *contenders {
             progress.add(1);
-            let entry = &mut entries[runner.entry];
-            if entry.outcome != Outcome::Verified {
-                continue;
-            }
-            if let Err(error) = runner.product.run(device) {
+            let Some((entry, product)) = contender.running() else { continue };
+            if let Err(error) = product.run(device) {
                 fail(device, entry, &error)?;
                 continue;
             }
@@ -69,9 +78,9 @@ pub fn verify_all(
             let observations = device.observations();
             entry.counters = observations.counters.map(|counters| Counters { lines: Vec::new(), ..counters });
             if let Some(works) = observations.works {
-                entry.least_time = Some(measure::least_time(runner.product.as_ref(), &Gpu::default(), &works));
+                entry.least_time = Some(measure::least_time(product, &Gpu::default(), &works));
             }
-            let found = verify_c(device, runner.product.as_ref(), problem, &operands)?;
+            let found = verify_c(device, product, problem, &operands)?;
             entry.method = Some(found.method);
             entry.worst_bound_share = found.worst_bound_share;
             if !found.ok {
@@ -86,32 +95,26 @@ pub fn verify_all(
 pub fn time_all(
     rounds: u16,
     device: &mut dyn Device,
-    runners: &[Runner],
-    entries: &mut [Entry],
+    contenders: &mut [Contender],
     cache: &mut Cache,
     progress: &Progress,
 ) -> Result<(), Broken> {
-    progress.expect(runners.len() as u64 * u64::from(rounds));
-    let mut samples = vec![0; runners.len()];
+    progress.expect(contenders.len() as u64 * u64::from(rounds));
+    let mut samples = vec![0; contenders.len()];
     for round in 0..rounds {
-        for (runner, samples) in runners.iter().zip(&mut samples) {
+        for (contender, samples) in contenders.iter_mut().zip(&mut samples) {
             progress.add(1);
-            let entry = &mut entries[runner.entry];
-            if entry.outcome != Outcome::Verified {
-                continue;
-            }
+            let Some((entry, product)) = contender.running() else { continue };
             let mut timed = || -> Result<Vec<f64>> {
                 // The kernel before has left its own traces in the caches.
-                let mut warm_up = timing::sample(device, runner.product.as_ref(), cache, 1)?;
+                let mut warm_up = timing::sample(device, product, cache, 1)?;
                 if round == 0 {
-                    warm_up = warm_up.min(timing::sample(device, runner.product.as_ref(), cache, 1)?);
+                    warm_up = warm_up.min(timing::sample(device, product, cache, 1)?);
                     entry.products_per_sample = cache.products_per_sample(warm_up);
                     let wanted = (ROUND_MS / (warm_up * entry.products_per_sample as f64)) as usize;
                     *samples = wanted.clamp(*ROUND_SAMPLES.start(), *ROUND_SAMPLES.end());
                 }
-                (0..*samples)
-                    .map(|_| timing::sample(device, runner.product.as_ref(), cache, entry.products_per_sample))
-                    .collect()
+                (0..*samples).map(|_| timing::sample(device, product, cache, entry.products_per_sample)).collect()
             };
             match timed() {
                 Ok(samples) => entry.samples_ms.push(samples.into_iter().map(record::rounded).collect()),

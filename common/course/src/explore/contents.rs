@@ -1,7 +1,6 @@
 //! What a page carries: steps, smaller tiles where the usual ones show one block, tours, counters.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
 use common::basics::{output, workspace};
@@ -10,7 +9,7 @@ use explorer::planner::Planner;
 use plan::{DeviceInfo, Dtype, Specialisation, Step};
 use serde_json::Value;
 
-use super::data::{Chapter, Counter, Data, Form, Kernel};
+use super::data::{Chapter, Counter, Data, Kernel};
 use super::forms::{self, specialisations};
 use crate::files;
 use crate::record::{self, Record};
@@ -96,15 +95,8 @@ fn of_course(kernel: steps::Kernel) -> Result<Kernel> {
     let all = taken.filter(|one| committed.contains(one)).map(form).collect::<Result<Vec<_>>>()?;
     let id = kernel.name();
     ensure!(!all.is_empty(), "{id} has no plan for a product of up to 64×64×64; leave it out of the explorer");
-    let role = match kernel.role() {
-        Role::Step => "step",
-        Role::Rung => "rung",
-        Role::CounterExample => "counter-example",
-        Role::Rust => "rust",
-        Role::Beyond => "beyond",
-    };
     let name = variant.unwrap_or("kernel").to_owned();
-    Ok(Kernel::new(id, kernel.step.name.into(), name, role, &source, all))
+    Ok(Kernel::new(id, kernel.step.name.into(), name, kernel.role(), &source, all))
 }
 
 /// The chapters of a step and its kernels, with smaller tiles, times and tours.
@@ -138,7 +130,7 @@ fn measured(record: &Record, kernel: &str) -> Option<String> {
 fn split_off(chapter: &mut Chapter, all: &[Kernel]) -> Option<Chapter> {
     let needs = |kernel: &&Kernel| kernel.forms.iter().any(|form| form.code.as_ref().is_some_and(|code| code.only));
     let (first, others): (Vec<&Kernel>, Vec<&Kernel>) =
-        all.iter().filter(needs).partition(|kernel| kernel.role == "beyond");
+        all.iter().filter(needs).partition(|kernel| kernel.role == Role::Beyond);
     let kernels: Vec<String> = first.into_iter().chain(others).map(|kernel| kernel.id.clone()).collect();
     chapter.kernels.retain(|id| !kernels.contains(id));
     let title = "Beyond step 6: products on tensor cores".into();
@@ -185,39 +177,14 @@ pub fn explained() -> Result<Vec<(String, String)>> {
     Ok(rows)
 }
 
-/// The folder of the PTX with smaller tiles, which no step runs: committed for the page alone.
-pub fn smaller_folder() -> PathBuf {
-    workspace::root().join("common/explorer/ptx")
-}
-
-/// Smaller tiles to try for a form, the first choice first: each with the file of its PTX.
-pub fn smaller(kernel: &Kernel, form: &Form, source: &Source) -> Vec<(Specialisation, PathBuf)> {
-    let named = |smaller: Specialisation| {
-        let name = [&form.specialisation, &smaller.name.replace(' ', "")].map(String::as_str).concat();
-        let file = source.committed_name(&Specialisation { name, ..smaller.clone() });
-        (smaller, smaller_folder().join(&kernel.step).join(file))
-    };
-    forms::smaller(form).into_iter().map(named).collect()
-}
-
-/// The form of a smaller tile of this PTX.
-pub fn smaller_form(smaller: &Specialisation, usual: &Form, ptx: &str) -> Result<Form> {
-    let mut form = forms::smaller_form(smaller, usual, ptx)?;
-    // The form for any N and the one for multiples of 4 may have the same tile.
-    if usual.specialisation.ends_with("v4") {
-        form.id += " v4";
-    }
-    Ok(form)
-}
-
 /// Adds a form with a smaller tile to a kernel whose usual one computes all of C in one block.
 fn add_smaller(kernel: &mut Kernel) -> Result<()> {
     let source = Source::read(&workspace::root().join(&kernel.file))?;
     let mut added = vec![];
     for form in &kernel.forms {
-        let found = smaller(kernel, form, &source).into_iter().find(|(_, file)| file.is_file());
+        let found = forms::smaller(kernel, form, &source).into_iter().find(|(_, file)| file.is_file());
         if let Some((smaller, file)) = found {
-            added.push(smaller_form(&smaller, form, &files::read(&file)?)?);
+            added.push(forms::smaller_form(&smaller, form, &files::read(&file)?)?);
         }
     }
     kernel.forms.extend(added);

@@ -7,14 +7,14 @@ use plan::{Dtype, Plan, Problem, Specialisation};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::steps::Role;
+
 /// Everything.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Data {
     /// Of this form of the data.
     pub version: u32,
-    /// The chapters, in order.
     pub chapters: Vec<Chapter>,
-    /// The kernels of all chapters.
     pub kernels: Vec<Kernel>,
     /// What A and B can hold.
     pub fills: Vec<String>,
@@ -35,7 +35,6 @@ pub struct Chapter {
     pub id: String,
     /// The step in one line.
     pub title: String,
-    /// The step's number.
     pub number: u32,
     /// Its kernels, in the order of the path.
     pub kernels: Vec<String>,
@@ -48,23 +47,17 @@ pub struct Chapter {
 pub struct Kernel {
     /// The step's name, and for a variant a slash and its name.
     pub id: String,
-    /// The step.
     pub step: String,
-    /// Its own name.
     pub name: String,
-    /// `step`, `rung`, `counter-example`, `beyond` or `own`.
-    pub role: String,
+    pub role: Role,
     /// The first comment of the file.
     pub about: String,
-    /// The file.
     pub file: String,
-    /// Its text.
     pub source: String,
     /// The size that the page shows first: M, N, K.
     pub size: [u32; 3],
     /// The form that the page shows first.
     pub form: String,
-    /// What it is compiled to.
     pub forms: Vec<Form>,
     /// Times that were measured, each with its size, GPU and date.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -73,12 +66,12 @@ pub struct Kernel {
 
 impl Kernel {
     /// A kernel of that source in these forms, at the size that suits it.
-    pub fn new(id: String, step: String, name: String, role: &str, source: &Source, forms: Vec<Form>) -> Self {
+    pub fn new(id: String, step: String, name: String, role: Role, source: &Source, forms: Vec<Form>) -> Self {
         let mut kernel = Self {
             id,
             step,
             name,
-            role: role.to_owned(),
+            role,
             about: source.comment(),
             file: source.display.clone(),
             source: source.text.clone(),
@@ -128,13 +121,10 @@ pub struct Form {
     pub id: String,
     /// The name of the specialisation that a plan must have to be run in this form.
     pub specialisation: String,
-    /// The element type.
     pub dtype: Dtype,
-    /// The PTX.
     pub ptx: String,
     /// The tiling that the course uses.
     pub usual: bool,
-    /// Who plans its launches.
     pub planner: Planner,
     /// What it was compiled for; a page need not know it.
     #[serde(skip)]
@@ -156,7 +146,6 @@ impl Form {
 /// A counter, explained.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Counter {
-    /// Its name.
     pub name: String,
     /// What it counts.
     pub words: String,

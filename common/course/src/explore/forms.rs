@@ -1,10 +1,14 @@
 //! The forms of a kernel on a page: what it is compiled to for the products that the page can show, and smaller tiles.
 
+use std::path::PathBuf;
+
 use anyhow::{Context, Result, ensure};
+use common::basics::workspace;
+use common::code::Source;
 use explorer::planner::{Planner, SmallerTile};
 use plan::{Dtype, Problem, Specialisation};
 
-use super::data::Form;
+use super::data::{Form, Kernel};
 
 /// Sides of the products whose code a page carries: a kernel that chooses among tiles by the size may take others at others.
 const SIDES: [u64; 5] = [64, 48, 33, 32, 16];
@@ -51,8 +55,13 @@ fn side(of: impl Fn(&str) -> Option<String>, name: &str) -> Option<String> {
     of(name).or_else(|| of("TILE"))
 }
 
-/// Specialisations with smaller tiles, if the form's own is large. They are yet to be tried.
-pub fn smaller(form: &Form) -> Vec<Specialisation> {
+/// The folder of the PTX with smaller tiles, which no step runs: committed for the page alone.
+pub fn smaller_folder() -> PathBuf {
+    workspace::root().join("common/explorer/ptx")
+}
+
+/// Specialisations with smaller tiles to try, the first choice first, if the form's own is large: each with the file of its PTX.
+pub fn smaller(kernel: &Kernel, form: &Form, source: &Source) -> Vec<(Specialisation, PathBuf)> {
     let Some(specialisation) = &form.code else { return vec![] };
     // A product of an N that is no multiple of 4 takes any form.
     let plan = [[64, 64, 64], [64, 63, 64]].into_iter().find_map(|size| form.plan(size, ""));
@@ -65,7 +74,10 @@ pub fn smaller(form: &Form) -> Vec<Specialisation> {
             specialisation.defines.iter().map(|(name, now)| (name.clone(), value(name).unwrap_or_else(|| now.clone())));
         let of = |name: &str| side(value, name).unwrap_or_default();
         let name = format!("small {}x{}", of("TILE_M"), of("TILE_N"));
-        Specialisation { name, defines: defines.collect(), ..specialisation.clone() }
+        let smaller = Specialisation { name, defines: defines.collect(), ..specialisation.clone() };
+        let of_file = format!("{}{}", form.specialisation, smaller.name.replace(' ', ""));
+        let file = source.committed_name(&Specialisation { name: of_file, ..smaller.clone() });
+        (smaller, smaller_folder().join(&kernel.step).join(file))
     };
     let has = |(constant, _): &(&str, u32)| specialisation.defines.iter().any(|(name, _)| name == constant);
     SMALLER.iter().filter(|constants| has(&constants[0])).map(|constants| smaller(constants)).collect()
@@ -84,8 +96,10 @@ pub fn smaller_form(smaller: &Specialisation, usual: &Form, ptx: &str) -> Result
     let block = kernel.max_threads().map_or(tile, |threads| [threads.iter().product::<u32>(), 1]);
     let tile = SmallerTile { tile, tile_k: value("TILE_K")?, block, defines: smaller.defines.clone() };
     let planner = Planner { smaller: Some(tile), ..usual.planner.clone() };
+    // The form for any N and the one for multiples of 4 may have the same tile.
+    let wide = if usual.specialisation.ends_with("v4") { " v4" } else { "" };
     let form = Form {
-        id: smaller.name.clone(),
+        id: format!("{}{wide}", smaller.name),
         usual: false,
         ptx: ptx.to_owned(),
         planner,
@@ -121,9 +135,10 @@ mod tests {
     #[test]
     fn a_large_tile_has_smaller_ones() {
         let forms = |step: &str| {
-            let planner = of(step, None);
+            let (planner, kernel) = (of(step, None), Kernel::default());
+            let source = Source::read(&workspace::root().join(step).join("kernel.cu")).unwrap();
             let all = specialisations(&planner, Dtype::F32, "");
-            let forms = all.iter().map(|one| smaller(&form(&planner, one, String::new())).len());
+            let forms = all.iter().map(|one| smaller(&kernel, &form(&planner, one, String::new()), &source).len());
             forms.collect::<Vec<_>>()
         };
         assert_eq!(forms("step04_tiled"), [1]);

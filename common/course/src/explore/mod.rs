@@ -1,13 +1,16 @@
 //! `cargo course explore`: a kernel in one page that opens from the disk, on which it runs before the reader's eyes.
 
 pub mod contents;
+#[allow(
+    missing_docs,
+    reason = "what has no sentence is said by its name, and all of it by the explorer's INTERFACE.md"
+)]
 pub mod data;
 pub mod engine;
-mod forms;
+pub mod forms;
 mod own;
 pub mod page;
 
-use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -55,6 +58,16 @@ pub fn page_of_book() -> Result<String> {
     page::whole(&contents::of_book()?, &engine::engine()?)
 }
 
+/// The page that is written.
+struct Page<'a> {
+    options: &'a Options,
+    subject: Subject,
+    out: PathBuf,
+    /// If the page is watched: the script beside it that says which version of the page is the latest.
+    script: Option<PathBuf>,
+    engine: Option<Vec<u8>>,
+}
+
 /// What is explored.
 enum Subject {
     /// A learner's file.
@@ -66,7 +79,10 @@ enum Subject {
 /// Runs the command.
 pub fn run(options: &Options) -> Result<bool> {
     let subject = subject(&options.kernel)?;
-    let out = options.out.clone().map_or_else(|| default_out(&subject), Ok)?;
+    let out = options.out.clone().unwrap_or_else(|| match &subject {
+        Subject::File(file) => file.with_extension("html"),
+        Subject::OfTheCourse(kernel) => mine::folder().join(format!("{}.html", kernel.name().replace('/', "-"))),
+    });
     ensure!(
         !out.is_dir(),
         "{} is a folder; name the page to write, e.g. --out {}",
@@ -74,16 +90,16 @@ pub fn run(options: &Options) -> Result<bool> {
         workspace::display(&out.join("page.html"))
     );
     files::check_replaceable(&out, is_page, ELSEWHERE)?;
-    let script = options.watch.then(|| version_script(&out));
-    let engine = OnceCell::new();
-    write(&subject, options, &engine, &out, script.as_deref())?;
-    output::print(&format!("{} is written: open it in a browser\n", files::from_here(&out)))?;
+    let script = options.watch.then(|| out.with_extension("version.js"));
+    let mut page = Page { options, subject, out, script, engine: None };
+    page.write()?;
+    output::print(&format!("{} is written: open it in a browser\n", files::from_here(&page.out)))?;
     if options.open {
         // The path is said, so that it does not matter if there is no browser.
-        let _ = open::that_detached(&out);
+        let _ = open::that_detached(&page.out);
     }
-    if let (true, Subject::File(file)) = (options.watch, &subject) {
-        return watch(file, &|| write(&subject, options, &engine, &out, script.as_deref()), &out);
+    if let (true, Subject::File(file)) = (options.watch, &page.subject) {
+        return page.watch(&file.clone());
     }
     Ok(true)
 }
@@ -98,56 +114,54 @@ fn subject(name: &str) -> Result<Subject> {
     Ok(Subject::OfTheCourse(kernel))
 }
 
-fn default_out(subject: &Subject) -> Result<PathBuf> {
-    Ok(match subject {
-        Subject::File(file) => file.with_extension("html"),
-        Subject::OfTheCourse(kernel) => mine::folder().join(format!("{}.html", kernel.name().replace('/', "-"))),
-    })
-}
+impl Page<'_> {
+    /// Writes the page, and beside it its version if it is watched. If something is wrong nothing is written.
+    fn write(&mut self) -> Result<()> {
+        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let version = since.map_or(0, |since| since.as_nanos()).to_string();
+        let (mut kernel, chapter) = match &self.subject {
+            Subject::File(file) => {
+                let kernel = own::kernel(file, self.options.step.as_deref())?;
+                let chapter = Chapter { id: "own".into(), title: files::from_here(file), ..Chapter::default() };
+                (kernel, chapter)
+            }
+            Subject::OfTheCourse(kernel) => contents::of_kernel(kernel)?,
+        };
+        kernel.size = self.options.size.unwrap_or(kernel.size);
+        let script = self.script.as_deref();
+        let id = kernel.id.clone();
+        let data = Data {
+            chapters: vec![Chapter { kernels: vec![id.clone()], ..chapter }],
+            kernels: vec![kernel],
+            own: Some(id),
+            version_text: script.map(|_| version.clone()),
+            version_script: script.and_then(|script| Some(script.file_name()?.to_string_lossy().into_owned())),
+            ..contents::without_kernels()?
+        };
+        // An engine is looked for, and perhaps built, only once there is a kernel for it.
+        let engine = match &mut self.engine {
+            Some(engine) => engine,
+            none => none.insert(engine::engine()?),
+        };
+        files::replace(&self.out, &page::whole(&data, engine)?, is_page, ELSEWHERE)?;
+        let is_script = |old: &str| old.starts_with(SCRIPT);
+        let text = format!("{SCRIPT}\"{version}\";\n");
+        script.map_or(Ok(()), |script| files::replace(script, &text, is_script, ELSEWHERE))
+    }
 
-/// The script beside a page that says which version of the page is the latest.
-fn version_script(out: &Path) -> PathBuf {
-    out.with_extension("version.js")
-}
-
-/// Writes the page, and beside it its version if it is watched. If something is wrong nothing is written.
-fn write(
-    subject: &Subject,
-    options: &Options,
-    engine: &OnceCell<Vec<u8>>,
-    out: &Path,
-    script: Option<&Path>,
-) -> Result<()> {
-    let version =
-        SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_nanos()).to_string();
-    let (mut kernel, chapter) = match subject {
-        Subject::File(file) => {
-            let kernel = own::kernel(file, options.step.as_deref())?;
-            let chapter = Chapter { id: "own".into(), title: files::from_here(file), ..Chapter::default() };
-            (kernel, chapter)
-        }
-        Subject::OfTheCourse(kernel) => contents::of_kernel(kernel)?,
-    };
-    kernel.size = options.size.unwrap_or(kernel.size);
-    let id = kernel.id.clone();
-    let data = Data {
-        chapters: vec![Chapter { kernels: vec![id.clone()], ..chapter }],
-        kernels: vec![kernel],
-        own: Some(id),
-        version_text: script.map(|_| version.clone()),
-        version_script: script.and_then(|script| Some(script.file_name()?.to_string_lossy().into_owned())),
-        ..contents::without_kernels()?
-    };
-    // An engine is looked for, and perhaps built, only once there is a kernel for it.
-    let engine = if let Some(engine) = engine.get() {
-        engine
-    } else {
-        let found = engine::engine()?;
-        engine.get_or_init(|| found)
-    };
-    files::replace(out, &page::whole(&data, engine)?, is_page, ELSEWHERE)?;
-    let is_script = |old: &str| old.starts_with(SCRIPT);
-    script.map_or(Ok(()), |script| files::replace(script, &format!("{SCRIPT}\"{version}\";\n"), is_script, ELSEWHERE))
+    /// Writes the page again whenever the file has changed, until the program is stopped.
+    fn watch(&mut self, file: &Path) -> Result<bool> {
+        let known = files::saved(file);
+        output::print("it is written again at each save; stop this with Ctrl-C\n")?;
+        files::at_each_save(file, known, || match self.write() {
+            Ok(()) => output::print(&format!("{} is written again\n", files::from_here(&self.out))),
+            // The page keeps what it showed, until the kernel is right again.
+            Err(error) => {
+                output::complain(&format!("error: {error:#}\n"));
+                Ok(())
+            }
+        })
+    }
 }
 
 const ELSEWHERE: &str = "name another page with --out";
@@ -157,18 +171,4 @@ const SCRIPT: &str = "window.explorerVersion = ";
 /// Whether a text is a page of the explorer: it begins as the pages do that are written now.
 fn is_page(text: &str) -> bool {
     page::head().is_ok_and(|head| text.starts_with(&head))
-}
-
-/// Writes the page again whenever the file has changed, until the program is stopped.
-fn watch(file: &Path, write: &dyn Fn() -> Result<()>, out: &Path) -> Result<bool> {
-    let known = files::saved(file);
-    output::print("it is written again at each save; stop this with Ctrl-C\n")?;
-    files::at_each_save(file, known, || match write() {
-        Ok(()) => output::print(&format!("{} is written again\n", files::from_here(out))),
-        // The page keeps what it showed, until the kernel is right again.
-        Err(error) => {
-            output::complain(&format!("error: {error:#}\n"));
-            Ok(())
-        }
-    })
 }

@@ -10,7 +10,7 @@ use plan::{DeviceInfo, Dtype, OwnLaunch, Specialisation, Step};
 
 use super::data::Kernel;
 use super::{contents, forms};
-use crate::steps;
+use crate::steps::{self, Role};
 
 /// The step whose launch a file takes: the one that is named, or the one that its path names.
 fn step_of(file: &Path, named: Option<&str>) -> Result<Option<&'static Step>> {
@@ -48,7 +48,7 @@ pub fn kernel(file: &Path, step: Option<&str>) -> Result<Kernel> {
         all.push(forms::form(&planner, &one, code(&source, &one, &device)?));
     }
     let step = step.map_or_else(String::new, |step| step.name.into());
-    let kernel = Kernel::new("own".into(), step, source.stem(), "own", &source, all);
+    let kernel = Kernel::new("own".into(), step, source.stem(), Role::Own, &source, all);
     try_out(&kernel)?;
     Ok(kernel)
 }

@@ -1,12 +1,13 @@
 //! What was handed in: the kernels in a folder, whose they are, and for which lab.
 
 use std::collections::HashSet;
-use std::fs::{self, FileType};
+use std::fs::FileType;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, anyhow, bail, ensure};
+use anyhow::{Result, bail, ensure};
 use common::basics::output::io_reason;
 use common::basics::workspace;
+use walkdir::{DirEntry, WalkDir};
 
 use crate::files::{self, kind};
 use crate::lab::data::Lab;
@@ -18,7 +19,6 @@ const DEEPEST: usize = 8;
 const MOST: usize = 10_000;
 
 /// A kernel that somebody handed in.
-#[derive(Clone)]
 pub struct HandIn<'a> {
     /// Whose it is: the name of the folder, or of the file if that lies in no folder.
     pub who: String,
@@ -28,7 +28,6 @@ pub struct HandIn<'a> {
     pub kernel: Result<Kernel<'a>, String>,
 }
 
-#[derive(Clone)]
 pub struct Kernel<'a> {
     pub lab: &'a Lab,
     pub text: String,
@@ -36,17 +35,38 @@ pub struct Kernel<'a> {
     pub kind: &'static str,
 }
 
-impl HandIn<'_> {
-    /// By name, and for each name by lab.
-    pub fn order(&self) -> (&str, &str) {
-        (&self.who, &self.file)
+/// What lies below a folder, each from there and with its kind.
+pub type Entries = Vec<(PathBuf, FileType)>;
+
+/// Everything below a folder that is a folder or may be a kernel, and is not hidden. Links are not followed.
+pub fn walked(folder: &Path) -> Result<Entries> {
+    let name = workspace::display(folder);
+    ensure!(folder.is_dir(), "{name} is not a folder; give the folder with the hand-ins");
+    let is_shown = |entry: &DirEntry| entry.depth() == 0 || !entry.file_name().as_encoded_bytes().starts_with(b".");
+    let mut entries = vec![];
+    for entry in WalkDir::new(folder).min_depth(1).max_depth(DEEPEST).into_iter().filter_entry(is_shown) {
+        let entry = match entry {
+            Ok(entry) => entry,
+            // A student's folder that cannot be read costs nobody else anything.
+            Err(error) if error.depth() > 0 => continue,
+            Err(error) => {
+                let reason = error.io_error().map_or_else(String::new, io_reason);
+                bail!("{name} cannot be read ({reason}); check its permissions");
+            }
+        };
+        let (path, of) = (entry.path().strip_prefix(folder)?, entry.file_type());
+        if of.is_dir() || kind(path).is_some() || entry.depth() == 1 && of.is_symlink() {
+            entries.push((path.to_owned(), of));
+        }
+        ensure!(entries.len() <= MOST, "{name} holds more than {MOST} files; grade it in parts");
     }
+    Ok(entries)
 }
 
-/// The labs, and the transfer tasks of which names of files below a folder speak.
-pub fn labs(folder: &Path) -> Result<Vec<Lab>> {
+/// The labs, and the transfer tasks of which names of files speak.
+pub fn labs(entries: &Entries) -> Result<Vec<Lab>> {
     let mut labs = Lab::all()?;
-    for (path, _) in walked(folder)? {
+    for (path, _) in entries {
         let name = path.file_stem().unwrap_or_default().to_string_lossy().to_lowercase();
         let Some(seed) = number_after(&name, "transfer").filter(|_| lab_named(&name, &labs).is_none()) else {
             continue;
@@ -57,17 +77,8 @@ pub fn labs(folder: &Path) -> Result<Vec<Lab>> {
     Ok(labs)
 }
 
-fn walked(folder: &Path) -> Result<Vec<(PathBuf, FileType)>> {
-    let name = workspace::display(folder);
-    ensure!(folder.is_dir(), "{name} is not a folder; give the folder with the hand-ins");
-    let mut entries = vec![];
-    walk(folder, &mut PathBuf::new(), &mut entries)?;
-    Ok(entries)
-}
-
-/// The hand-ins below a folder, sorted; of one lab, or of any.
-pub fn below<'a>(folder: &Path, labs: &'a [Lab], only: Option<&'a Lab>) -> Result<Vec<HandIn<'a>>> {
-    let (name, entries) = (workspace::display(folder), walked(folder)?);
+/// The hand-ins in a folder, sorted; of one lab, or of any.
+pub fn all<'a>(folder: &Path, entries: &Entries, labs: &'a [Lab], only: Option<&'a Lab>) -> Result<Vec<HandIn<'a>>> {
     let is_code = |path: &Path| matches!(kind(path), Some("cu" | "rs"));
     let without = |path: &Path| path.with_extension("").to_string_lossy().to_lowercase();
     let code: HashSet<String> =
@@ -80,49 +91,18 @@ pub fn below<'a>(folder: &Path, labs: &'a [Lab], only: Option<&'a Lab>) -> Resul
         .collect();
     ensure!(
         !found.is_empty(),
-        "{name} holds no hand-in; give the folder with the .cu or .rs files, or with the students' folders"
+        "{} holds no hand-in; give the folder with the .cu or .rs files, or with the students' folders",
+        workspace::display(folder)
     );
-    for (path, of) in &entries {
+    for (path, of) in entries {
         let whose = who(path);
         if of.is_dir() && path.components().count() == 1 && found.iter().all(|one| one.who != whose) {
             let kernel = Err("there is no .cu or .rs file for this lab in the folder".to_owned());
             found.push(HandIn { who: whose, file: workspace::escaped(path), kernel });
         }
     }
-    found.sort_by(|one, other| one.order().cmp(&other.order()));
+    found.sort_by(|one, other| (&one.who, &one.file).cmp(&(&other.who, &other.file)));
     Ok(found)
-}
-
-/// Everything below a folder that is not hidden, with its kind. Links are not followed.
-fn walk(root: &Path, inside: &mut PathBuf, entries: &mut Vec<(PathBuf, FileType)>) -> Result<()> {
-    let unreadable = |error| {
-        let folder = workspace::display(&root.join(&*inside));
-        anyhow!("{folder} cannot be read ({}); check its permissions", io_reason(&error))
-    };
-    let listed = match fs::read_dir(root.join(&*inside)) {
-        Ok(listed) => listed,
-        // A student's folder that cannot be read costs nobody else anything.
-        Err(_) if inside.components().next().is_some() => return Ok(()),
-        Err(error) => return Err(unreadable(error)),
-    };
-    for entry in listed.flatten() {
-        let (name, Ok(of)) = (entry.file_name(), entry.file_type()) else { continue };
-        if name.as_encoded_bytes().starts_with(b".") {
-            continue;
-        }
-        inside.push(name);
-        if of.is_dir() || kind(inside).is_some() || inside.components().count() == 1 && of.is_symlink() {
-            entries.push((inside.clone(), of));
-        }
-        if entries.len() > MOST {
-            bail!("{} holds more than {MOST} files; grade it in parts", workspace::display(root));
-        }
-        if of.is_dir() && inside.components().count() < DEEPEST {
-            walk(root, inside, entries)?;
-        }
-        inside.pop();
-    }
-    Ok(())
 }
 
 /// Whose a file is: the first folder, or the file without its extension.

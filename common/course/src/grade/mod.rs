@@ -10,12 +10,12 @@ pub(crate) mod page;
 mod sheet;
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Context, Result, ensure};
 use common::basics::progress::Progress;
 use common::basics::{output, workspace};
 use common::code::{nvrtc, rustc};
+use rayon::iter::{IntoParallelIterator as _, ParallelIterator as _};
 
 use crate::arguments::{parse_file, parse_seed};
 use crate::files;
@@ -52,9 +52,10 @@ pub struct Options {
 
 /// Runs the command. That kernels are wrong is no failure of it.
 pub fn run(options: &Options) -> Result<bool> {
-    let labs = hand_in::labs(&options.folder)?;
+    let entries = hand_in::walked(&options.folder)?;
+    let labs = hand_in::labs(&entries)?;
     let only = options.lab.as_deref().map(Lab::find).transpose()?;
-    let hand_ins = hand_in::below(&options.folder, &labs, only.as_ref())?;
+    let hand_ins = hand_in::all(&options.folder, &entries, &labs, only.as_ref())?;
     let place = |file: &PathBuf| {
         let folder = files::folder_of(file);
         let folder = folder.canonicalize().or_else(|_| std::path::absolute(folder)).ok()?;
@@ -77,7 +78,7 @@ pub fn run(options: &Options) -> Result<bool> {
         rustc::find()?;
     }
     let seed = options.seed.unwrap_or_else(fresh_seed);
-    let class = Class { rows: grade(&hand_ins, seed, options)?, seed };
+    let class = Class { rows: grade(hand_ins, seed, options)?, seed };
     output::print(&sheet::terminal(&class))?;
     if let Some(file) = &options.csv {
         write(file, sheet::BEGIN, &sheet::csv(&class))?;
@@ -90,34 +91,24 @@ pub fn run(options: &Options) -> Result<bool> {
 }
 
 /// Grades all of them, some at a time.
-fn grade<'a>(hand_ins: &[HandIn<'a>], seed: u64, options: &Options) -> Result<Vec<Row<'a>>> {
+fn grade<'a>(hand_ins: Vec<HandIn<'a>>, seed: u64, options: &Options) -> Result<Vec<Row<'a>>> {
     let jobs = usize::from(options.jobs);
     let folder = tempfile::Builder::new().prefix("course-grade-").tempdir();
     let folder = folder.context("no folder for the grading can be made; check the folder for temporary files")?;
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let threads = (cores / jobs).max(1);
     let progress = Progress::new("grading, kernels", hand_ins.len() as u64);
-    let next = AtomicUsize::new(0);
-    let folder = folder.path();
-    let work = || {
-        let mut rows = vec![];
-        while let Some(one) = hand_ins.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let graded = one.kernel.as_ref().map_err(Clone::clone).and_then(|kernel| {
-                let own = tempfile::tempdir_in(folder).map_err(|error| error.to_string())?;
-                let graded = child::grade(kernel, own.path(), seed, options.instruction_limit, threads);
-                graded.map_err(|error| format!("{error:#}"))
-            });
-            progress.add(1);
-            rows.push(Row { hand_in: one.clone(), graded });
-        }
-        rows
+    let row = |hand_in: HandIn<'a>| {
+        let graded = hand_in.kernel.as_ref().map_err(Clone::clone).and_then(|kernel| {
+            let own = tempfile::tempdir_in(&folder).map_err(|error| error.to_string())?;
+            let graded = child::grade(kernel, own.path(), seed, options.instruction_limit, threads);
+            graded.map_err(|error| format!("{error:#}"))
+        });
+        progress.add(1);
+        Row { hand_in, graded }
     };
-    let mut rows: Vec<Row> = std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..jobs.min(hand_ins.len())).map(|_| scope.spawn(work)).collect();
-        workers.into_iter().filter_map(|worker| worker.join().ok()).flatten().collect()
-    });
-    rows.sort_by(|one, other| one.hand_in.order().cmp(&other.hand_in.order()));
-    Ok(rows)
+    let at_a_time = rayon::ThreadPoolBuilder::new().num_threads(jobs).build().context("use fewer --jobs")?;
+    Ok(at_a_time.install(|| hand_ins.into_par_iter().map(row).collect()))
 }
 
 const ELSEWHERE: &str = "choose another name";

@@ -22,17 +22,14 @@ pub const CUBLAS: &str = "cuBLAS";
 /// A comparison of all steps in one run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Record {
-    /// Version of the format.
     pub format: u32,
     /// Day and time at which the run began, UTC (ISO 8601).
     pub date: String,
     /// The commit of the course, with `+` if files had changed since; `null` if git knows of none.
     pub commit: Option<String>,
-    /// The device.
     pub device: DeviceInfo,
     /// The device's peaks; `null` on the simulator.
     pub figures: Option<Figures>,
-    /// Version of the NVIDIA driver.
     pub driver: Option<String>,
     /// Version of CUDA that the driver is for.
     pub cuda: Option<String>,
@@ -40,11 +37,8 @@ pub struct Record {
     pub nvrtc: Option<String>,
     /// Version of cuBLAS; `null` if it was not compared.
     pub cublas: Option<String>,
-    /// Element type of all problems.
     pub dtype: Dtype,
-    /// How A and B were filled.
     pub fill: Fill,
-    /// Seed of A and B.
     pub seed: u64,
     /// State of the L2 cache before each product.
     pub l2: L2,
@@ -54,12 +48,10 @@ pub struct Record {
     pub clocks_before: Option<Clocks>,
     /// The GPU's clocks after the last size.
     pub clocks_after: Option<Clocks>,
-    /// The steps, in order.
     pub steps: Vec<StepRecord>,
     /// Kernels that broke the GPU's context, and how: they are left out from there on.
     #[serde(default)]
     pub faulted: BTreeMap<String, String>,
-    /// The sizes, in order.
     pub sizes: Vec<SizeRecord>,
     /// Whether all sizes that were asked for are there.
     pub complete: bool,
@@ -70,13 +62,11 @@ pub struct Record {
 pub struct StepRecord {
     /// The step's name, or `STEP/VARIANT`.
     pub name: String,
-    /// The kernel in one line.
     pub title: String,
     /// Its source, relative to the workspace.
     pub source: String,
     /// SHA-256 of the source and its headers.
     pub hash: String,
-    /// Whether it runs on the host.
     pub host: bool,
     /// Whether it is a rung on the way to its step's kernel.
     #[serde(default)]
@@ -86,11 +76,8 @@ pub struct StepRecord {
 /// All steps at one size.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SizeRecord {
-    /// Rows of C.
     pub m: u64,
-    /// Columns of C.
     pub n: u64,
-    /// Inner size.
     pub k: u64,
     /// Steps in order, cuBLAS last.
     pub entries: Vec<Entry>,
@@ -103,9 +90,7 @@ pub struct SizeRecord {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
-    /// The product is right.
     Verified,
-    /// The product is wrong.
     Wrong,
     /// The kernel does not compile, load or end.
     Failed,
@@ -121,12 +106,10 @@ pub enum Outcome {
 pub struct Entry {
     /// The step, or [`CUBLAS`].
     pub name: String,
-    /// How it fared.
     pub outcome: Outcome,
     /// Why, if it is not verified.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub note: Option<String>,
-    /// How the product was checked.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub method: Option<Method>,
     /// Largest error as a share of its bound.
@@ -138,7 +121,6 @@ pub struct Entry {
     /// Constants it was compiled with.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub defines: Vec<(String, String)>,
-    /// Its first launch.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub launch: Option<LaunchReport>,
     /// What the kernel takes of an SM.
@@ -147,7 +129,6 @@ pub struct Entry {
     /// Every sample in milliseconds, round by round; each is the mean of `products_per_sample` products.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub samples_ms: Vec<Vec<f64>>,
-    /// Products of a sample.
     #[serde(default)]
     pub products_per_sample: usize,
     /// The very first launch on the host's clock, in milliseconds; it is in no sample.
@@ -186,13 +167,9 @@ impl Traffic {
 /// A GPU's clocks and what limits them, as `nvidia-smi` tells.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Clocks {
-    /// Clock of the SMs in MHz.
     pub sm_mhz: Option<f64>,
-    /// Clock of the memory in MHz.
     pub memory_mhz: Option<f64>,
-    /// Temperature in degrees Celsius.
     pub celsius: Option<f64>,
-    /// Power in watts.
     pub watts: Option<f64>,
     /// What holds the clocks down, as NVIDIA's bit mask; 0 is nothing, 1 is an idle GPU.
     pub throttle_reasons: Option<String>,

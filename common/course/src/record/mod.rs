@@ -1,6 +1,7 @@
 //! What a comparison found, as a file: the only source of the figures in README and docs.
 
 mod file;
+#[allow(missing_docs, reason = "what has no sentence is said by its name")]
 mod format;
 mod statistics;
 

@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, ensure};
 use libtest_mimic::Trial;
 
+use super::labs::{first_failed, grade, is_refusal, root, stem, write};
+use super::right;
 use super::support::trial;
-use super::{first_failed, grade, is_refusal, right, root, stem, write};
 
 /// Mistakes, each an edit of a kernel of the course; the file says how it is read.
 const TABLE: &str = include_str!("table.txt");

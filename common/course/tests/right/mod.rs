@@ -11,8 +11,8 @@ use course::steps::{Kernel, Role, STEPS};
 use libtest_mimic::Trial;
 use plan::{OwnLaunch, Problem};
 
+use super::labs::{ANSWERS, root, run_step, write};
 use super::support::trial;
-use super::{ANSWERS, root, run_step, write};
 
 const KERNELS: &str = include_str!("kernels.cu");
 

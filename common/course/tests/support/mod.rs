@@ -1,13 +1,52 @@
 //! What the tests of the program share: where it is, and what it runs with.
 
-use std::path::PathBuf;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
-use anyhow::Result;
+use anyhow::{Context, Result, ensure};
 pub use common::testing::trial;
 use libtest_mimic::Trial;
 
 /// The program.
 pub const PROGRAM: &str = env!("CARGO_BIN_EXE_course");
+
+/// The environment variable with which this program runs the step that it names.
+pub const STEP: &str = "COURSE_TESTS_STEP";
+
+/// What a program has said on its standard output and on the other one, and its exit status.
+pub struct Said {
+    pub out: String,
+    pub err: String,
+    pub status: Option<i32>,
+}
+
+impl Said {
+    /// All that was said.
+    pub fn text(&self) -> String {
+        self.out.clone() + &self.err
+    }
+}
+
+/// Runs the course's program with these variables of the environment. It may ask for an answer.
+pub fn course(arguments: &[&str], variables: &[(&str, &Path)], answer: &str) -> Result<Said> {
+    said(Command::new(PROGRAM).args(arguments).envs(variables.iter().copied()), answer)
+}
+
+/// Runs a command.
+pub fn said(command: &mut Command, answer: &str) -> Result<Said> {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().context("the program does not start")?;
+    if let Some(mut stdin) = child.stdin.take() {
+        // It may have ended without asking.
+        let _ = stdin.write_all(answer.as_bytes());
+    }
+    let output = child.wait_with_output()?;
+    let [out, err] = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    let said = Said { out, err, status: output.status.code() };
+    ensure!(!said.err.contains("panicked"), "{}", said.text());
+    Ok(said)
+}
 
 /// A folder for the learner's files, empty.
 pub fn mine(name: &str) -> Result<PathBuf> {

@@ -11,7 +11,7 @@ use common::basics::output::print;
 use common::basics::workspace;
 use common::code::{Source, nvrtc};
 use course::explore::data::{Form, Kernel};
-use course::explore::{contents, engine};
+use course::explore::{contents, engine, forms};
 use course::files;
 use course::steps::STEPS;
 use explorer::run::Run;
@@ -57,11 +57,11 @@ fn smaller_tiles(generated: &mut Generated) -> Result<()> {
         for kernel in &contents::plain_step(step)?.1 {
             let source = Source::read(&workspace::root().join(&kernel.file))?;
             for form in &kernel.forms {
-                for (smaller, file) in contents::smaller(kernel, form, &source) {
+                for (smaller, file) in forms::smaller(kernel, form, &source) {
                     // Not every kernel takes every tile; one that does not compile, or is wrong where the course's is right, is left out.
                     let Ok(ptx) = source.compile_to_commit(&smaller, nvrtc::find()?) else { continue };
                     let shows = |small: Form| is_right(kernel, &small) || !is_right(kernel, form);
-                    if contents::smaller_form(&smaller, form, &ptx).is_ok_and(shows) {
+                    if forms::smaller_form(&smaller, form, &ptx).is_ok_and(shows) {
                         generated.file(&file, &ptx)?;
                         kept.insert(file);
                         break;
@@ -70,7 +70,7 @@ fn smaller_tiles(generated: &mut Generated) -> Result<()> {
             }
         }
     }
-    let all = files::below(&contents::smaller_folder(), "ptx");
+    let all = files::below(&forms::smaller_folder(), "ptx");
     all.iter().filter(|file| !kept.contains(*file)).try_for_each(|file| generated.left_over(Path::new(file)))
 }
 

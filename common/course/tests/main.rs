@@ -1,0 +1,29 @@
+//! The tests of the program `course`: it is run as a learner runs it.
+
+mod attacks;
+mod class;
+mod labs;
+mod mistakes;
+mod outputs;
+mod right;
+mod support;
+
+use std::process::ExitCode;
+
+use common::basics::workspace;
+use libtest_mimic::Arguments;
+
+fn main() -> ExitCode {
+    if let Some(name) = std::env::var_os(support::STEP) {
+        let past = (name == "beyond").then_some(&explorer::steps::BEYOND);
+        let step = course::steps::STEPS.iter().find(|step| name == step.name).or(past);
+        return common::run(step.expect("a test names a step"));
+    }
+    // Where a learner stands: cargo starts tests in their package's folder.
+    if let Err(error) = std::env::set_current_dir(workspace::root()) {
+        eprintln!("the course's folder cannot be entered: {error}");
+        return ExitCode::FAILURE;
+    }
+    let trials = [attacks::trials(), class::trials(), labs::trials(), outputs::trials()];
+    libtest_mimic::run(&Arguments::from_args(), trials.into_iter().flatten().collect()).exit_code()
+}
