@@ -142,20 +142,11 @@ impl Nvrtc {
         let (mut major, mut minor) = (0, 0);
         // SAFETY: the signature is NVRTC's; both pointers are to live integers.
         type Version = unsafe extern "C" fn(*mut c_int, *mut c_int) -> c_int;
-        nvrtc.check(unsafe { nvrtc.get::<Version>(b"nvrtcVersion\0")?(&raw mut major, &raw mut minor) })?;
+        nvrtc.check(unsafe { nvrtc.library.get::<Version>(b"nvrtcVersion\0")?(&raw mut major, &raw mut minor) })?;
         nvrtc.version = (major as u32, minor as u32);
         nvrtc.targets = nvrtc.supported_targets()?;
         ensure!(!nvrtc.targets.is_empty(), "this NVRTC compiles for no GPU");
         Ok(nvrtc)
-    }
-
-    /// A function of the library.
-    ///
-    /// # Safety
-    /// `T` must be the C signature of the function `name`.
-    unsafe fn get<T: Copy>(&self, name: &[u8]) -> Result<T> {
-        // SAFETY: the caller vouches for the signature; the library stays open as long as `self`.
-        unsafe { self.library.get(name) }
     }
 
     fn check(&self, status: c_int) -> Result<()> {
@@ -164,7 +155,7 @@ impl Nvrtc {
         }
         // SAFETY: the signature is NVRTC's; it returns a string that lives as long as the library.
         let text = unsafe {
-            CStr::from_ptr(self.get::<unsafe extern "C" fn(c_int) -> Text>(b"nvrtcGetErrorString\0")?(status))
+            CStr::from_ptr(self.library.get::<unsafe extern "C" fn(c_int) -> Text>(b"nvrtcGetErrorString\0")?(status))
         };
         bail!("NVRTC fails ({})", text.to_string_lossy())
     }
@@ -173,10 +164,10 @@ impl Nvrtc {
         type Get = unsafe extern "C" fn(*mut c_int) -> c_int;
         let mut count = 0;
         // SAFETY: the signature is NVRTC's; the pointer is to a live integer.
-        self.check(unsafe { self.get::<Get>(b"nvrtcGetNumSupportedArchs\0")?(&raw mut count) })?;
+        self.check(unsafe { self.library.get::<Get>(b"nvrtcGetNumSupportedArchs\0")?(&raw mut count) })?;
         let mut targets: Vec<c_int> = vec![0; count.max(0) as usize];
         // SAFETY: the signature is NVRTC's; it writes `count` integers, for which there is room.
-        self.check(unsafe { self.get::<Get>(b"nvrtcGetSupportedArchs\0")?(targets.as_mut_ptr()) })?;
+        self.check(unsafe { self.library.get::<Get>(b"nvrtcGetSupportedArchs\0")?(targets.as_mut_ptr()) })?;
         let mut targets: Vec<u32> = targets.into_iter().map(|target| target as u32).collect();
         targets.sort_unstable();
         Ok(targets)
@@ -223,13 +214,13 @@ impl Nvrtc {
         type Create = unsafe extern "C" fn(*mut Program, Text, Text, c_int, *const Text, *const Text) -> c_int;
         // SAFETY: the signature is NVRTC's; all strings end in zero and live through the call; there are as many headers as names.
         self.check(unsafe {
-            let create = self.get::<Create>(b"nvrtcCreateProgram\0")?;
+            let create = self.library.get::<Create>(b"nvrtcCreateProgram\0")?;
             create(&raw mut program, source.as_ptr(), name_c.as_ptr(), count, texts.as_ptr(), names.as_ptr())
         })?;
         let result = self.compile_program(program, name, options);
         type Destroy = unsafe extern "C" fn(*mut Program) -> c_int;
         // SAFETY: the signature is NVRTC's; the program was created above and is not used again.
-        self.check(unsafe { self.get::<Destroy>(b"nvrtcDestroyProgram\0")?(&raw mut program) })?;
+        self.check(unsafe { self.library.get::<Destroy>(b"nvrtcDestroyProgram\0")?(&raw mut program) })?;
         result
     }
 
@@ -239,7 +230,8 @@ impl Nvrtc {
         let (options, count) = (pointers(&options), options.len() as c_int);
         type Compile = unsafe extern "C" fn(Program, c_int, *const Text) -> c_int;
         // SAFETY: the signature is NVRTC's; the program is live and the option strings outlive the call.
-        let status = unsafe { self.get::<Compile>(b"nvrtcCompileProgram\0")?(program, count, options.as_ptr()) };
+        let status =
+            unsafe { self.library.get::<Compile>(b"nvrtcCompileProgram\0")?(program, count, options.as_ptr()) };
         if status != 0 {
             let log = self.text(program, b"nvrtcGetProgramLogSize\0", b"nvrtcGetProgramLog\0")?;
             bail!("{}", refusal(status, &log, name, &self.path));
@@ -260,10 +252,10 @@ impl Nvrtc {
         type Get<T> = unsafe extern "C" fn(Program, *mut T) -> c_int;
         let mut size = 0_usize;
         // SAFETY: the signature is NVRTC's; the program is live and the pointer is to a live integer.
-        self.check(unsafe { self.get::<Get<usize>>(size_name)?(program, &raw mut size) })?;
+        self.check(unsafe { self.library.get::<Get<usize>>(size_name)?(program, &raw mut size) })?;
         let mut bytes = vec![0_u8; size];
         // SAFETY: the signature is NVRTC's; it writes `size` bytes, for which there is room.
-        self.check(unsafe { self.get::<Get<u8>>(bytes_name)?(program, bytes.as_mut_ptr()) })?;
+        self.check(unsafe { self.library.get::<Get<u8>>(bytes_name)?(program, bytes.as_mut_ptr()) })?;
         Ok(bytes)
     }
 }
@@ -278,20 +270,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_kernel_is_blamed_for_its_source_only() {
-        let library = Path::new("/lib/libnvrtc.so.12");
-        let log = "k.cu(3): error: expected an expression\n";
-        assert!(refusal(COMPILATION_FAILED, log, "k.cu", library).starts_with("k.cu does not compile"));
-        let log = "nvrtc: error: failed to open libnvrtc-builtins.so.12.1.\n  Make sure that it is installed.\n";
-        let sentence = refusal(BUILTINS_MISSING, log, "k.cu", library);
-        assert!(!sentence.contains("k.cu") && sentence.lines().count() == 1, "{sentence}");
+    fn an_error_that_nobody_knows_is_blamed_on_nvrtc() {
+        let sentence = refusal(3, "", "k.cu", Path::new("/lib/libnvrtc.so.12"));
         assert!(
-            sentence.starts_with(
-                "the NVRTC at /lib/libnvrtc.so.12 is incomplete (failed to open libnvrtc-builtins.so.12.1); pip install"
-            ),
-            "{sentence}"
+            sentence.starts_with("the NVRTC at /lib/libnvrtc.so.12 fails with status 3 (it does not say why); install")
         );
-        let sentence = refusal(3, "", "k.cu", library);
-        assert!(sentence.contains("fails with status 3 (it does not say why); install another"), "{sentence}");
     }
 }

@@ -419,10 +419,6 @@ pub fn check_signature(code: &Code, entry: &str, pointers: usize, integers: usiz
 mod tests {
     use super::*;
 
-    fn code(ptx: &str) -> Code {
-        Code::of_ptx(ptx.into(), "mine.ptx".into())
-    }
-
     #[test]
     fn what_is_not_committed_says_what_is() {
         let path = PathBuf::from("stepXX_none/variants/slow.cu");
@@ -448,29 +444,5 @@ mod tests {
         let errors = ["64x64v1", "32x32v1"].map(of_form);
         assert!(errors[0].starts_with("slow.cu is committed for an N that is a multiple of 4 only"), "{}", errors[0]);
         assert!(errors[1].starts_with("slow.cu has no PTX at"), "{}", errors[1]);
-    }
-
-    const HEAD: &str = ".version 8.1\n.target sm_80\n.address_size 64\n";
-    const PARAMS: &str =
-        ".param .u64 p0, .param .u64 .ptr .align 1 p1, .param .u64 p2, .param .u32 p3, .param .u32 p4, .param .u32 p5";
-
-    #[test]
-    fn the_courses_signature_is_accepted_and_another_one_is_refused_with_what_was_found() {
-        let right = format!("{HEAD}.visible .entry matmul(\n{PARAMS}\n)\n{{ ret; }}");
-        check_signature(&code(&right), "matmul", 3, 3).unwrap();
-        let other = format!("{HEAD}.visible .entry _Z6matmulPKf({PARAMS}) {{ ret; }}");
-        let error = check_signature(&code(&other), "matmul", 3, 3).unwrap_err().to_string();
-        assert!(error.contains("no kernel matmul but _Z6matmulPKf") && error.contains("extern \"C\""), "{error}");
-        for params in
-            ["", ".param .u64 a", &PARAMS.replace(".u32 p5", ".f32 p5"), &PARAMS.replace(".u64 p2", ".u32 p2")]
-        {
-            let ptx = format!("{HEAD}.visible .entry matmul({params}) {{ ret; }}");
-            let error = check_signature(&code(&ptx), "matmul", 3, 3).unwrap_err().to_string();
-            assert!(error.contains("other parameters"), "{error}");
-        }
-        let none = code(&format!("{HEAD}// .entry matmul(.param .u64 a)"));
-        let error = check_signature(&none, "matmul", 3, 3).unwrap_err().to_string();
-        assert!(error.contains("no kernel at all"), "{error}");
-        assert!(check_signature(&code("no PTX"), "matmul", 3, 3).is_err());
     }
 }

@@ -35,15 +35,3 @@ pub fn cores_per_sm(compute_capability: u32) -> u32 {
         _ => 128,
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_units_of_an_sm_are_those_of_nvidias_table() {
-        for (capability, cores) in [(75, 64), (80, 64), (86, 128), (89, 128), (90, 128), (100, 128), (120, 128)] {
-            assert_eq!(cores_per_sm(capability), cores, "compute capability {capability}");
-        }
-    }
-}

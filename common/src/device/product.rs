@@ -96,7 +96,7 @@ pub trait Product {
         Vec::new()
     }
 
-    /// Keeps the time of the first run.
+    /// Keeps the time of the first run: `None` before it.
     fn first_run(&self) -> &FirstRun;
 
     /// Overwrites C, and whatever else the product writes, with a pattern that no kernel leaves by accident.
@@ -124,10 +124,5 @@ pub trait Product {
         let first = self.first_run();
         first.set(first.get().or(Some(begin.elapsed().as_secs_f64() * 1e3)));
         Ok(())
-    }
-
-    /// Milliseconds that the first run took on the host's clock; `None` before it.
-    fn first_launch_ms(&self) -> Option<f64> {
-        self.first_run().get()
     }
 }

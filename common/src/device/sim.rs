@@ -47,13 +47,7 @@ pub struct SimDevice {
     memory: simt::GlobalMemory,
     buffers: Vec<Option<simt::DevicePointer>>,
     kernels: Vec<(simt::Kernel, Vec<(String, simt::analyses::declarations::Extents)>)>,
-    counters: CounterSum,
-    hazards: Vec<HazardReport>,
-    trace: Vec<ThreadReport>,
-    /// Launches since the observations were taken that write to C.
-    writers_of_c: usize,
-    /// Allocations that a launch has written since the observations were taken.
-    written: Vec<simt::DevicePointer>,
+    seen: Seen,
     /// Allocations that the host has filled with elements: whatever reads them reads what was meant.
     given: Vec<simt::DevicePointer>,
     /// The launches whose values were followed.
@@ -70,11 +64,7 @@ impl SimDevice {
             memory: simt::GlobalMemory::new(),
             buffers: Vec::new(),
             kernels: Vec::new(),
-            counters: CounterSum::default(),
-            hazards: Vec::new(),
-            trace: Vec::new(),
-            writers_of_c: 0,
-            written: Vec::new(),
+            seen: Seen::default(),
             given: Vec::new(),
             origins: Vec::new(),
         }
@@ -89,6 +79,18 @@ impl SimDevice {
     fn pointer(&self, buffer: Buffer) -> Result<simt::DevicePointer> {
         self.buffers.get(buffer.0).copied().flatten().context("this memory was given back")
     }
+}
+
+/// What was seen of the launches since the observations were taken.
+#[derive(Default)]
+struct Seen {
+    counters: CounterSum,
+    hazards: Vec<HazardReport>,
+    trace: Vec<ThreadReport>,
+    /// Launches that write to C.
+    writers_of_c: usize,
+    /// Allocations that a launch has written.
+    written: Vec<simt::DevicePointer>,
 }
 
 /// Warp instructions that a launch may execute if nobody says: far more than a product takes, few enough that an
@@ -200,13 +202,13 @@ impl SimDevice {
         for (arg, value) in launch.args.iter().zip(args) {
             let (Arg::C(_) | Arg::Workspace(_), Value::Pointer(buffer, _)) = (arg, value) else { continue };
             let pointer = self.pointer(*buffer)?;
-            self.writers_of_c += usize::from(matches!(arg, Arg::C(_)));
-            let (given, known) = (self.given.contains(&pointer), self.written.contains(&pointer));
+            self.seen.writers_of_c += usize::from(matches!(arg, Arg::C(_)));
+            let (given, known) = (self.given.contains(&pointer), self.seen.written.contains(&pointer));
             if !given && (matches!(arg, Arg::C(_)) || whole && !known) {
                 hazards = hazards.output(pointer);
             }
             if !known {
-                self.written.push(pointer);
+                self.seen.written.push(pointer);
             }
         }
         for (name, extents) in &self.kernels[kernel.0].1 {
@@ -302,7 +304,7 @@ impl Device for SimDevice {
         let progress = Progress::new("simulating, blocks", launch.grid.map(u64::from).iter().product());
         if self.options.sample {
             let works = sampled(kernel, memory, &config, &pointers, launch.grid).map_err(explain)?;
-            self.counters.add_works(works);
+            self.seen.counters.add_works(works);
             return Ok(());
         }
         if let Some(turn) = self.options.follow {
@@ -316,10 +318,10 @@ impl Device for SimDevice {
         let ended = simt::analyse(kernel, memory, &config, &pointers, (&mut analyses, &|| progress.add(1)), None);
         let (counters, (hazards, trace)) = analyses;
         let found = hazards.map(|hazards| hazards.found()).unwrap_or_default();
-        self.hazards.extend(analysis::hazards(found, launch.block));
-        analysis::add_trace(&mut self.trace, trace.map(|trace| trace.threads()).unwrap_or_default());
+        self.seen.hazards.extend(analysis::hazards(found, launch.block));
+        analysis::add_trace(&mut self.seen.trace, trace.map(|trace| trace.threads()).unwrap_or_default());
         if let (Ok(_), Some(counters)) = (&ended, counters) {
-            self.counters.add(kernel, &counters);
+            self.seen.counters.add(kernel, &counters);
         }
         drop(progress);
         // What the kernel printed comes before the fault that ended it.
@@ -348,20 +350,17 @@ impl Device for SimDevice {
     }
 
     fn observations(&mut self) -> Observations {
-        let counters = std::mem::take(&mut self.counters);
-        let mut hazards = std::mem::take(&mut self.hazards);
-        if self.writers_of_c > 1 {
+        let Seen { counters, mut hazards, trace, writers_of_c, .. } = std::mem::take(&mut self.seen);
+        if writers_of_c > 1 {
             // Each launch writes its own part of C: what one leaves out is another's, and verification looks at all of
             // it.
             hazards.retain(|hazard| hazard.kind != simt::HazardKind::NeverWritten);
         }
-        self.writers_of_c = 0;
-        self.written.clear();
         Observations {
             counters: self.options.counters.then(|| counters.report()),
             works: counters.works().filter(|_| self.options.counters || self.options.sample),
             hazards: self.options.check.then_some(hazards),
-            trace: (!self.options.trace.is_empty()).then(|| std::mem::take(&mut self.trace)),
+            trace: (!self.options.trace.is_empty()).then_some(trace),
         }
     }
 }

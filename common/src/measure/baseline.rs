@@ -105,17 +105,3 @@ impl Baseline {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_missing_library_is_a_sentence_and_no_number() {
-        let baseline = Baseline::missing("no cuBLAS was found; pip install it");
-        assert_eq!(baseline.words(), "no comparison: no cuBLAS was found; pip install it");
-        let json = serde_json::to_value(&baseline).unwrap();
-        assert_eq!(json["name"], "cublas");
-        assert!(json.get("timing").is_none() && json.get("share").is_none());
-    }
-}

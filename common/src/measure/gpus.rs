@@ -1,6 +1,6 @@
 //! What some GPUs can do in a clock and in a second: published figures, from which a bound on a kernel's time follows.
 
-use crate::device::{DeviceInfo, Figures};
+use crate::device::{DeviceInfo, Figures, cores_per_sm};
 
 /// What a GPU can do at most.
 #[derive(Clone, Debug, PartialEq)]
@@ -13,11 +13,6 @@ pub struct Gpu {
     pub sms: u32,
     /// Highest clock of the SMs in MHz.
     pub clock_mhz: f64,
-    /// Multiply-adds of threads that an SM does in a clock.
-    pub fma_per_clock: f64,
-    /// Passes in a clock through the data path that an SM's shared memory and first-level cache have in common: one moves
-    /// up to 128 bytes.
-    pub passes_per_clock: f64,
     /// Rate of the device memory in 10⁹ bytes a second.
     pub memory_gb_per_s: f64,
     /// The L2 cache in bytes.
@@ -28,30 +23,28 @@ pub struct Gpu {
 /// Programming Guide, "Compute Capabilities").
 pub const ISSUED_PER_CLOCK: f64 = 4.0;
 
-/// A row of the table: name, compute capability, SMs, clock in MHz, multiply-adds and passes of an SM in a clock, memory in GB/s, L2 in MiB.
-type Row = (&'static str, u32, u32, f64, f64, f64, f64, u64);
+/// A row of the table: name, compute capability, SMs, clock in MHz, memory in GB/s, L2 in MiB.
+type Row = (&'static str, u32, u32, f64, f64, u64);
 
 /// The known GPUs. The clock of a card may be set higher than its data sheet says; its bound is then smaller in proportion.
 const GPUS: [Row; 6] = [
     // "NVIDIA H100 Tensor Core GPU Architecture" (SMs, units, L2) and data sheet, SXM: 67 TFLOP/s, which is 1980 MHz; 3.35 TB/s.
-    ("H100", 90, 132, 1980.0, 128.0, 1.0, 3350.0, 50),
+    ("H100", 90, 132, 1980.0, 3350.0, 50),
     // Data sheet: 67 TFLOP/s, 4.8 TB/s. The driver tells 1980 MHz, 4814 GB/s and 60 MiB (docs/results/h200.json).
-    ("H200", 90, 132, 1980.0, 128.0, 1.0, 4815.0, 60),
+    ("H200", 90, 132, 1980.0, 4815.0, 60),
     // "NVIDIA A100 Tensor Core GPU Architecture" and data sheet, SXM4: 19.5 TFLOP/s, 1410 MHz; 1,555 and 2,039 GB/s.
-    ("A100-40GB", 80, 108, 1410.0, 64.0, 1.0, 1555.0, 40),
-    ("A100-80GB", 80, 108, 1410.0, 64.0, 1.0, 2039.0, 40),
-    // "NVIDIA Turing GPU Architecture" (units, L2) and data sheet: 8.1 TFLOP/s, 1590 MHz; 320 GB/s. Its shared memory moves 64
-    // bytes in a clock ("NVIDIA Ampere GA102 GPU Architecture", which compares the two).
-    ("T4", 75, 40, 1590.0, 64.0, 0.5, 320.0, 4),
+    ("A100-40GB", 80, 108, 1410.0, 1555.0, 40),
+    ("A100-80GB", 80, 108, 1410.0, 2039.0, 40),
+    // "NVIDIA Turing GPU Architecture" (units, L2) and data sheet: 8.1 TFLOP/s, 1590 MHz; 320 GB/s.
+    ("T4", 75, 40, 1590.0, 320.0, 4),
     // "NVIDIA Ada GPU Architecture": 82.6 TFLOP/s, 2520 MHz; 1,008 GB/s.
-    ("RTX-4090", 89, 128, 2520.0, 128.0, 1.0, 1008.0, 72),
+    ("RTX-4090", 89, 128, 2520.0, 1008.0, 72),
 ];
 
 impl From<Row> for Gpu {
     fn from(row: Row) -> Self {
-        let (name, compute_capability, sms, clock_mhz, fma_per_clock, passes_per_clock, memory_gb_per_s, l2) = row;
-        let (name, l2_bytes) = (name.into(), l2 << 20);
-        Self { name, compute_capability, sms, clock_mhz, fma_per_clock, passes_per_clock, memory_gb_per_s, l2_bytes }
+        let (name, compute_capability, sms, clock_mhz, memory_gb_per_s, l2) = row;
+        Self { name: name.into(), compute_capability, sms, clock_mhz, memory_gb_per_s, l2_bytes: l2 << 20 }
     }
 }
 
@@ -82,11 +75,20 @@ impl Gpu {
             compute_capability: info.compute_capability,
             sms: info.sm_count,
             clock_mhz: figures.clock_mhz,
-            fma_per_clock: figures.cores_per_sm.into(),
-            passes_per_clock: if info.compute_capability == 75 { 0.5 } else { 1.0 },
             memory_gb_per_s: figures.memory_gb_per_s,
             l2_bytes: figures.l2_bytes,
         }
+    }
+
+    /// Multiply-adds of threads that an SM does in a clock.
+    pub fn fma_per_clock(&self) -> f64 {
+        cores_per_sm(self.compute_capability).into()
+    }
+
+    /// Passes in a clock through the data path that an SM's shared memory and first-level cache have in common: one moves up to
+    /// 128 bytes, and takes two clocks on Turing ("NVIDIA Ampere GA102 GPU Architecture", which compares the two).
+    pub fn passes_per_clock(&self) -> f64 {
+        if self.compute_capability == 75 { 0.5 } else { 1.0 }
     }
 }
 
@@ -101,7 +103,7 @@ mod tests {
             [("h100", 67.0), ("H200", 67.0), ("a100 40gb", 19.5), ("A100-80GB", 19.5), ("T4", 8.1), ("rtx 4090", 82.6)]
         {
             let gpu: Gpu = name.parse().unwrap();
-            let peak = 2e-6 * f64::from(gpu.sms) * gpu.fma_per_clock * gpu.clock_mhz;
+            let peak = 2e-6 * f64::from(gpu.sms) * gpu.fma_per_clock() * gpu.clock_mhz;
             assert!((peak / tflops - 1.0).abs() < 0.01, "{name}: {peak}");
         }
         let error = "B300".parse::<Gpu>().unwrap_err();

@@ -40,8 +40,8 @@ type Resource = (&'static str, fn(&Work, f64) -> f64, fn(&Gpu) -> f64);
 
 /// The resources of an SM. Of several that take equally long, the first is named.
 const RESOURCES: [Resource; 3] = [
-    ("FMA units", |work, _| work.fma as f64, |gpu| gpu.fma_per_clock / 32.0),
-    ("shared memory, L1", |work, _| work.passes as f64, |gpu| gpu.passes_per_clock),
+    ("FMA units", |work, _| work.fma as f64, |gpu| gpu.fma_per_clock() / 32.0),
+    ("shared memory, L1", |work, _| work.passes as f64, Gpu::passes_per_clock),
     ("instruction issue", |work, others| work.issued as f64 + others * work.fma as f64, |_| ISSUED_PER_CLOCK),
 ];
 
@@ -103,11 +103,10 @@ impl LeastTime {
 mod tests {
     use super::*;
 
+    /// Its SMs do 64 multiply-adds and one pass in a clock.
     fn gpu() -> Gpu {
-        let figures = (2, 1000.0, 64.0, 1.0, 100.0);
-        let (sms, clock_mhz, fma_per_clock, passes_per_clock, memory_gb_per_s) = figures;
-        let (name, compute_capability, l2_bytes) = ("G".into(), 90, 1 << 20);
-        Gpu { name, compute_capability, sms, clock_mhz, fma_per_clock, passes_per_clock, memory_gb_per_s, l2_bytes }
+        let (name, compute_capability, sms, clock_mhz) = ("G".into(), 80, 2, 1000.0);
+        Gpu { name, compute_capability, sms, clock_mhz, memory_gb_per_s: 100.0, l2_bytes: 1 << 20 }
     }
 
     fn works(kinds: &[(u64, u64, u64, u64)]) -> Works {

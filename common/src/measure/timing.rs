@@ -225,7 +225,7 @@ pub fn time(
         kernel_ms,
         launch_ms: launch_ms.median,
         end_to_end_ms,
-        first_launch_ms: product.first_launch_ms(),
+        first_launch_ms: product.first_run().get(),
         gflops,
         peak_share: peak_share(device, problem, gflops),
         samples: count,

@@ -222,24 +222,3 @@ pub fn sentence(error: &clap::Error) -> (String, u8) {
     let remedy = if text.contains(';') { "" } else { "; --help shows what can be given" };
     (format!("error: {text}{remedy}\n"), 2)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes_and_pairs() {
-        assert_eq!(parse_size("512"), Ok([512; 3]));
-        assert_eq!(parse_size("1000x777x513"), Ok([1000, 777, 513]));
-        assert_eq!(parse_size("1x1x1"), Ok([1; 3]));
-        let long = "9".repeat(43);
-        for wrong in ["0", "-3", "12x", "x", "", "1x2", "1x2x3x4", "99999999999", "5x0x5", "1e3", "+5", &long] {
-            let error = parse_size(wrong).unwrap_err();
-            assert!(error.contains("give") || error.contains("choose"), "{wrong}: {error}");
-        }
-        assert_eq!(parse_pair("16,8"), Ok([16, 8]));
-        for wrong in ["16", "0,1", "1,0", "a,b", "1,2,3", "-1,2"] {
-            assert!(parse_pair(wrong).is_err(), "{wrong}");
-        }
-    }
-}

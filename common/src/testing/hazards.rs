@@ -227,33 +227,3 @@ fn without(ptx: &str, lines: &[u32]) -> String {
     let kept = |(number, line)| if lines.contains(&number) { "\n".into() } else { format!("{line}\n") };
     (1..).zip(ptx.lines()).map(kept).collect()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn code(body: &str) -> Code {
-        let head = ".version 8.1\n.target sm_75\n.address_size 64\n.visible .entry matmul()\n{\n.reg .pred %p<2>; .reg .b32 %r<2>;\n";
-        Code::of_ptx(format!("{head}{body}\tret;\n}}\n\t.file\t1 \"a/kernel.cu\"\n"), "k.ptx".into())
-    }
-
-    #[test]
-    fn barriers_go_by_the_line_of_the_source_and_leave_the_other_lines_where_they_are() {
-        let code_of_two = code(
-            "\t.loc\t1 7 5\n\tbar.sync \t0;\n\t.loc\t1 9 5\n\tsetp.eq.s32 %p1, 0, 0;\n@%p1 bar.sync 0; // bar.sync\n\
-             \t.loc\t1 7 5\n\tmov.u32 %r1, 0; // bar.sync\n\tbarrier.sync \t0;\n",
-        );
-        let found = barriers_of(&code_of_two).unwrap();
-        let file = || "a/kernel.cu".to_owned();
-        assert_eq!(found, BTreeMap::from([((file(), 7), vec![8, 14]), ((file(), 9), vec![11])]));
-        let text = without(&code_of_two.ptx, &[8, 14]);
-        assert_eq!(text.lines().count(), code_of_two.ptx.lines().count());
-        assert_eq!(barriers_of(&code_of_two.with_ptx(text)).unwrap().len(), 1);
-        assert!(barriers_of(&code("bar.sync 0;\n")).unwrap_err().to_string().contains("-lineinfo"));
-    }
-
-    #[test]
-    fn barriers_in_comments_do_not_count() {
-        assert_eq!(lines_that_wait("// __syncthreads()\n  __syncthreads();  // waits\n"), BTreeSet::from([2]));
-    }
-}

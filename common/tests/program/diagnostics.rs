@@ -2,19 +2,14 @@
 //! its remedy, in `diagnostics.txt`.
 
 use anyhow::Result as Outcome;
-use common::code::places::may_be_shown;
 use common::findings::{analysis, diagnostic};
 use simt::analyses::declarations::shared_extents;
 use simt::{Arg, Error, GlobalMemory, Hazards, LaunchConfig, Module};
 
-use snapbox::assert_data_eq;
+use super::{root, said_of_each};
 
-use super::{enter, expected, root, sections, tests};
-
-/// What is said of a program; an error that is no fault of the kernel stays a sentence.
-fn said(name: &str, ptx: &str) -> Result<String, Error> {
-    let source = std::fs::read_to_string(format!("{name}.cu")).unwrap_or_default();
-    may_be_shown(&format!("{name}.cu"), &source);
+/// What is said of a program, whose launch is its first line; an error that is no fault of the kernel stays a sentence.
+fn said(ptx: &str, source: &str) -> Result<String, Error> {
     let header = ptx.lines().next().unwrap_or_default();
     let numbers: Vec<u32> = header.split([' ', ',']).filter_map(|word| word.parse().ok()).collect();
     let [gx, gy, bx, by, shared, m, n, k] = numbers[..] else { panic!("no launch line: {header}") };
@@ -32,7 +27,7 @@ fn said(name: &str, ptx: &str) -> Result<String, Error> {
     // With one host thread it does not depend on the machine which warp a limit stops.
     config.threads = 1;
     let mut hazards = Hazards::new().output(output);
-    for (name, extents) in shared_extents(&source, &[]) {
+    for (name, extents) in shared_extents(source, &[]) {
         hazards = hazards.extents(&name, extents);
     }
     let ended = simt::launch(&kernel, &mut memory, &config, &arguments, &mut hazards);
@@ -51,14 +46,8 @@ fn said(name: &str, ptx: &str) -> Result<String, Error> {
 }
 
 pub fn every() -> Outcome<()> {
-    let corpus = root().join("common/simt/tests/corpus");
-    let _inside = enter(&corpus.join("fail"));
-    let mut text = String::new();
-    // Each has its launch in its first line.
-    for (name, ptx) in sections::read(&corpus.join("fail.ptx")) {
-        let said = said(&name, &ptx).unwrap_or_else(|error| format!("{error}\n"));
-        text += &format!("# {name}\n\n{said}\n");
-    }
-    assert_data_eq!(text, expected(&tests().join("diagnostics.txt")).raw());
-    Ok(())
+    let corpus = root().join("common/simt/tests/corpus/fail");
+    said_of_each(&corpus, "diagnostics.txt", |_, ptx, source| {
+        said(ptx, source).unwrap_or_else(|error| format!("{error}\n"))
+    })
 }

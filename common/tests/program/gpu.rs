@@ -39,10 +39,10 @@ fn trial(name: &str, test: fn(&mut CudaDevice, &Operands, &Matrices) -> Result<(
 
 fn product(device: &mut CudaDevice, operands: &Operands, matrices: &Matrices) -> Result<()> {
     let library = CublasProduct::new(device, matrices)?;
-    ensure!(library.first_launch_ms().is_none(), "nothing has run yet");
+    ensure!(library.first_run().get().is_none(), "nothing has run yet");
     let found = verify_on(device, &library, &PROBLEM, operands)?;
     ensure!(found.ok, "{}", found.diagnosis.unwrap_or_default());
-    ensure!(library.first_launch_ms().is_some_and(|ms| ms > 0.0), "the first run has no time");
+    ensure!(library.first_run().get().is_some_and(|ms| ms > 0.0), "the first run has no time");
     Ok(())
 }
 

@@ -13,12 +13,12 @@ mod sections;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use anyhow::Result;
+use common::code::places::may_be_shown;
 use libtest_mimic::{Arguments, Trial};
-use snapbox::Data;
 use snapbox::data::DataFormat;
+use snapbox::{Data, assert_data_eq};
 
 /// The environment variable with which this program runs step 4.
 const STEP: &str = "COMMON_TESTS_STEP";
@@ -73,12 +73,17 @@ fn tests() -> PathBuf {
     root().join("common/tests")
 }
 
-/// Stands in a folder, in which PTX names its sources, until the guard is dropped.
-fn enter(folder: &Path) -> MutexGuard<'static, ()> {
-    static ENTERED: Mutex<()> = Mutex::new(());
-    let guard = ENTERED.lock().unwrap_or_else(PoisonError::into_inner);
-    std::env::set_current_dir(folder).expect("the folder is there");
-    guard
+/// Compares what is said of each program with a file that has it below the program's name. The PTX of all lies together beside
+/// the folder of their sources.
+fn said_of_each(folder: &Path, file: &str, said: impl Fn(&str, &str, &str) -> String) -> Result<()> {
+    let mut text = String::new();
+    for (name, ptx) in sections::read(&folder.with_extension("ptx")) {
+        let source = std::fs::read_to_string(folder.join(&name).with_extension("cu")).unwrap_or_default();
+        may_be_shown(&format!("{name}.cu"), &source);
+        text += &format!("# {name}\n\n{}\n", said(&name, &ptx, &source));
+    }
+    assert_data_eq!(text, expected(&tests().join(file)).raw());
+    Ok(())
 }
 
 /// The text of a file; `[..]` in it stands for what may differ.

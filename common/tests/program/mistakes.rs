@@ -1,6 +1,6 @@
 //! What a learner is told of the commonest mistakes in a product. Each kernel of `mistakes/` is wrong in its own way;
 //! `mistakes.txt` has what a run says of it, without and with `--check`. The cause has to come first, and alone if all
-//! else follows from it. `SNAPSHOTS=overwrite cargo test -p common --test mistakes` writes the file again, to be read
+//! else follows from it. `SNAPSHOTS=overwrite cargo test -p common --test program mistake` writes the file again, to be read
 //! as a diff.
 //!
 //! The first line of a kernel is its launch, the second its problem. Their PTX is in `mistakes.ptx`, made by
@@ -10,7 +10,6 @@ use anyhow::{Result, bail};
 use common::Problem;
 use common::basics::matrix::Operands;
 use common::code::Code;
-use common::code::places::may_be_shown;
 use common::device::session::Session;
 use common::device::{self, Choice, Device, SimOptions};
 use common::findings::analysis::HazardReport;
@@ -19,25 +18,21 @@ use common::findings::fault::KernelFault;
 use common::verify::on_device::verify_on;
 use plan::OwnLaunch;
 
-use snapbox::assert_data_eq;
-
-use super::{enter, expected, sections, tests};
+use super::{said_of_each, tests};
 
 /// Edge of the tiles that the kernels have along K.
 const TILE_K: u32 = 16;
 
 /// What a run of the program says, and what of it with `--check`.
-fn said(name: &str, ptx: &str) -> Result<String> {
-    let source = std::fs::read_to_string(format!("{name}.cu"))?;
-    may_be_shown(&format!("{name}.cu"), &source);
+fn said(name: &str, ptx: &str, source: &str) -> Result<String> {
     let Some(size) = source.lines().nth(1).and_then(|line| line.strip_prefix("// size: ")) else {
         bail!("{name}.cu has no size in its second line");
     };
     let problem = Problem::uniform(common::program::cli::parse_size(size).map_err(anyhow::Error::msg)?);
-    let launch = OwnLaunch::of(name, &source)?;
-    let plan = launch.plan(&source, &problem, Err(anyhow::anyhow!("no step plans this")))?.with_tile_k(TILE_K);
+    let launch = OwnLaunch::of(name, source)?;
+    let plan = launch.plan(source, &problem, Err(anyhow::anyhow!("no step plans this")))?.with_tile_k(TILE_K);
     let mut code = Code::of_ptx(ptx.to_owned(), format!("{name}.cu"));
-    code.source = (source, Vec::new());
+    code.source = (source.to_owned(), Vec::new());
     let options =
         SimOptions { check: true, instruction_limit: Some(1_000_000), one_by_one: true, ..SimOptions::default() };
     let mut device = device::open(Choice::Sim, &options)?;
@@ -58,12 +53,7 @@ fn explained(error: &anyhow::Error) -> String {
 }
 
 pub fn each() -> Result<()> {
-    let folder = tests().join("mistakes");
-    let _inside = enter(&folder);
-    let mut text = String::new();
-    for (name, ptx) in sections::read(&folder.with_extension("ptx")) {
-        text += &format!("# {name}\n\n{}\n", said(&name, &ptx).unwrap_or_else(|error| explained(&error)));
-    }
-    assert_data_eq!(text, expected(&tests().join("mistakes.txt")).raw());
-    Ok(())
+    said_of_each(&tests().join("mistakes"), "mistakes.txt", |name, ptx, source| {
+        said(name, ptx, source).unwrap_or_else(|error| explained(&error))
+    })
 }

@@ -8,11 +8,10 @@
 use anyhow::Result;
 use rayon::prelude::*;
 
-use super::rows::{Rows, panel_rows};
+use super::rows::{Rows, each_panel};
 use super::spread::spread;
 use crate::matrix::Operands;
 use crate::mix::mix;
-use crate::progress::Progress;
 use plan::{Dtype, Problem};
 
 /// Random vectors for a product that does not wrap around.
@@ -28,9 +27,7 @@ pub fn wrong_rows(problem: &Problem, operands: &Operands, c: &mut dyn Rows) -> R
     let wrapping = problem.dtype == Dtype::I32;
     let mask = if wrapping { u64::from(u32::MAX) } else { u64::MAX };
     let vectors = if wrapping { WRAPPING_VECTORS } else { VECTORS };
-    let panel = panel_rows(problem);
     let mut wrong = vec![false; problem.m as usize];
-    let mut words = vec![0_u32; (panel * problem.n) as usize];
     let mut x: Vec<Vec<u64>> = Vec::new();
     let mut z: Vec<Vec<u64>> = Vec::new();
     for vector in 0..vectors as u64 {
@@ -41,20 +38,15 @@ pub fn wrong_rows(problem: &Problem, operands: &Operands, c: &mut dyn Rows) -> R
         });
         x.push(column);
     }
-    let progress = Progress::new("verifying, rows of C", problem.m);
-    for first in (0..problem.m).step_by(panel as usize) {
-        let rows = (problem.m - first).min(panel) as usize;
-        let words = &mut words[..rows * n];
-        c.read(first, words)?;
-        let wrong = &mut wrong[first as usize..first as usize + rows];
+    each_panel("verifying, rows of C", problem, c, |first, words| {
+        let wrong = &mut wrong[first as usize..];
         wrong.par_iter_mut().zip(words.par_chunks(n)).enumerate().for_each(|(row, (wrong, words))| {
             let integral = wrapping || words.iter().all(|&word| is_small_integer(f32::from_bits(word)));
             let as_integer = |word: u32| if wrapping { word as i32 } else { f32::from_bits(word) as i32 };
             *wrong = !integral
                 || x.iter().zip(&z).any(|(x, z)| (dot(words, x, as_integer) ^ z[first as usize + row]) & mask != 0);
         });
-        progress.add(rows as u64);
-    }
+    })?;
     let rows: Vec<u64> = (0..problem.m).filter(|&row| wrong[row as usize]).collect();
     Ok(spread(&rows, WRONG_ROWS))
 }

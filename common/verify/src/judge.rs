@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::reference::{Panel, panel};
-use super::rows::{Rows, panel_rows};
+use super::rows::{Rows, each_panel, panel_rows};
 use super::spread::spread;
 use crate::matrix::Operands;
 use crate::mix::mix;
@@ -136,24 +136,12 @@ pub fn sample_of_rows(problem: &Problem) -> Vec<u64> {
 
 /// Rows that hold NaN or memory that was never written: all of C is looked at, the first such rows are returned.
 pub fn rows_with_nan(problem: &Problem, c: &mut dyn Rows) -> Result<Vec<u64>> {
-    let panel = panel_rows(problem);
-    let n = problem.n as usize;
-    let mut words = vec![0_u32; (panel * problem.n) as usize];
+    let suspect = |word: &u32| !value(problem.dtype, *word).is_finite() || *word == problem.dtype.poison();
     let mut found = Vec::new();
-    let progress = Progress::new("looking for NaN, rows of C", problem.m);
-    for first in (0..problem.m).step_by(panel as usize) {
-        let rows = (problem.m - first).min(panel) as usize;
-        let words = &mut words[..rows * n];
-        c.read(first, words)?;
-        let bad = |row: &&[u32]| {
-            row.iter().any(|&word| !value(problem.dtype, word).is_finite() || word == problem.dtype.poison())
-        };
-        let panel: Vec<&[u32]> = words.chunks(n).collect();
-        let suspects: Vec<u64> =
-            panel.par_iter().enumerate().filter(|(_, row)| bad(row)).map(|(row, _)| first + row as u64).collect();
-        found.extend(suspects);
-        progress.add(rows as u64);
-    }
+    each_panel("looking for NaN, rows of C", problem, c, |first, words| {
+        let rows = words.par_chunks(problem.n as usize).enumerate();
+        found.par_extend(rows.filter(|(_, row)| row.iter().any(suspect)).map(|(row, _)| first + row as u64));
+    })?;
     Ok(spread(&found, SUSPECTS))
 }
 

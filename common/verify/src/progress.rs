@@ -37,20 +37,16 @@ struct Bar {
 impl Progress {
     /// Work of `total` parts. `what` says what is done, such as `verifying`.
     pub fn new(what: impl Into<String>, total: u64) -> Self {
-        let bar = Bar { what: what.into(), done: AtomicU64::new(0), total: AtomicU64::new(total) };
+        let bar = Arc::new(Bar { what: what.into(), done: AtomicU64::new(0), total: AtomicU64::new(total) });
         let silent = !std::io::stderr().is_terminal() || IN_USE.swap(true, Ordering::AcqRel);
-        if silent { Self { bar: bar.into(), drawing: None } } else { Self::on(std::io::stderr(), DELAY, bar) }
-    }
-
-    fn on(terminal: impl Write + Send + 'static, delay: Duration, bar: Bar) -> Self {
-        let bar = Arc::new(bar);
-        let (stop, stopped) = channel();
-        let shown = Arc::clone(&bar);
-        let thread = std::thread::spawn(move || {
+        let drawing = (!silent).then(|| {
+            let (stop, stopped) = channel();
+            let shown = Arc::clone(&bar);
             // Who cannot be shown how far the work is must still get its result.
-            let _ = shown.draw(terminal, delay, &stopped);
+            let draw = move || drop(shown.draw(std::io::stderr(), DELAY, &stopped));
+            (stop, std::thread::spawn(draw))
         });
-        Self { bar, drawing: Some((stop, thread)) }
+        Self { bar, drawing }
     }
 
     /// Counts parts that are done. Costs next to nothing, and may be called from any thread.
@@ -108,53 +104,34 @@ impl Bar {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
-
     use super::*;
-
-    /// A terminal that keeps what it was sent.
-    #[derive(Clone, Default)]
-    struct Terminal(Arc<Mutex<Vec<u8>>>);
-
-    impl Terminal {
-        fn sent(&self) -> String {
-            String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
-        }
-    }
-
-    impl Write for Terminal {
-        fn write(&mut self, text: &[u8]) -> std::io::Result<usize> {
-            self.0.lock().unwrap().write(text)
-        }
-        fn flush(&mut self) -> std::io::Result<()> {
-            Ok(())
-        }
-    }
 
     fn bar(what: &str, done: u64, total: u64) -> Bar {
         Bar { what: what.into(), done: AtomicU64::new(done), total: AtomicU64::new(total) }
     }
 
+    /// What is drawn with this delay, of work that is done when a bar without delay has long been drawn.
+    fn drawn(bar: &Bar, delay: Duration) -> String {
+        let (stop, stopped) = channel();
+        let work = std::thread::spawn(move || {
+            std::thread::sleep(4 * TICK);
+            drop(stop);
+        });
+        let mut sent = Vec::new();
+        bar.draw(&mut sent, delay, &stopped).unwrap();
+        work.join().unwrap();
+        String::from_utf8(sent).unwrap()
+    }
+
     #[test]
     fn a_bar_comes_late_says_how_far_the_work_is_and_goes() {
-        let terminal = Terminal::default();
-        let quick = Progress::on(terminal.clone(), Duration::from_secs(600), bar("quick", 3, 10));
-        // Long enough for a bar that does not wait to be drawn.
-        std::thread::sleep(3 * TICK);
-        drop(quick);
-        assert_eq!(terminal.sent(), "", "work that is done before the delay is over shows nothing");
-        let slow = Progress::on(terminal.clone(), Duration::from_millis(1), bar("slow", 0, 10));
+        assert_eq!(drawn(&bar("quick", 3, 10), Duration::from_secs(600)), "", "it was done before the delay was over");
+        let slow = Progress { bar: Arc::new(bar("slow", 0, 10)), drawing: None };
         slow.add(4);
         slow.expect(5);
-        for _ in 0..200 {
-            if terminal.sent().contains("slow ") {
-                break;
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        assert!(terminal.sent().contains("\rslow [========>                     ] 4/15, 0 s"), "{}", terminal.sent());
-        drop(slow);
-        assert!(terminal.sent().ends_with(" \r"), "the line is not wiped: {:?}", terminal.sent());
+        let sent = drawn(&slow.bar, Duration::ZERO);
+        assert!(sent.contains("\rslow [========>                     ] 4/15, 0 s"), "{sent}");
+        assert!(sent.ends_with(" \r"), "the line is not wiped: {sent:?}");
     }
 
     #[test]

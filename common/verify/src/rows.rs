@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 
+use crate::progress::Progress;
 use plan::Problem;
 
 /// Rows of C, wherever C is.
@@ -32,6 +33,20 @@ const PANEL_ELEMENTS: u64 = 8 << 20;
 /// Rows of C on the host at a time.
 pub fn panel_rows(problem: &Problem) -> u64 {
     (PANEL_ELEMENTS / problem.n).clamp(1, problem.m)
+}
+
+/// Looks at all rows of C, a panel at a time; `look` takes the number of a panel's first row, and `doing` is what a bar says.
+pub fn each_panel(doing: &str, problem: &Problem, c: &mut dyn Rows, mut look: impl FnMut(u64, &[u32])) -> Result<()> {
+    let (panel, progress) = (panel_rows(problem), Progress::new(doing, problem.m));
+    let mut words = vec![0_u32; (panel * problem.n) as usize];
+    for first in (0..problem.m).step_by(panel as usize) {
+        let rows = (problem.m - first).min(panel);
+        let words = &mut words[..(rows * problem.n) as usize];
+        c.read(first, words)?;
+        look(first, words);
+        progress.add(rows);
+    }
+    Ok(())
 }
 
 #[cfg(test)]

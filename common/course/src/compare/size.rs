@@ -71,7 +71,7 @@ pub fn one_size(
     for Contender { mut entry, product } in contenders {
         if let Some(product) = product {
             entry.resources = product.main_kernel().map(|kernel| device.resources(kernel));
-            entry.first_launch_ms = product.first_launch_ms().filter(|_| device.info().kind == Kind::Cuda);
+            entry.first_launch_ms = product.first_run().get().filter(|_| device.info().kind == Kind::Cuda);
             product.close(device)?;
         }
         entries.push(entry);

@@ -1,0 +1,4 @@
+extern "C" __global__ void matmul(const float* A)
+{
+    int x = ;
+}
