@@ -2,6 +2,7 @@
 
 use crate::ast::Space;
 use crate::dim3::Dim3;
+use crate::named::worded;
 use crate::place::Place;
 use std::fmt;
 
@@ -163,30 +164,19 @@ pub enum FaultKind {
     Other(String),
 }
 
-/// What an access does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum AccessKind {
-    /// Reads memory.
-    Load,
-    /// Writes memory.
-    Store,
-    /// Reads and writes in one step.
-    Atomic,
-    /// The source of an asynchronous copy (a read).
-    CopySource,
-    /// The destination of an asynchronous copy (a write that lands later).
-    CopyDestination,
-}
-
-impl fmt::Display for AccessKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Load => "load",
-            Self::Store => "store",
-            Self::Atomic => "atomic operation",
-            Self::CopySource => "asynchronous copy source",
-            Self::CopyDestination => "asynchronous copy destination",
-        })
+worded! {
+    /// What an access does.
+    pub enum AccessKind {
+        /// Reads memory.
+        Load = "load",
+        /// Writes memory.
+        Store = "store",
+        /// Reads and writes in one step.
+        Atomic = "atomic operation",
+        /// The source of an asynchronous copy (a read).
+        CopySource = "asynchronous copy source",
+        /// The destination of an asynchronous copy (a write that lands later).
+        CopyDestination = "asynchronous copy destination",
     }
 }
 

@@ -1,4 +1,5 @@
-//! Enums whose variants have names in PTX, and the reading of those names: both from one list.
+//! Enums whose variants have names in PTX, and the reading of those names; and enums whose variants have words for people: each from
+//! one list.
 
 /// Makes an enum, and `named`, which finds the variant that a word of PTX names.
 macro_rules! named {
@@ -23,4 +24,33 @@ macro_rules! named {
         }
     };
 }
-pub(crate) use named;
+
+/// Makes an enum, and what its variants are called.
+macro_rules! worded {
+    ($(#[$meta:meta])* pub enum $name:ident { $($(#[$doc:meta])* $variant:ident = $word:literal,)* }) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum $name {
+            $($(#[$doc])* $variant,)*
+        }
+
+        impl $name {
+            /// All of them, in order.
+            pub const ALL: [Self; [$($word),*].len()] = [$(Self::$variant),*];
+
+            /// What it is called.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $word,)*
+                }
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.name())
+            }
+        }
+    };
+}
+pub(crate) use {named, worded};
