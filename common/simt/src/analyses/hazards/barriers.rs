@@ -20,11 +20,6 @@ impl Barriers {
         Self { arrivals: vec![vec![]; 16], ended: None }
     }
 
-    pub(super) fn restart(&mut self) {
-        self.arrivals.iter_mut().for_each(Vec::clear);
-        self.ended = None;
-    }
-
     /// A warp arrives at a barrier.
     pub(super) fn arrive(&mut self, arrival: Arrival) {
         if let Some(arrivals) = self.arrivals.get_mut(arrival.id as usize) {

@@ -45,7 +45,7 @@ impl BlockHazards {
             log: Log::default(),
             global,
             coverage,
-            clock: Clock::new(setup.block.count() as u32),
+            clock: Clock::new(0, setup.block.count() as u32),
             fences: Fences::new(setup.warps()),
             shared: SharedShadow::new(&setup),
             local: LocalShadow::new(&setup),
@@ -64,17 +64,18 @@ impl BlockHazards {
         parts.iter().map(|bytes| bytes(extent)).sum::<u64>() + size_of::<Self>() as u64
     }
 
-    /// Starts again with another block.
+    /// Starts again with another block. The large shadows are kept.
     pub(super) fn start(&mut self, block: u64) {
+        let setup = &self.setup;
         self.log.block = block;
-        self.clock.restart(block as u32);
-        self.fences.restart();
+        self.clock = Clock::new(block as u32, setup.block.count() as u32);
+        self.fences = Fences::new(setup.warps());
         self.shared.restart();
-        self.local.restart();
-        self.copies.restart();
-        self.barriers.restart();
-        self.registers.restart();
-        self.products.restart();
+        self.local = LocalShadow::new(setup);
+        self.copies = Copies::new(setup);
+        self.barriers = Barriers::new();
+        self.registers = Registers::new(setup);
+        self.products = Products::new(setup);
         if !self.setup.code().communicates {
             self.global.lock().unwrap_or_else(PoisonError::into_inner).restart();
         }

@@ -3,11 +3,11 @@
 //! Every warp has a clock of its own, which steps whenever its lanes meet somebody. What a warp knows of the others is a row
 //! of times, one for each warp; barriers join the rows of those who arrive and give the result to those who wait. What
 //! only some lanes know (who met under a part of the mask, who holds a lock) and what is known of other blocks are
-//! [`Views`] beside the rows; most kernels have none.
+//! views beside the rows; most kernels have none.
 
 use super::event::Slot;
 use super::extent::Extent;
-use super::view::{View, Views, Who};
+use super::view::{Knowledge, View, Views, Who};
 use crate::lanes::each;
 
 /// How an earlier access lies to one at hand.
@@ -21,14 +21,6 @@ pub(super) enum Order {
     None,
 }
 
-/// What those who have arrived at a barrier know together.
-#[derive(Debug, Clone, Default)]
-struct Gathering {
-    /// Empty if nobody has arrived.
-    known: Vec<u32>,
-    view: View,
-}
-
 /// When lanes of a warp last exchanged values.
 #[derive(Debug, Clone, Default)]
 struct Exchanges {
@@ -39,7 +31,7 @@ struct Exchanges {
 }
 
 /// The clocks of a block.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) struct Clock {
     block: u32,
     warps: usize,
@@ -48,43 +40,34 @@ pub(super) struct Clock {
     times: Vec<u32>,
     /// For each warp a row: up to when it knows each warp's accesses.
     known: Vec<u32>,
+    /// By barrier: what those who have arrived know together; empty if nobody has.
+    gathered: Vec<Vec<u32>>,
     exchanges: Vec<Exchanges>,
-    views: Vec<Views>,
-    gatherings: Vec<Gathering>,
+    /// What threads know beyond the rows.
+    beyond: Knowledge,
 }
 
 impl Clock {
-    pub(super) fn new(threads: u32) -> Self {
+    /// For a block of this number of threads.
+    pub(super) fn new(block: u32, threads: u32) -> Self {
         let warps = threads.div_ceil(32) as usize;
         let lanes = |warp: usize| u32::MAX >> 32_u32.saturating_sub(threads - 32 * warp as u32);
-        let mut clock = Self {
-            block: 0,
+        Self {
+            block,
             warps,
             full: (0..warps).map(lanes).collect(),
-            times: vec![],
-            known: vec![],
-            exchanges: vec![],
-            views: vec![],
-            gatherings: vec![],
-        };
-        clock.restart(0);
-        clock
+            times: vec![1; warps],
+            known: vec![0; warps * warps],
+            gathered: vec![vec![]; 16],
+            exchanges: vec![Exchanges::default(); warps],
+            beyond: Knowledge::new(warps),
+        }
     }
 
     pub(super) fn bytes(extent: &Extent) -> u64 {
         let row = extent.warps * size_of::<u32>() as u64;
         // Pairs of lanes, for the warp itself and for each barrier what is known of every other.
         extent.warps * (row + 4 * 32 * 32 + (size_of::<Exchanges>() + size_of::<Views>() + 8) as u64) + 16 * row
-    }
-
-    /// Starts again with another block.
-    pub(super) fn restart(&mut self, block: u32) {
-        self.block = block;
-        self.times = vec![1; self.warps];
-        self.known = vec![0; self.warps * self.warps];
-        self.exchanges = vec![Exchanges::default(); self.warps];
-        self.views = vec![Views::default(); self.warps];
-        self.gatherings = vec![Gathering::default(); 16];
     }
 
     pub(super) fn block(&self) -> u32 {
@@ -116,42 +99,41 @@ impl Clock {
 
     /// A warp arrives at a barrier.
     pub(super) fn arrive(&mut self, warp: u32, id: u32) {
-        let Some(gathering) = self.gatherings.get_mut(id as usize) else { return };
-        gathering.known.resize(self.warps, 0);
+        let Some(gathered) = self.gathered.get_mut(id as usize) else { return };
+        gathered.resize(self.warps, 0);
         let own = warp as usize;
-        for (known, &time) in gathering.known.iter_mut().zip(&self.known[own * self.warps..]) {
+        for (known, &time) in gathered.iter_mut().zip(&self.known[own * self.warps..]) {
             *known = time.max(*known);
         }
-        gathering.known[own] = self.times[own];
-        gathering.view.learn(&self.views[own].joined(u32::MAX));
+        gathered[own] = self.times[own];
+        self.beyond.arrive(warp, u32::MAX, id);
         self.step(warp);
     }
 
     /// A barrier opens: the warps whose bits are set know what all who had arrived knew.
     pub(super) fn open(&mut self, id: u32, waiting: u32) {
-        let Some(gathering) = self.gatherings.get_mut(id as usize) else { return };
-        let Gathering { known, view } = std::mem::take(gathering);
-        // What all of the block have met at says more than views do.
-        let all = waiting.count_ones() as usize == self.warps;
-        let view = if all { view.without(self.block) } else { view };
+        let Some(gathered) = self.gathered.get_mut(id as usize) else { return };
+        let known = std::mem::take(gathered);
         for warp in each(waiting).filter(|&warp| warp < self.warps) {
             for (own, &time) in self.known[warp * self.warps..].iter_mut().zip(&known) {
                 *own = time.max(*own);
             }
-            self.views[warp].set_all(view.clone());
         }
+        // What all of the block have met at says more than views do.
+        let all = waiting.count_ones() as usize == self.warps;
+        self.beyond.open(id, waiting, |view| if all { view.without(self.block) } else { view });
     }
 
     /// Lanes of a warp wait for each other.
     pub(super) fn lanes_meet(&mut self, warp: u32, lanes: u32) {
         let (own, time) = (warp as usize, self.time(warp));
-        self.views[own].meet(lanes, self.full[own]);
+        self.beyond.warps[own].meet(lanes, self.full[own]);
         if lanes == self.full[own] {
             self.known[own * self.warps + own] = time;
         } else if lanes.count_ones() > 1 {
             let met =
                 View::new(each(lanes).map(|lane| (Who::thread(self.block, warp * 32 + lane as u32), time)).collect());
-            each(lanes).for_each(|lane| self.views[own].learn(lane, &met));
+            each(lanes).for_each(|lane| self.beyond.warps[own].learn(lane, &met));
         }
         self.step(warp);
     }
@@ -173,7 +155,7 @@ impl Clock {
 
     /// A thread learns what a view knows.
     pub(super) fn learn(&mut self, thread: u32, view: &View) {
-        self.views[thread as usize / 32].learn(thread as usize % 32, view);
+        self.beyond.warps[thread as usize / 32].learn(thread as usize % 32, view);
     }
 
     /// What a thread did up to now, without what it knows of others.
@@ -191,7 +173,7 @@ impl Clock {
         let warps = warps.map(|(other, &time)| (Who::warp(self.block, other), time));
         let own = (Who::thread(self.block, thread), self.times[warp]);
         let mut view = View::new(block.into_iter().chain(warps).chain([own]).collect());
-        view.learn(self.views[warp].of(thread as usize % 32));
+        view.learn(self.beyond.warps[warp].of(thread as usize % 32));
         view
     }
 
@@ -208,7 +190,7 @@ impl Clock {
                 return (Order::Before, event.thread());
             }
         }
-        let view = self.views[warp].of(lane);
+        let view = self.beyond.warps[warp].of(lane);
         let mut worst = (Order::Before, event.thread());
         let known = view.known(event.block, event.warp(), event.time);
         let first = event.thread() as usize % 32;

@@ -70,15 +70,6 @@ impl Copies {
         if extent.has_copies { flights + fillers } else { 0 }
     }
 
-    pub(super) fn restart(&mut self) {
-        self.fillers.fill(Filler::default());
-        self.arriving.clear();
-        for warp in &mut self.warps {
-            warp.flights.clear();
-            warp.groups.fill(0);
-        }
-    }
-
     /// Whether the kernel has copies at all.
     #[inline]
     pub(super) fn any(&self) -> bool {

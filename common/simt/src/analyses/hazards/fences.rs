@@ -77,10 +77,6 @@ impl Fences {
         self.released.iter_mut().chain(&mut self.seen)
     }
 
-    pub(super) fn restart(&mut self) {
-        *self = Self::new(self.pending.len());
-    }
-
     /// Lanes of a warp access global memory, whose places carry what `locations` says.
     pub(super) fn accesses(
         &mut self,
@@ -207,7 +203,7 @@ impl Fences {
 
     /// A barrier opens: the fences of those who had arrived count for those who waited.
     pub(super) fn open(&mut self, id: u32, waiting: u32) {
-        self.passed_on().for_each(|known| known.open(id, waiting));
+        self.passed_on().for_each(|known| known.open(id, waiting, |view| view));
     }
 
     /// Lanes of a warp wait for each other.

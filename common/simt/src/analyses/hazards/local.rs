@@ -24,10 +24,6 @@ impl LocalShadow {
         extent.warps * extent.local_bytes * size_of::<u32>() as u64
     }
 
-    pub(super) fn restart(&mut self) {
-        self.written.iter_mut().for_each(Vec::clear);
-    }
-
     /// Checks a load, notes a store.
     pub(super) fn access(&mut self, setup: &Setup, log: &mut Log, access: &Access<'_>) {
         let written = &mut self.written[access.warp as usize];

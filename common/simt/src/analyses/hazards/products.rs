@@ -103,12 +103,6 @@ impl Products {
         if extent.product_registers > 0 { pieces + extent.warps * of_warp } else { 0 }
     }
 
-    pub(super) fn restart(&mut self) {
-        self.warps.fill_with(OfWarp::default);
-        self.registers.fill(Register::default());
-        self.pieces.fill(Piece::default());
-    }
-
     /// Whether the kernel has such products at all.
     #[inline]
     pub(super) fn any(&self) -> bool {

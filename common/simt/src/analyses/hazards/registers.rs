@@ -27,8 +27,6 @@ struct Register {
 /// Which lanes have no value in the registers that are followed.
 #[derive(Debug)]
 pub(super) struct Registers {
-    /// How many may be read before they are set: the first ones.
-    doubtful: usize,
     followed: usize,
     /// By warp and register.
     all: Vec<Register>,
@@ -36,21 +34,17 @@ pub(super) struct Registers {
 
 impl Registers {
     pub(super) fn new(setup: &Setup) -> Self {
-        let (followed, warps) = (setup.code().followed as usize, setup.warps());
-        Self { doubtful: setup.code().doubtful as usize, followed, all: vec![Register::default(); followed * warps] }
+        let followed = setup.code().followed as usize;
+        let mut of_warp = vec![Register::default(); followed];
+        // Those that may be read before they are set come first.
+        for (origin, register) in (0..setup.code().doubtful).zip(&mut of_warp) {
+            *register = Register { unset: u32::MAX, origin, shuffle: None };
+        }
+        Self { followed, all: of_warp.repeat(setup.warps()) }
     }
 
     pub(super) fn bytes(extent: &Extent) -> u64 {
         extent.followed_registers * extent.warps * size_of::<Register>() as u64
-    }
-
-    pub(super) fn restart(&mut self) {
-        for registers in self.all.chunks_exact_mut(self.followed.max(1)) {
-            registers.fill(Register::default());
-            for (origin, register) in (0..).zip(&mut registers[..self.doubtful]) {
-                *register = Register { unset: u32::MAX, origin, shuffle: None };
-            }
-        }
     }
 
     /// Whether any register needs watching.

@@ -254,10 +254,10 @@ impl Knowledge {
         }
     }
 
-    /// A barrier opens: the warps that waited know what those who had arrived knew.
-    pub(super) fn open(&mut self, id: u32, waiting: u32) {
+    /// A barrier opens: the warps that waited know what those who had arrived knew, as far as they `keep` it.
+    pub(super) fn open(&mut self, id: u32, waiting: u32, keep: impl FnOnce(View) -> View) {
         let Some(gathered) = self.gathered.get_mut(id as usize) else { return };
-        let gathered = std::mem::take(gathered);
+        let gathered = keep(std::mem::take(gathered));
         for warp in each(waiting) {
             let Some(views) = self.warps.get_mut(warp) else { return };
             views.set_all(gathered.clone());
