@@ -8,6 +8,8 @@
 //!
 //! Warps and threads are numbered in their block, and instructions in their kernel: [`Kernel::location`] says where one stands.
 
+#![allow(missing_docs)] // Of fields without a sentence: the names say it.
+
 use crate::lower::Home;
 use crate::{AccessKind, Dim3, GlobalMemory, Kernel, LaunchConfig, Register, SharedLoad, Space};
 
@@ -55,7 +57,6 @@ pub trait Analysis: Sync {
 
 /// A launch about to start.
 #[derive(Debug, Clone, Copy)]
-#[allow(missing_docs)] // Of fields without a sentence: the names say it.
 pub struct LaunchInfo<'a> {
     pub kernel: &'a Kernel,
     pub config: &'a LaunchConfig,
@@ -68,7 +69,6 @@ pub struct LaunchInfo<'a> {
 
 /// A block about to start.
 #[derive(Debug, Clone, Copy)]
-#[allow(missing_docs)] // Of fields without a sentence: the names say it.
 pub struct BlockInfo {
     pub index: Dim3,
     /// Its number: x fastest.
@@ -78,7 +78,6 @@ pub struct BlockInfo {
 
 /// An access of a warp to memory: one instruction, up to 32 lanes.
 #[derive(Debug, Clone, Copy)]
-#[allow(missing_docs)] // Of fields without a sentence: the names say it.
 pub struct Access<'a> {
     pub warp: u32,
     pub instruction: u32,
@@ -124,7 +123,6 @@ impl<'a> Access<'a> {
 
 /// Loads from shared memory by all lanes of a warp, one after the other.
 #[derive(Debug, Clone, Copy)]
-#[allow(missing_docs)] // Of fields without a sentence: the names say it.
 pub struct SharedLoads<'a> {
     pub warp: u32,
     /// The loads, in order.
@@ -143,7 +141,6 @@ impl SharedLoads<'_> {
 
 /// An asynchronous copy of a warp from global to shared memory.
 #[derive(Debug, Clone, Copy)]
-#[allow(missing_docs)] // Of fields without a sentence: the names say it.
 pub struct CopyAccess<'a> {
     pub warp: u32,
     pub instruction: u32,
@@ -163,7 +160,6 @@ pub struct CopyAccess<'a> {
 
 /// A bulk copy of a thread from global to shared memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs)] // Of fields without a sentence: the names say it.
 pub struct BulkCopy {
     pub thread: u32,
     pub instruction: u32,
@@ -179,7 +175,6 @@ pub struct BulkCopy {
 
 /// What a warp has just executed, and what it left in its registers and in memory.
 #[derive(Clone, Copy)]
-#[allow(missing_docs)] // Of fields without a sentence: the names say it.
 pub struct Executed<'a> {
     pub warp: u32,
     pub instruction: u32,
@@ -211,7 +206,6 @@ impl Executed<'_> {
 
 /// A warp arrives at a barrier of its block.
 #[derive(Debug, Clone, Copy)]
-#[allow(missing_docs)] // Of fields without a sentence: the names say it.
 pub struct Arrival {
     pub warp: u32,
     pub instruction: u32,

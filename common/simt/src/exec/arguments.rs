@@ -4,7 +4,7 @@ use crate::ast::Space;
 use crate::error::Error;
 use crate::lower::{Preset, Special};
 use crate::memory::{DevicePointer, GlobalMemory};
-use crate::module::Kernel;
+use crate::module::{Kernel, Param};
 use std::collections::HashSet;
 
 /// An argument of a kernel.
@@ -35,28 +35,17 @@ impl Arg {
 pub(super) fn pack(kernel: &Kernel, args: &[Arg]) -> Result<Vec<u8>, Error> {
     let params = kernel.params();
     if params.len() != args.len() {
-        return Err(Error::usage(format!(
-            "{} takes {} parameters, {} arguments were given",
-            kernel.name(),
-            params.len(),
-            args.len()
-        )));
+        let (name, takes, given) = (kernel.name(), params.len(), args.len());
+        return Err(Error::usage(format!("{name} takes {takes} parameters, {given} arguments were given")));
     }
     let mut area = vec![0; kernel.code.param_bytes as usize];
-    for (number, (param, arg)) in params.iter().zip(args).enumerate() {
-        let bytes = arg.bytes();
-        let place = area.get_mut(param.offset as usize..(param.offset + param.bytes) as usize);
-        match place {
-            Some(place) if place.len() == bytes.len() => place.copy_from_slice(&bytes),
+    for (number, (Param { name, bytes, offset, .. }, arg)) in (1..).zip(params.iter().zip(args)) {
+        let (given, of) = (arg.bytes(), kernel.name());
+        match area.get_mut(*offset as usize..(offset + bytes) as usize) {
+            Some(place) if place.len() == given.len() => place.copy_from_slice(&given),
             _ => {
-                return Err(Error::usage(format!(
-                    "parameter {} of {} ({}) has {} bytes, its argument has {}",
-                    number + 1,
-                    kernel.name(),
-                    param.name,
-                    param.bytes,
-                    bytes.len()
-                )));
+                let has = format!("parameter {number} of {of} ({name}) has {bytes} bytes");
+                return Err(Error::usage(format!("{has}, its argument has {}", given.len())));
             }
         }
     }
@@ -85,9 +74,8 @@ pub(super) fn instantiate(kernel: &Kernel, memory: &mut GlobalMemory) -> Result<
                 }
                 None if module.entry(name).is_some() => {}
                 _ => {
-                    return Err(Error::usage(format!(
-                        "the initial value of a variable names {name}, which has no address"
-                    )));
+                    let message = format!("the initial value of a variable names {name}, which has no address");
+                    return Err(Error::usage(message));
                 }
             }
         }
@@ -115,8 +103,7 @@ pub(super) fn instantiate(kernel: &Kernel, memory: &mut GlobalMemory) -> Result<
             }
         }
         bytes.resize(bytes.len().next_multiple_of(4), 0);
-        let words: Vec<u32> =
-            bytes.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]])).collect();
+        let words: Vec<u32> = bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
         memory.write_words(DevicePointer(addresses[number as usize]), &words)?;
     }
     Ok(addresses)

@@ -100,11 +100,9 @@ pub(crate) fn launch_blocks(
     if let Some(limit) = kernel.max_threads() {
         let most = limit.iter().fold(1_u64, |most, &size| most.saturating_mul(u64::from(size)));
         if threads > most {
-            return Err(Error::usage(format!(
-                "block {} has {threads} threads; {} was compiled for at most {most}",
-                config.block,
-                kernel.name()
-            )));
+            let (block, name) = (config.block, kernel.name());
+            let message = format!("block {block} has {threads} threads; {name} was compiled for at most {most}");
+            return Err(Error::usage(message));
         }
     }
     if let Some([x, y, z]) = kernel.required_threads()

@@ -96,16 +96,12 @@ impl Format {
 /// what any format keeps, that is all rounding needs to know.
 #[derive(Clone, Copy)]
 pub(crate) enum Real {
+    /// No number.
     Nan,
-    Infinite {
-        negative: bool,
-    },
+    /// ±∞
+    Infinite { negative: bool },
     /// ± `bits` · 2^`exponent`
-    Finite {
-        negative: bool,
-        bits: u128,
-        exponent: i32,
-    },
+    Finite { negative: bool, bits: u128, exponent: i32 },
 }
 
 use Real::{Finite, Infinite, Nan};

@@ -169,12 +169,10 @@ pub(crate) struct Facts {
 /// Whether an access to shared memory is one by itself once it is assembled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Merged {
+    /// It is.
     Alone,
     /// It is done in one go with others: `bytes` bytes, which start `before` bytes before its own.
-    Leads {
-        bytes: u8,
-        before: u8,
-    },
+    Leads { bytes: u8, before: u8 },
     /// Another access does it, too; or no load and store unit does, as for a barrier in memory.
     Joins,
 }

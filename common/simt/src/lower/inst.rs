@@ -279,21 +279,14 @@ impl Detail {
 /// A step of a run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Micro {
-    /// `d = a * b + c` in single precision, and in integers.
+    /// `d = a * b + c` in single precision.
     Fma([u32; 4]),
+    /// In integers.
     Mad([u32; 4]),
     /// One word from shared memory: destination, base of the run, displacement in words.
-    Load1 {
-        to: u32,
-        base: u32,
-        offset: i32,
-    },
+    Load1 { to: u32, base: u32, offset: i32 },
     /// Two or four words; absent destinations are none.
-    LoadN {
-        to: [u32; 4],
-        base: u32,
-        offset: i32,
-    },
+    LoadN { to: [u32; 4], base: u32, offset: i32 },
 }
 
 /// An address register that loads of a run use; it does not change while the run lasts.

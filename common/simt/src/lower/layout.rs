@@ -40,13 +40,10 @@ pub(super) enum Address {
 pub(super) enum Flat<'a> {
     /// Of a frame; of none behind a function laid out in line, where who called it goes on.
     Label(usize, Arc<str>),
+    /// Of a frame.
     Statement(usize, &'a Statement),
     /// A result or a parameter of a call: what takes the value, and the value, each with its frame.
-    Pass {
-        to: (usize, Operand),
-        from: (usize, Operand),
-        position: Position,
-    },
+    Pass { to: (usize, Operand), from: (usize, Operand), position: Position },
 }
 
 /// The kernel, laid out.

@@ -19,16 +19,15 @@ const MOST: u8 = 4;
 /// What a base is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Base {
+    /// None: the sum is a constant.
     Zero,
     /// A shared array, by number.
     Array(u32),
     /// A register as it is when a block starts; one that is set once is the same everywhere.
-    Register {
-        value: u32,
-        block: u32,
-    },
+    Register { value: u32, block: u32 },
     /// What an instruction computes in some way that is not followed.
     Result(u32),
+    /// The sum of two bases.
     Sum(u32, u32),
     /// An operation of one or two operands that gives the same for the same.
     Same(Op, Sum, Sum),

@@ -10,25 +10,17 @@ pub(crate) const LOCAL_WINDOW: u64 = 1 << 62;
 /// A value that is known before a warp starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Preset {
+    /// A number of the kernel.
     Constant(u64),
     /// Bytes of the parameter area: position and size.
-    Param {
-        offset: u32,
-        bytes: u32,
-        signed: bool,
-    },
+    Param { offset: u32, bytes: u32, signed: bool },
     /// Address of a shared array, by number, and the place in it.
-    Shared {
-        array: u32,
-        address: u64,
-    },
+    Shared { array: u32, address: u64 },
     /// Address of a variable of the module, by number.
-    Variable {
-        number: u32,
-        offset: i64,
-    },
+    Variable { number: u32, offset: i64 },
     /// On an axis: 0 for x.
     Index(Index, u8),
+    /// The same on every axis.
     Special(Special),
 }
 

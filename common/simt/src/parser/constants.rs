@@ -30,12 +30,10 @@ impl Constant {
 
 /// A term of an expression.
 enum Term {
+    /// Of integers.
     Integer(Constant),
     /// A literal with its signs, which no operator takes.
-    Float {
-        single: u32,
-        double: u64,
-    },
+    Float { single: u32, double: u64 },
 }
 
 /// The operators of two integers: each with how tightly it binds. One that begins like another comes before it.

@@ -1,7 +1,7 @@
 //! Follows the values of one block: after each instruction the registers that it wrote get the tags of what they hold now.
 
 use super::launch::{Launch, Store};
-use super::nodes::{Node, Nodes, Tag};
+use super::nodes::{Node, Nodes, Passage, Tag};
 use crate::ast::{Space, Type};
 use crate::dim3::Dim3;
 use crate::error::AccessKind;
@@ -375,8 +375,8 @@ impl BlockOrigins {
         let Some(&Cell { value, stored, by }) = self.shared.get((address / 2) as usize) else { return 0 };
         let value = if self.nodes.is(value, bits) { value } else { 0 };
         let bits = if value == 0 { bits } else { self.nodes.bits(value) };
-        let address = address as u32;
-        self.nodes.add(Node::Via { value, address, stored, by, loaded: step.instruction }, bits)
+        let passage = Passage { address: address as u32, stored, by, loaded: step.instruction };
+        self.nodes.add(Node::Via(value, passage), bits)
     }
 
     fn element(&mut self, address: u64, loaded: u32, bits: u64) -> Tag {

@@ -8,66 +8,30 @@ pub type Tag = u32;
 /// One step in the life of a value. Instructions, threads and positions are numbers, as observers see them.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Node {
+    /// A value that is not followed.
     Unknown,
     /// A number of the kernel; the instruction that put it into a register, if one did.
-    Constant {
-        instruction: Option<u32>,
-    },
+    Constant { instruction: Option<u32> },
     /// A word that was loaded from global memory.
-    Element {
-        array: u32,
-        word: u32,
-        loaded: u32,
-    },
-    /// A value that was read from shared memory: where, who had stored it there, and by which instructions.
-    Via {
-        value: Tag,
-        address: u32,
-        stored: Option<u32>,
-        by: u32,
-        loaded: u32,
-    },
+    Element { array: u32, word: u32, loaded: u32 },
+    /// A value that was read from shared memory.
+    Via(Tag, Passage),
     /// Another type, or some bits of the value.
-    Converted {
-        value: Tag,
-        instruction: u32,
-    },
+    Converted { value: Tag, instruction: u32 },
     /// The larger or the smaller one of two values.
-    Chosen {
-        value: Tag,
-        instruction: u32,
-    },
+    Chosen { value: Tag, instruction: u32 },
     /// The value of another lane.
-    Shuffled {
-        value: Tag,
-        instruction: u32,
-    },
+    Shuffled { value: Tag, instruction: u32 },
+    /// Minus the value.
     Negated(Tag),
-    Product {
-        a: Tag,
-        b: Tag,
-        instruction: u32,
-        thread: u32,
-    },
-    Sum {
-        a: Tag,
-        b: Tag,
-    },
-    MultiplyAdd {
-        a: Tag,
-        b: Tag,
-        c: Tag,
-        instruction: u32,
-        thread: u32,
-    },
+    /// `a` · `b`
+    Product { a: Tag, b: Tag, instruction: u32, thread: u32 },
+    /// `a` + `b`
+    Sum { a: Tag, b: Tag },
+    /// `a` · `b` + `c`
+    MultiplyAdd { a: Tag, b: Tag, c: Tag, instruction: u32, thread: u32 },
     /// What tensor cores make of a line of A, a line of B (both in the lists) and a sum.
-    Lines {
-        a: u32,
-        b: u32,
-        c: Tag,
-        instruction: u32,
-        thread: u32,
-    },
+    Lines { a: u32, b: u32, c: Tag, instruction: u32, thread: u32 },
     /// Two numbers in a word, the lower one first.
     Halves([Tag; 2]),
 }
@@ -139,7 +103,7 @@ impl Nodes {
     pub(super) fn half(&self, tag: Tag, at: usize) -> Tag {
         match self.all[tag as usize].0 {
             Node::Halves(both) => both[at & 1],
-            Node::Via { stored: None, .. } => tag,
+            Node::Via(_, Passage { stored: None, .. }) => tag,
             _ if self.value(tag).source == Source::Constant(0) => tag,
             _ => 0,
         }
@@ -206,8 +170,8 @@ impl Nodes {
                     value.loaded = Some(loaded);
                     return value;
                 }
-                Node::Via { value: of, address, stored, by, loaded } => {
-                    value.shared.get_or_insert(Passage { address, stored, by, loaded });
+                Node::Via(of, passage) => {
+                    value.shared.get_or_insert(passage);
                     tag = of;
                 }
                 Node::Converted { value: of, instruction } => {
@@ -297,8 +261,8 @@ impl Nodes {
                     waiting.push((value, negative, scale));
                 }
                 Node::Shuffled { value, .. } if self.is_sum(value) => waiting.push((value, negative, scale)),
-                Node::Via { value, address, stored, by, loaded } if self.is_sum(value) => {
-                    formed.passages.push(Passage { address, stored, by, loaded });
+                Node::Via(value, passage) if self.is_sum(value) => {
+                    formed.passages.push(passage);
                     waiting.push((value, negative, scale));
                 }
                 _ => formed.rest.push(self.value(tag)),
@@ -319,7 +283,7 @@ impl Nodes {
                 let Some(tag) = waiting.pop() else { break };
                 match self.all[tag as usize].0 {
                     Node::Sum { a, b } => waiting.extend([a, b]),
-                    Node::Via { value, .. } | Node::Shuffled { value, .. } if self.is_sum(value) => waiting.push(value),
+                    Node::Via(value, _) | Node::Shuffled { value, .. } if self.is_sum(value) => waiting.push(value),
                     _ if self.bits(tag) as u32 == 0 && self.is_constant(tag) => {}
                     _ => words.push(self.value(tag)),
                 }
@@ -353,7 +317,7 @@ impl Nodes {
         loop {
             match self.all[tag as usize].0 {
                 Node::Product { .. } | Node::MultiplyAdd { .. } | Node::Sum { .. } | Node::Lines { .. } => return true,
-                Node::Via { value, .. }
+                Node::Via(value, _)
                 | Node::Converted { value, .. }
                 | Node::Chosen { value, .. }
                 | Node::Shuffled { value, .. }
@@ -373,13 +337,8 @@ impl Nodes {
         while later != earlier {
             later = match self.all[later as usize].0 {
                 Node::MultiplyAdd { c, .. } | Node::Lines { c, .. } => c,
-                Node::Sum { a, b } => {
-                    if self.is_sum(a) {
-                        a
-                    } else {
-                        b
-                    }
-                }
+                Node::Sum { a, .. } if self.is_sum(a) => a,
+                Node::Sum { b, .. } => b,
                 Node::Converted { value, .. }
                 | Node::Chosen { value, .. }
                 | Node::Shuffled { value, .. }
