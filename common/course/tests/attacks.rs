@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use common::basics::process;
 use libtest_mimic::Trial;
-use wait_timeout::ChildExt as _;
 
 use super::support::{self, PROGRAM, course, trial};
 
@@ -117,11 +117,8 @@ fn answer(folder: &Path, arguments: &[String]) -> Result<(String, i32)> {
     let output = PathBuf::from(format!("{}.out", folder.display()));
     let file = std::fs::File::create(&output)?;
     let mut child = command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file).spawn()?;
-    let Some(status) = child.wait_timeout(Duration::from_secs(SECONDS))? else {
-        child.kill()?;
-        child.wait()?;
-        anyhow::bail!("no answer after {SECONDS} seconds");
-    };
+    let status = process::wait(&mut child, Duration::from_secs(SECONDS))?;
+    let status = status.with_context(|| format!("no answer after {SECONDS} seconds"))?;
     let text = String::from_utf8_lossy(&std::fs::read(&output)?).into_owned();
     ensure!(!text.contains("panicked"), "{text}");
     Ok((text, status.code().context("a signal ended the program")?))

@@ -2,11 +2,12 @@
 
 use std::process::Command;
 
+use super::process::printed;
+
 /// The first line of its answer; `None` without it.
 pub fn first_line(args: &[&str]) -> Option<String> {
-    let output = Command::new("nvidia-smi").args(args).output().ok().filter(|output| output.status.success())?;
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    text.lines().next().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty())
+    let text = printed(Command::new("nvidia-smi").args(args))?;
+    text.lines().next().map(|line| line.trim().to_owned())
 }
 
 /// The driver's version.

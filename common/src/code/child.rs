@@ -1,11 +1,11 @@
 //! A compiler in a process of its own, with bounds on its time and its memory: a few lines of macros or templates keep it busy for
 //! ever. The process is this program again, with an argument that nobody else gives.
 
-use std::io::{Read as _, Write as _};
+use std::fs::{self, File};
+use std::io::Read as _;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use anyhow::{Result, anyhow};
@@ -15,6 +15,7 @@ use super::nvrtc::{Compiled, Nvrtc, Unit};
 use super::rustc::Rustc;
 use crate::basics::files::LARGEST;
 use crate::basics::output::io_reason;
+use crate::basics::process::wait;
 
 const ARGUMENT: &str = "--compile-for-the-course";
 /// A kernel of the course takes a third of a second and 100 MiB.
@@ -87,27 +88,21 @@ pub fn compile(job: &Job) -> Result<Compiled> {
     let folder = tempfile::tempdir().map_err(no_process)?;
     let program = std::env::current_exe().map_err(no_process)?;
     let mut command = Command::new(program);
-    command.arg(ARGUMENT).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-    command.env("TMPDIR", folder.path());
-    let mut child = command.spawn().map_err(no_process)?;
-    let (mut stdin, stdout) = (child.stdin.take(), child.stdout.take());
-    let (sender, receiver) = channel();
-    std::thread::spawn(move || {
-        // Whoever has ended already says why by how it ended.
-        let _ = stdin.take().map(|mut stdin| stdin.write_all(&job));
+    let run = || -> std::io::Result<_> {
+        let [asked, answered] = ["asked", "answered"].map(|name| folder.path().join(name));
+        fs::write(&asked, job)?;
+        command.arg(ARGUMENT).stdin(File::open(asked)?).stdout(File::create(&answered)?).stderr(Stdio::null());
+        let ended = wait(&mut command.env("TMPDIR", folder.path()).spawn()?, Duration::from_secs(SECONDS))?;
         let mut answer = Vec::new();
-        let read = stdout.map(|stdout| stdout.take(8 * LARGEST).read_to_end(&mut answer));
-        let _ = sender.send(read.map(|_| answer));
-    });
-    let answer = receiver.recv_timeout(Duration::from_secs(SECONDS));
-    // It has answered, or has had its time.
-    let _ = child.kill();
-    let _ = child.wait();
+        File::open(answered)?.take(8 * LARGEST).read_to_end(&mut answer)?;
+        Ok(ended.map(|_| answer))
+    };
+    let answer = run().map_err(no_process)?;
     let too_much = |of: &str, kind: &str| {
         anyhow!("{name} takes {compiler} more than {of}; look for macros, templates or {kind} that grow without end")
     };
-    let answer = answer.map_err(|_| too_much(&format!("{SECONDS} seconds"), "constants"))?;
-    match serde_json::from_slice(&answer.unwrap_or_default()) {
+    let answer = answer.ok_or_else(|| too_much(&format!("{SECONDS} seconds"), "constants"))?;
+    match serde_json::from_slice(&answer) {
         Ok(answer) => Result::<Compiled, String>::map_err(answer, anyhow::Error::msg),
         Err(_) => Err(too_much(&format!("{MEMORY_GIB} GiB of memory, or breaks it"), "arrays")),
     }

@@ -7,6 +7,7 @@ use std::process::Command;
 
 use anyhow::{Result, anyhow};
 
+use crate::basics::process::printed;
 use crate::basics::workspace::{self, escaped};
 
 /// A library that NVIDIA ships in several ways.
@@ -35,21 +36,18 @@ impl Library {
     }
 
     /// Files where the library usually is, the most specific place first, and then the names for the system's loader.
-    pub fn likely_files(&self) -> Vec<PathBuf> {
+    fn likely_files(&self) -> Vec<PathBuf> {
         let mut files: Vec<PathBuf> = self.likely_folders().iter().flat_map(|folder| self.files_in(folder)).collect();
         files.extend(self.names.iter().map(PathBuf::from));
         files
     }
 
     /// Files in whatever other places this machine's Python keeps its packages. Slow, because a Python starts.
-    pub fn python_files(&self) -> Vec<PathBuf> {
+    fn python_files(&self) -> Vec<PathBuf> {
         let script =
             "import site, sys; print('\\n'.join(site.getsitepackages() + [site.getusersitepackages()] + sys.path))";
-        let run = |python: &str| {
-            Command::new(python).args(["-c", script]).output().ok().filter(|output| output.status.success())
-        };
-        let Some(output) = run("python3").or_else(|| run("python")) else { return Vec::new() };
-        let sites = String::from_utf8_lossy(&output.stdout).into_owned();
+        let run = |python: &str| printed(Command::new(python).args(["-c", script]));
+        let sites = run("python3").or_else(|| run("python")).unwrap_or_default();
         let folders = sites.lines().flat_map(|site| self.wheel_folders(Path::new(site.trim())));
         folders.flat_map(|folder| self.files_in(&folder)).collect()
     }

@@ -173,6 +173,11 @@ impl Nvrtc {
         Ok(targets)
     }
 
+    /// Its name with its version: `NVRTC 12.1`.
+    pub fn name(&self) -> String {
+        format!("NVRTC {}.{}", self.version.0, self.version.1)
+    }
+
     /// Compiles a kernel that does nothing, which fails if a part of NVRTC is missing. Takes a fraction of a second.
     pub fn try_out(&self) -> Result<()> {
         let source = "extern \"C\" __global__ void nothing() {}".into();
@@ -194,8 +199,8 @@ impl Nvrtc {
     pub fn target_for(&self, compute_capability: u32) -> Result<u32> {
         self.targets.iter().copied().filter(|&target| target <= compute_capability).max().with_context(|| {
             format!(
-                "NVRTC {}.{} compiles for compute capability {} and newer and the device has {compute_capability}; install an older one: {}",
-                self.version.0, self.version.1, self.targets[0], remedy()
+                "{} compiles for compute capability {} and newer and the device has {compute_capability}; install an older one: {}",
+                self.name(), self.targets[0], remedy()
             )
         })
     }

@@ -227,7 +227,7 @@ impl Source {
         let mut unit = self.unit(options(specialisation, &architecture))?;
         unit.options.extend(nvrtc.header_folders().iter().map(|folder| format!("--include-path={}", folder.display())));
         let compiled = child::compile(&Job::Cuda(nvrtc.path.clone(), unit))?;
-        let origin = format!("{}, compiled by NVRTC {major}.{minor} for {architecture}", self.display);
+        let origin = format!("{}, compiled by {} for {architecture}", self.display, nvrtc.name());
         let code = Code::of_ptx(self.relative_files(&compiled.ptx), origin);
         Ok(Code { cubin: compiled.cubin, source: self.with_constants(specialisation), ..code })
     }
@@ -246,29 +246,25 @@ impl Source {
         Ok(child::compile(&Job::Rust(rustc.clone(), unit))?.ptx)
     }
 
-    /// Like [`Self::compile_to_commit`], of a kernel in Rust.
-    pub fn rust_to_commit(&self, specialisation: &Specialisation, rustc: &Rustc) -> Result<String> {
-        let (header, ptx) = (self.header(specialisation), self.rust_ptx(specialisation, rustc)?);
-        Ok(format!("{header}// made by {}; regenerate it with cargo x ptx\n{ptx}", rustc.version))
-    }
-
     /// Whether this is PTX of this source and specialisation, whatever made it.
     pub fn gave(&self, specialisation: &Specialisation, ptx: &str) -> bool {
         ptx.starts_with(&self.header(specialisation))
     }
 
     /// The PTX that is committed for this source and specialisation, with its header.
-    pub fn compile_to_commit(&self, specialisation: &Specialisation, nvrtc: &nvrtc::Nvrtc) -> Result<String> {
-        let architecture = format!("compute_{}", specialisation.architecture());
-        let unit = self.unit(options(specialisation, &architecture))?;
-        let compiled = child::compile(&Job::Cuda(nvrtc.path.clone(), unit))?;
-        let (major, minor) = nvrtc.version;
-        let ptx = self.relative_files(&compiled.ptx);
-        // Constants of a header that is built in and that no kernel uses: 4,600 bytes of every file.
-        let unused = |line: &&str| line.starts_with(".global ") && line.contains("2nv6target");
-        let ptx: String = ptx.split_inclusive('\n').filter(|line| !unused(line)).collect();
-        let header = self.header(specialisation);
-        Ok(format!("{header}// made by NVRTC {major}.{minor}; regenerate it with cargo x ptx\n{ptx}"))
+    pub fn compile_to_commit(&self, specialisation: &Specialisation) -> Result<String> {
+        let (compiler, ptx) = if self.is_rust() {
+            let rustc = rustc::find()?;
+            (rustc.version.clone(), self.rust_ptx(specialisation, rustc)?)
+        } else {
+            let nvrtc = nvrtc::find()?;
+            let unit = self.unit(options(specialisation, &format!("compute_{}", specialisation.architecture())))?;
+            let ptx = self.relative_files(&child::compile(&Job::Cuda(nvrtc.path.clone(), unit))?.ptx);
+            // Constants of a header that is built in and that no kernel uses: 4,600 bytes of every file.
+            let unused = |line: &&str| line.starts_with(".global ") && line.contains("2nv6target");
+            (nvrtc.name(), ptx.split_inclusive('\n').filter(|line| !unused(line)).collect())
+        };
+        Ok(format!("{}// made by {compiler}; regenerate it with cargo x ptx\n{ptx}", self.header(specialisation)))
     }
 
     /// Name of the committed file.

@@ -66,56 +66,50 @@ pub fn run(step: &Step) -> ExitCode {
 /// Benches the step at all sizes and returns how many failed.
 fn bench(step: &Step, criterion: &mut Criterion) -> Result<usize> {
     let mut device = device::open(Choice::Auto, &SimOptions::default())?;
-    let mut failed = 0;
-    let mut one = |kind: &str, variant: Option<&Variant>, size: [u64; 3], bench: Bench| {
-        let problem = Problem::uniform(size);
-        let [m, n, k] = size;
-        let group = format!("{kind} {m}x{n}x{k}");
-        let kernel = variant.map_or_else(|| step.name.to_owned(), |variant| format!("{}/{}", step.name, variant.name));
-        eprintln!("{group}: {kernel}");
-        if let Err(error) = bench(criterion, &Named { kernel: &kernel, group: &group, problem }) {
-            failed += 1;
-            eprintln!("{group}: {kernel} FAILS: {error:#}");
-        }
+    let kind = if step.host.is_some() { Kind::Host } else { device.info().kind };
+    let sizes: &[[u64; 3]] = match kind {
+        Kind::Cuda => &GPU_SIZES,
+        Kind::Host => &HOST_SIZES,
+        Kind::Sim => &SIM_SIZES,
     };
-    if let Some(host) = step.host {
-        for size in HOST_SIZES {
-            one(group_name(Kind::Host), None, size, &mut |criterion, named| on_host(host, criterion, named));
-        }
-        return Ok(failed);
-    }
-    let kind = device.info().kind;
-    let sizes: &[[u64; 3]] = if kind == Kind::Cuda { &GPU_SIZES } else { &SIM_SIZES };
-    let others = step.variants.iter().filter(|variant| !variant.is_counter_example()).map(Some);
-    for &size in sizes {
+    let others = step.variants.iter().filter(|variant| kind != Kind::Host && !variant.is_counter_example()).map(Some);
+    let mut failed = 0;
+    for &[m, n, k] in sizes {
         for variant in others.clone().chain([None]) {
-            let mut bench =
-                |criterion: &mut Criterion, named: &Named| on_device(step, variant, device.as_mut(), criterion, named);
-            one(group_name(kind), variant, size, &mut bench);
+            let kernel = variant.map_or(step.name.to_owned(), |variant| format!("{}/{}", step.name, variant.name));
+            let group = format!("{} {m}x{n}x{k}", group_name(kind));
+            let named = Named { kernel, group, kind, problem: Problem::uniform([m, n, k]) };
+            eprintln!("{}: {}", named.group, named.kernel);
+            let benched = match step.host {
+                Some(host) => on_host(host, criterion, &named),
+                None => on_device(step, variant, device.as_mut(), criterion, &named),
+            };
+            if let Err(error) = benched {
+                failed += 1;
+                eprintln!("{}: {} FAILS: {error:#}", named.group, named.kernel);
+            }
         }
     }
     Ok(failed)
 }
 
-/// What benches one kernel at one size.
-type Bench<'a> = &'a mut dyn FnMut(&mut Criterion, &Named) -> Result<()>;
-
-/// A bench: whose it is, in which group, of what.
-struct Named<'a> {
-    kernel: &'a str,
-    group: &'a str,
+/// A bench: whose it is, in which group, where, of what.
+struct Named {
+    kernel: String,
+    group: String,
+    kind: Kind,
     problem: Problem,
 }
 
-impl Named<'_> {
+impl Named {
     /// Has criterion time the products; `time` takes how many and returns how long they took.
     fn measure(&self, criterion: &mut Criterion, time: &mut dyn FnMut(u64) -> Result<Duration>) -> Result<()> {
         let error = RefCell::new(Ok(()));
-        let mut group = criterion.benchmark_group(self.group);
-        if !self.group.starts_with(group_name(Kind::Sim)) {
+        let mut group = criterion.benchmark_group(&self.group);
+        if self.kind != Kind::Sim {
             group.throughput(Throughput::Elements(self.problem.flop() as u64));
         }
-        group.bench_function(BenchmarkId::from_parameter(self.kernel), |bencher| {
+        group.bench_function(BenchmarkId::from_parameter(&self.kernel), |bencher| {
             bencher.iter_custom(|products| {
                 time(products).unwrap_or_else(|found| {
                     *error.borrow_mut() = Err(found);

@@ -3,6 +3,7 @@
 use std::process::Command;
 use std::time::SystemTime;
 
+use crate::basics::process::printed;
 use crate::basics::workspace;
 
 /// The device, the versions that are known, the day and the commit, in a sentence.
@@ -20,11 +21,7 @@ pub fn provenance(device: &str, versions: &[(&str, &Option<String>)], date: &str
 
 /// The commit of the course, with `+` if tracked files have changed since.
 pub fn commit() -> Option<String> {
-    let git = |args: &[&str]| {
-        let output = Command::new("git").args(args).current_dir(workspace::root()).output().ok();
-        let output = output.filter(|output| output.status.success())?;
-        Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
-    };
+    let git = |args: &[&str]| printed(Command::new("git").args(args).current_dir(workspace::root()));
     let commit = git(&["rev-parse", "HEAD"]).filter(|commit| !commit.is_empty())?;
     let changed = git(&["status", "--porcelain", "--untracked-files=no"]).is_some_and(|changes| !changes.is_empty());
     Some(commit + if changed { "+" } else { "" })

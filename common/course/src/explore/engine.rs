@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
+use common::basics::process::printed;
 use common::basics::workspace;
 use common::code;
 
@@ -95,8 +96,7 @@ fn hash() -> Result<String> {
 }
 
 fn sysroot(rustc: &str) -> Option<PathBuf> {
-    let output = Command::new(rustc).args(["--print", "sysroot"]).output().ok()?;
-    Some(PathBuf::from(String::from_utf8(output.stdout).ok()?.trim()))
+    printed(Command::new(rustc).args(["--print", "sysroot"])).map(PathBuf::from)
 }
 
 /// Builds the engine, with rustup's target or with Debian's.
@@ -114,8 +114,7 @@ fn build() -> Result<Vec<u8>> {
             source.is_some_and(|source| source.is_file()),
             "the standard library for {TARGET} is missing; rustup target add {TARGET}, or on Debian apt-get install rustc-web rust-web-src"
         );
-        let host = Command::new("rustc").args(["--print", "host-tuple"]).output()?;
-        let host = String::from_utf8_lossy(&host.stdout).trim().to_owned();
+        let host = printed(Command::new("rustc").args(["--print", "host-tuple"])).unwrap_or_default();
         command.env("RUSTC", DEBIAN_RUSTC).env("RUSTC_BOOTSTRAP", "1").arg("-Zbuild-std=std,panic_abort");
         let linker = own.join("lib/rustlib").join(host).join("bin/rust-lld");
         command.env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER", linker);

@@ -6,9 +6,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use common::basics::workspace;
+use common::basics::{process, workspace};
 use common::code::nvrtc;
-use wait_timeout::ChildExt as _;
 
 use super::hand_in::Kernel;
 use crate::files;
@@ -48,9 +47,7 @@ pub fn grade(
     command.stdin(Stdio::null()).stdout(File::create(&out)?).stderr(File::create(&err)?);
     let mut child = command.spawn().context("no process can be started; use fewer --jobs")?;
     limit(&child);
-    let Some(status) = child.wait_timeout(Duration::from_secs(SECONDS))? else {
-        child.kill()?;
-        child.wait()?;
+    let Some(status) = process::wait(&mut child, Duration::from_secs(SECONDS))? else {
         bail!("it was stopped because its grading took more than {SECONDS} seconds");
     };
     if status.success() {

@@ -52,6 +52,7 @@ pub fn run(options: &Options) -> Result<bool> {
 
 /// The PTX of a smaller tile for each kernel whose usual one would be all of a small C.
 fn smaller_tiles(generated: &mut Generated) -> Result<()> {
+    nvrtc::find()?;
     let mut kept = BTreeSet::new();
     for step in STEPS {
         for kernel in &contents::plain_step(step)?.1 {
@@ -59,7 +60,7 @@ fn smaller_tiles(generated: &mut Generated) -> Result<()> {
             for form in &kernel.forms {
                 for (smaller, file) in forms::smaller(kernel, form, &source) {
                     // Not every kernel takes every tile; one that does not compile, or is wrong where the course's is right, is left out.
-                    let Ok(ptx) = source.compile_to_commit(&smaller, nvrtc::find()?) else { continue };
+                    let Ok(ptx) = source.compile_to_commit(&smaller) else { continue };
                     let shows = |small: Form| is_right(kernel, &small) || !is_right(kernel, form);
                     if forms::smaller_form(&smaller, form, &ptx).is_ok_and(shows) {
                         generated.file(&file, &ptx)?;

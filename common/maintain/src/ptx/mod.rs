@@ -14,7 +14,7 @@ use common::basics::json;
 use common::basics::output;
 use common::basics::workspace;
 use common::code::assembled::Assembled;
-use common::code::nvrtc::{self, Nvrtc, PINNED_PACKAGE};
+use common::code::nvrtc::{self, PINNED_PACKAGE};
 use common::code::rustc;
 use common::code::{Source, file_of, folder_of};
 use course::steps::STEPS;
@@ -46,11 +46,11 @@ fn of(step: &Step, variant: Option<&Variant>) -> Result<(Source, Vec<Specialisat
 /// Runs the command; `false` if the check fails.
 pub fn run(options: &Options) -> Result<bool> {
     let nvrtc = nvrtc::find()?;
-    let (major, minor) = nvrtc.version;
     ensure!(
         nvrtc.version == PINNED,
-        "{} is NVRTC {major}.{minor}, and the committed PTX is made by {}.{}; pip install {PINNED_PACKAGE} into .venv",
+        "{} is {}, and the committed PTX is made by {}.{}; pip install {PINNED_PACKAGE} into .venv",
         nvrtc.path.display(),
+        nvrtc.name(),
         PINNED.0,
         PINNED.1
     );
@@ -80,7 +80,7 @@ pub fn run(options: &Options) -> Result<bool> {
                 let fresh = if source.is_rust() {
                     compile_rust(&source, specialisation, &file, options.check)?
                 } else {
-                    compile(&source, specialisation, &file, nvrtc)?
+                    compile(&source, specialisation, &file)?
                 };
                 if generated.file(&file, &fresh)?
                     && let Some(tools) = &tools
@@ -113,10 +113,10 @@ pub fn run(options: &Options) -> Result<bool> {
 /// NVRTC 12.1 takes some sets in the order of their addresses, so that of a large kernel it now and then gives other
 /// PTX from the same source (of `every_shape`'s largest tiles in 1 process of 15). It is asked again with the heap
 /// moved, unless the source or its constants differ.
-fn compile(source: &Source, specialisation: &Specialisation, file: &Path, nvrtc: &Nvrtc) -> Result<String> {
+fn compile(source: &Source, specialisation: &Specialisation, file: &Path) -> Result<String> {
     const ATTEMPTS: usize = 8;
     const HEADER_LINES: usize = 3;
-    let fresh = source.compile_to_commit(specialisation, nvrtc)?;
+    let fresh = source.compile_to_commit(specialisation)?;
     let committed = fs::read_to_string(file).unwrap_or_default().replace("\r\n", "\n");
     if committed == fresh || !committed.lines().take(HEADER_LINES).eq(fresh.lines().take(HEADER_LINES)) {
         return Ok(fresh);
@@ -124,7 +124,7 @@ fn compile(source: &Source, specialisation: &Specialisation, file: &Path, nvrtc:
     let mut moved: Vec<Vec<u8>> = Vec::new();
     for attempt in 1..=ATTEMPTS {
         moved.extend((0..100 * attempt).map(|block| black_box(vec![0; 16 + 37 * block])));
-        if source.compile_to_commit(specialisation, nvrtc)? == committed {
+        if source.compile_to_commit(specialisation)? == committed {
             return Ok(committed);
         }
     }
@@ -136,7 +136,7 @@ fn compile(source: &Source, specialisation: &Specialisation, file: &Path, nvrtc:
 fn compile_rust(source: &Source, specialisation: &Specialisation, file: &Path, check: bool) -> Result<String> {
     let committed = fs::read_to_string(file).unwrap_or_default().replace("\r\n", "\n");
     match rustc::find() {
-        Ok(rustc) if !check => source.rust_to_commit(specialisation, rustc),
+        Ok(_) if !check => source.compile_to_commit(specialisation),
         _ if source.gave(specialisation, &committed) => Ok(committed),
         Err(error) => bail!("{} is stale, and {error}", workspace::display(file)),
         Ok(_) => bail!("{} is stale; regenerate it with cargo x ptx", workspace::display(file)),

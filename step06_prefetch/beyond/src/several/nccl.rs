@@ -30,11 +30,7 @@ pub fn present() -> Result<()> {
     if unsafe { sys::is_culib_present() } {
         return Ok(());
     }
-    let mut files = LIBRARY.likely_files();
-    if files.is_empty() {
-        files = LIBRARY.python_files();
-    }
-    match files.iter().find(|file| file.is_file()) {
+    match LIBRARY.first(|file| file.is_file().then(|| file.to_owned()).context("no file is there")) {
         Some(file) => Err(anyhow!(
             "NCCL is at {file}, where the loader does not look; ln -s {file} libnccl.so in a folder, and name the folder in LD_LIBRARY_PATH",
             file = file.display()

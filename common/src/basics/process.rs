@@ -1,0 +1,44 @@
+//! Other programs: what they print, and how long they may take.
+
+use std::io;
+use std::process::{Child, Command, ExitStatus};
+use std::time::{Duration, Instant};
+
+/// What a program prints, without blanks around it; `None` if it does not start, or fails.
+pub fn printed(command: &mut Command) -> Option<String> {
+    let output = command.output().ok().filter(|output| output.status.success())?;
+    Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+/// How a process ends that may take this long; one that takes longer is ended, and has no status.
+pub fn wait(child: &mut Child, limit: Duration) -> io::Result<Option<ExitStatus>> {
+    let begin = Instant::now();
+    loop {
+        let status = child.try_wait()?;
+        if status.is_some() {
+            return Ok(status);
+        }
+        if begin.elapsed() >= limit {
+            child.kill()?;
+            child.wait()?;
+            return Ok(None);
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[cfg(unix)]
+    fn a_program_that_does_not_end_is_ended() {
+        let mut child = Command::new("sleep").arg("30").spawn().unwrap();
+        let begin = Instant::now();
+        assert_eq!(wait(&mut child, Duration::from_millis(100)).unwrap(), None);
+        assert!(begin.elapsed() < Duration::from_secs(10) && child.try_wait().unwrap().is_some());
+        let mut child = Command::new("true").spawn().unwrap();
+        assert!(wait(&mut child, Duration::from_secs(10)).unwrap().is_some_and(|status| status.success()));
+    }
+}
