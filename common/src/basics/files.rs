@@ -166,16 +166,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_replaced_and_nothing_else_is_left_beside_it() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("new/kernel.cu");
-        write(&path, "one").unwrap();
-        write(&path, "two").unwrap();
-        assert_eq!(fs::read_to_string(&path).unwrap(), "two");
-        assert_eq!(fs::read_dir(folder.path().join("new")).unwrap().count(), 1);
-    }
-
-    #[test]
     fn what_stands_in_the_way_is_named() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("file"), "").unwrap();

@@ -7,19 +7,13 @@ const UNKNOWN: u64 = u64::MAX;
 
 /// Memory of the host in bytes, within the limit of its control group; [`u64::MAX`] if the system does not tell.
 pub fn total_bytes() -> u64 {
-    read(|system| {
-        let total = system.total_memory();
-        (total, system.cgroup_limits().map(|limits| limits.total_memory))
-    })
+    memory()[0]
 }
 
 /// Memory of the host that is free or can be freed, in bytes, within the limit of its control group; [`u64::MAX`] if
 /// the system does not tell.
 pub fn available_bytes() -> u64 {
-    read(|system| {
-        let available = system.available_memory();
-        (available, system.cgroup_limits().map(|limits| limits.free_memory))
-    })
+    memory()[1]
 }
 
 /// What the user calls the processor, with its cores.
@@ -28,16 +22,18 @@ pub fn processor() -> String {
     format!("the host's processor ({}, one of {cores} cores)", std::env::consts::ARCH)
 }
 
-/// Asks the system for its own figure and for that of the control group.
-fn read(ask: impl Fn(&System) -> (u64, Option<u64>)) -> u64 {
+/// The memory that there is, and what of it is available.
+fn memory() -> [u64; 2] {
     let refresh = RefreshKind::nothing().with_memory(MemoryRefreshKind::nothing().with_ram());
-    let Ok(system) = System::new_with_specifics(refresh) else { return UNKNOWN };
-    // Without /proc the system has no memory at all, and nothing is known of the control group either.
-    if system.total_memory() == 0 {
-        return UNKNOWN;
+    match System::new_with_specifics(refresh) {
+        // Without /proc the system has no memory at all, and nothing is known of the control group either.
+        Ok(system) if system.total_memory() > 0 => {
+            let [total, free] =
+                system.cgroup_limits().map_or([None; 2], |limits| [limits.total_memory, limits.free_memory].map(Some));
+            [known(system.total_memory(), total), known(system.available_memory(), free)]
+        }
+        _ => [UNKNOWN; 2],
     }
-    let (figure, limit) = ask(&system);
-    known(figure, limit)
 }
 
 /// The lesser of the system's figure and the limit. A system that says 0 does not know: this program has memory.

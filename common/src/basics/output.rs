@@ -126,12 +126,4 @@ mod tests {
             format!("{}... (7 more bytes)\n", "é".repeat(LONGEST))
         );
     }
-
-    #[test]
-    fn a_line_is_broken_between_words_and_only_where_it_is_too_wide() {
-        let word = "a".repeat(48);
-        assert_eq!(wrapped(&format!("{word} {word}"), 3), format!("{word} {word}"));
-        assert_eq!(wrapped(&format!("{word} {word} b"), 4), format!("{word}\n    {word} b"));
-        assert_eq!(wrapped(&"a".repeat(200), 9), "a".repeat(200), "a word stays whole");
-    }
 }

@@ -110,7 +110,7 @@ pub trait Product {
     }
 
     /// Gives back what was allocated for this product.
-    fn close(self: Box<Self>, _device: &mut dyn Device) -> Result<()> {
+    fn close(&self, _device: &mut dyn Device) -> Result<()> {
         Ok(())
     }
 

@@ -66,14 +66,6 @@ impl Session {
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
-
-    /// Gives the device's memory back.
-    pub fn close(self, device: &mut dyn Device) -> Result<()> {
-        if !self.borrowed {
-            self.matrices.release(device)?;
-        }
-        self.workspace.map_or(Ok(()), |workspace| device.free(workspace))
-    }
 }
 
 /// What a launch passes to its kernel for an argument of a plan: a place in A, B or C, each of which begins at a byte of a buffer,
@@ -137,8 +129,11 @@ impl Product for Session {
         self.plan.main().and_then(|launch| self.kernels.get(&launch.entry)).copied()
     }
 
-    fn close(self: Box<Self>, device: &mut dyn Device) -> Result<()> {
-        (*self).close(device)
+    fn close(&self, device: &mut dyn Device) -> Result<()> {
+        if !self.borrowed {
+            self.matrices.release(device)?;
+        }
+        self.workspace.map_or(Ok(()), |workspace| device.free(workspace))
     }
 }
 

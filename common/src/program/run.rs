@@ -9,7 +9,6 @@ use crate::code::{Source, file_of};
 use crate::device::Choice;
 use crate::findings::analysis::HazardReport;
 use crate::program::cli::Args;
-use crate::program::report::Report;
 use crate::program::{exit, on_device, on_host};
 use plan::{Step, Variant};
 
@@ -38,10 +37,6 @@ pub fn execute(step: &Step, variant: Option<&Variant>, args: &Args) -> Result<bo
         Some(host) => on_host::run(step, args, host)?,
         None => on_device::run(step, variant, args)?,
     };
-    show(&report, args)
-}
-
-fn show(report: &Report, args: &Args) -> Result<bool> {
     if args.json {
         print_whole(&report.json()?)?;
     } else {

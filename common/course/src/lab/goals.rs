@@ -3,6 +3,7 @@
 use anyhow::{Result, ensure};
 use common::Plan;
 use common::basics::matrix::Operands;
+use common::device::product::Product as _;
 use common::device::session::Session;
 use common::device::{self, Choice, Device, SimOptions};
 use common::measure::timing::{self, Cache};

@@ -18,7 +18,7 @@ use common::basics::files::write;
 use common::basics::json;
 use common::basics::matrix::Operands;
 use common::basics::output::print;
-use common::device::product::Matrices;
+use common::device::product::{Matrices, Product as _};
 use common::device::{self, SimOptions};
 use common::measure::GPU_SIZES;
 use common::program::cli::parse_size;
