@@ -59,22 +59,21 @@ pub fn write_exam(file: &Path, computed: impl Fn(&[String], &str) -> Result<Stri
         let (answer, why, term) = (computed(&words, term)?, escaped(why), escaped(term));
         let _ = writeln!(key, "<dt>{number}. {answer}</dt><dd>{why} <small>{term} of {}</small></dd>", escaped(run));
     }
-    write(file, BEGIN, &paper("Counting what a kernel does", &sheet, &key))?;
-    output::print(&format!("{} questions, and the key behind them: {}\n", asked.len(), workspace::display(file)))
+    write_paper(file, "Counting what a kernel does", asked.len(), (sheet, key))
 }
 
-/// Writes the questions to print, and the key on pages of their own.
+/// Writes the inventory.
 pub fn write_inventory(file: &Path) -> Result<()> {
-    let questions: Vec<Item> =
+    let items: Vec<Item> =
         serde_json::from_str(QUESTIONS).context("the course's inventory is damaged; restore it with git")?;
-    write(file, BEGIN, &page(&questions))?;
-    output::print(&format!("{} questions, and the key behind them: {}\n", questions.len(), workspace::display(file)))
+    write_paper(file, "How a GPU computes", items.len(), inventory(&items))
 }
 
-fn page(questions: &[Item]) -> String {
+/// The questions and the key.
+fn inventory(items: &[Item]) -> (String, String) {
     let mut sheet = String::from("<p>Choose one answer to each question. Twenty minutes, without notes.</p>\n<ol>\n");
     let mut key = String::new();
-    for (number, Item { about, question, choices }) in (1..).zip(questions) {
+    for (number, Item { about, question, choices }) in (1..).zip(items) {
         let _ = writeln!(sheet, "<li>{}<ol type=A>", escaped(question));
         let _ = writeln!(key, "<dt>{number}. {}</dt>", escaped(about));
         for (letter, choice) in ('A'..).zip(choices) {
@@ -88,15 +87,18 @@ fn page(questions: &[Item]) -> String {
         }
         sheet += "</ol></li>\n";
     }
-    paper("How a GPU computes", &sheet, &key)
+    (sheet, key)
 }
 
-fn paper(title: &str, sheet: &str, key: &str) -> String {
-    format!(
+/// Writes questions to print, and the key on pages of its own.
+fn write_paper(file: &Path, title: &str, questions: usize, (sheet, key): (String, String)) -> Result<()> {
+    let page = format!(
         "{BEGIN}<style>\n{STYLE}</style>\n<h1>{title}</h1>\n<p>Name: ______________________ Date: ____________</p>\n\
          {sheet}</ol>\n<section class=key>\n<h1>The key</h1>\n<p>For the teacher: count, for each question, who answered what. \
          A wrong answer says what to talk about.</p>\n<dl>\n{key}</dl>\n</section>\n</html>\n"
-    )
+    );
+    write(file, BEGIN, &page)?;
+    output::print(&format!("{questions} questions, and the key behind them: {}\n", workspace::display(file)))
 }
 
 #[cfg(test)]
@@ -116,7 +118,6 @@ mod tests {
         }
         // Whoever always chooses one letter must not do well.
         assert!(right.iter().all(|&count| count >= 2), "{right:?}");
-        let html = page(&questions);
-        assert!(html.starts_with(BEGIN) && html.matches("<b>right.</b>").count() == 12);
+        assert_eq!(inventory(&questions).1.matches("<b>right.</b>").count(), 12);
     }
 }

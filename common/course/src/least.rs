@@ -1,7 +1,6 @@
 //! The least time of a kernel's product on a GPU, counted on the simulator: a few blocks of each launch stand for all.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use anyhow::Result;
 use common::code::Source;
@@ -15,30 +14,22 @@ use simt::Works;
 use crate::record::Record;
 use crate::steps::Kernel;
 
-/// The least time of the plan; none if its blocks' work is not known for certain. `committed` is the folder of the source's
-/// PTX.
-pub fn least_time(
-    source: &Source,
-    committed: Option<&Path>,
-    plan: &Plan,
-    problem: &Problem,
-    gpu: &Gpu,
-) -> Result<Option<LeastTime>> {
+/// The least time of the plan; none if its blocks' work is not known for certain.
+pub fn least_time(source: &Source, plan: &Plan, problem: &Problem, gpu: &Gpu) -> Result<Option<LeastTime>> {
     let options = SimOptions { sample: true, ..SimOptions::default() };
-    let (session, works) = count(source, committed, plan, problem, options)?;
+    let (session, works) = count(source, plan, problem, options)?;
     Ok(works.map(|works| measure::least_time(&session, gpu, &works)))
 }
 
 /// The plan on the simulator, and the work of its launches.
 fn count(
     source: &Source,
-    committed: Option<&Path>,
     plan: &Plan,
     problem: &Problem,
     options: SimOptions,
 ) -> Result<(Session, Option<Vec<Works>>)> {
     let mut device = SimDevice::new(options);
-    let code = source.code(&plan.specialisation, device.info(), committed)?;
+    let code = source.code(&plan.specialisation, device.info(), source.committed_folder().as_deref())?;
     let session = Session::new(&mut device, problem, plan.clone(), &code)?;
     session.launch(&mut device)?;
     Ok((session, device.observations().works))
@@ -66,7 +57,6 @@ fn choose(
         let Some(kernel) = Kernel::recorded(&step.name) else { continue };
         let source = Source::read(&kernel.file());
         let Some(source) = source.ok().filter(|source| source.hash == step.hash) else { continue };
-        let committed = source.committed_folder();
         for (at, problem) in problems.iter().enumerate() {
             let plan = kernel.plan(problem, &record.device);
             let place = record.sizes[at].entries.iter().position(|entry| entry.name == step.name);
@@ -75,7 +65,7 @@ fn choose(
             if entry.spread().is_none() {
                 continue;
             }
-            let count = || least_time(&source, committed.as_deref(), &plan, problem, &gpu).ok().flatten();
+            let count = || least_time(&source, &plan, problem, &gpu).ok().flatten();
             if let Some(least) = wanted(problem, entry.least_time.as_ref(), &count) {
                 found.insert((at, place), least);
             }
@@ -104,9 +94,8 @@ mod tests {
             let source = Source::read(&kernel.file()).unwrap();
             for problem in [[256, 256, 64], [129, 520, 48], [200, 133, 67]].map(Problem::uniform) {
                 let Ok(plan) = kernel.plan(&problem, &DeviceInfo::simulated(host::total_bytes())) else { continue };
-                let committed = source.committed_folder();
                 let total = |options| {
-                    let works = count(&source, committed.as_deref(), &plan, &problem, options).unwrap().1.unwrap();
+                    let works = count(&source, &plan, &problem, options).unwrap().1.unwrap();
                     let kinds = works.iter().flat_map(Works::kinds);
                     kinds.fold([0; 4], |[blocks, fma, issued, passes], (work, count)| {
                         let Work { fma: f, issued: i, passes: p } = work;

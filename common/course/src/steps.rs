@@ -151,33 +151,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_kernel_is_a_step_or_one_of_its_variants() {
-        let named = |name: &str| Kernel::named(name).map(|kernel| kernel.file());
+    fn kernels_are_named_by_numbers_and_by_names() {
         for (name, file) in [
-            ("5", "step05_thread_tile/kernel.cu"),
+            ("4", "step04_tiled/kernel.cu"),
+            ("04", "step04_tiled/kernel.cu"),
             ("5/1_column", "step05_thread_tile/rungs/1_column.cu"),
             ("step04_tiled/bank_conflicts", "step04_tiled/variants/bank_conflicts.cu"),
         ] {
-            assert_eq!(named(name).unwrap(), workspace::root().join(file));
+            assert_eq!(Kernel::named(name).unwrap().file(), workspace::root().join(file));
         }
-        let error = named("5/cake").unwrap_err().to_string();
-        assert!(error.contains("no kernel \"5/cake\"; choose one of step05_thread_tile, "), "{error}");
-        assert!(error.contains("step05_thread_tile/1_column"), "{error}");
-        for name in ["99/1_column", "5/", "5/../kernel"] {
-            assert!(named(name).is_err(), "{name}");
+        for name in ["", "99", "4_", "tiled", "99/1_column", "5/", "5/../kernel"] {
+            assert!(Kernel::named(name).is_err(), "{name}");
         }
         assert!(Kernel::recorded("step05_thread_tile/1_column").is_some() && Kernel::recorded("5").is_none());
-    }
-
-    #[test]
-    fn a_step_is_found_by_number_and_by_name_and_others_are_named() {
-        for (name, found) in [("4", "step04_tiled"), ("04", "step04_tiled"), ("step02", "step02_gpu_naive")] {
-            assert_eq!(expect(name).unwrap().name, found);
-        }
-        assert_eq!(number(expect("step02").unwrap()), "2");
-        for name in ["", "99", "4_", "tiled"] {
-            assert!(expect(name).unwrap_err().to_string().contains("step01_cpu_naive"), "{name:?}");
-        }
     }
 
     /// Who adds a step to the folder may forget the list.

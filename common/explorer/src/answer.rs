@@ -6,12 +6,10 @@ use simt::Counts;
 /// The largest whole number up to which every one has its own value in JSON's numbers.
 const EXACT: u64 = 1 << 53;
 
-/// A floating-point number.
 pub fn real(number: f64) -> Value {
     if number.is_finite() { json!(number) } else { json!(number.to_string()) }
 }
 
-/// A whole number.
 pub fn whole(number: u64) -> Value {
     if number <= EXACT { json!(number) } else { json!(number.to_string()) }
 }

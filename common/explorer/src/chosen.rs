@@ -5,7 +5,6 @@ use crate::request::LookRequest;
 use crate::run::Run;
 use crate::state::State;
 
-/// The chosen thread.
 #[derive(Debug, Clone, Copy)]
 pub struct Chosen<'a> {
     pub launch: &'a LaunchTape,

@@ -34,7 +34,6 @@ pub struct Request {
     pub bytes: u32,
     /// In bytes from the start of the array, or of shared memory.
     pub addresses: [u32; 32],
-    /// Where a copy goes.
     pub copy: Option<Box<Target>>,
 }
 

@@ -4,20 +4,16 @@ use simt::{Kernel, Location, Space, WarpgroupProduct};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
-/// One register of a kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Register {
-    /// Its name in the PTX.
     pub name: String,
     /// Bytes that a lane has of it; none of a predicate.
     pub bytes: u32,
-    /// It holds a floating-point number.
     pub float: bool,
     /// The memory that it is an address of, if an instruction uses it as one.
     pub base: Option<Space>,
 }
 
-/// One instruction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Instruction {
     /// As written in the PTX.
@@ -26,7 +22,6 @@ pub struct Instruction {
     pub line: Option<u32>,
     /// Number of its line among the lines of all kernels.
     pub key: usize,
-    /// It multiplies and adds.
     pub is_fma: bool,
     /// The registers that it writes, by number.
     pub writes: Vec<usize>,
@@ -42,9 +37,7 @@ impl Instruction {
 /// The instructions and registers of one kernel.
 #[derive(Debug, Clone)]
 pub struct Program {
-    /// The kernel.
     pub kernel: Kernel,
-    /// By instruction number.
     pub instructions: Vec<Instruction>,
     /// All registers that are written.
     pub registers: Vec<Register>,

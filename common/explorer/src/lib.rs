@@ -17,6 +17,7 @@ mod effect;
 pub mod engine;
 mod entries;
 mod hazard;
+#[allow(missing_docs, reason = "what has no sentence is said by its name")]
 pub mod instructions;
 mod log;
 mod look;
@@ -24,11 +25,13 @@ mod matrices;
 mod meaning;
 mod names;
 mod origins;
+#[allow(missing_docs, reason = "what has no sentence is said by its name, and all of it by INTERFACE.md")]
 pub mod planner;
 mod product;
 mod recorder;
 #[allow(missing_docs, reason = "what has no sentence is said by its name, and all of it by INTERFACE.md")]
 pub mod request;
+#[allow(missing_docs, reason = "what has no sentence is said by its name")]
 pub mod run;
 mod seek;
 mod state;

@@ -26,12 +26,10 @@ pub struct Event {
     pub written: Box<[u32]>,
     /// The tags of these values, likewise; those of a wide one once. None if they were not followed.
     pub tags: Box<[Tag]>,
-    /// What else it did.
     pub effects: Box<[Effect]>,
 }
 
 impl Event {
-    /// The block and the warp.
     pub fn place(&self) -> (u32, u32) {
         (self.block, self.warp)
     }
@@ -47,9 +45,7 @@ impl Event {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Array {
     pub name: String,
-    /// Where it starts.
     pub base: u64,
-    pub bytes: u64,
     /// What it held at the start.
     pub words: Vec<u32>,
 }
@@ -58,7 +54,6 @@ pub struct Array {
 #[derive(Debug)]
 pub struct LaunchTape {
     pub program: Program,
-    /// Blocks.
     pub grid: Dim3,
     /// Threads of a block.
     pub block: Dim3,
@@ -105,15 +100,12 @@ pub struct Opened {
 /// All that happened.
 #[derive(Debug, Default)]
 pub struct Log {
-    /// What happened, in order.
     pub events: Vec<Event>,
     pub launches: Vec<LaunchTape>,
-    /// The arrays of global memory.
     pub arrays: Vec<Array>,
     /// The lines of all kernels, in the order in which they were met: of a line in another file than the source, the file's name and the
     /// number.
     pub lines: Vec<String>,
-    /// Barriers that opened, in order.
     pub opened: Vec<Opened>,
     /// There was no room for what happened later.
     pub full: bool,
@@ -136,14 +128,13 @@ fn spread(words: &mut impl Iterator<Item = u32>, mask: u32) -> [u32; 32] {
 }
 
 impl Log {
-    /// Before the first event.
     pub fn new(arrays: Vec<Array>) -> Self {
         Self { arrays, clock: Arc::new(AtomicU64::new(1)), ..Self::default() }
     }
 
     /// The array that an address lies in, by number, and where it starts.
     pub fn array_at(&self, address: u64) -> Option<(usize, u64)> {
-        let within = |array: &Array| address >= array.base && address - array.base < array.bytes;
+        let within = |array: &Array| (array.base..array.base + 4 * array.words.len() as u64).contains(&address);
         self.arrays.iter().position(within).map(|at| (at, self.arrays[at].base))
     }
 

@@ -15,7 +15,6 @@ fn mixed(seed: u32, index: u32) -> u32 {
     x ^ x >> 16
 }
 
-/// The value of an element as a number.
 pub fn number(bits: u32, dtype: Dtype) -> f64 {
     match dtype {
         Dtype::F32 => f64::from(f32::from_bits(bits)),
@@ -23,7 +22,6 @@ pub fn number(bits: u32, dtype: Dtype) -> f64 {
     }
 }
 
-/// The element that has this value.
 fn bits(number: f64, dtype: Dtype) -> u32 {
     match dtype {
         Dtype::F32 => (number as f32).to_bits(),

@@ -29,7 +29,6 @@ const READS: usize = 64;
 pub struct Place<'a> {
     pub run: &'a Run,
     pub launch: &'a LaunchTape,
-    /// Its number.
     pub number: u32,
     /// What is known of it.
     pub block: &'a Followed,
@@ -86,7 +85,6 @@ pub fn factor(run: &Run, launch: &LaunchTape, value: &provenance::Value) -> Fact
     Factor { kind, words, element, zero }
 }
 
-/// A sum of products.
 pub struct Sum {
     /// The row and the column of the element of C that it becomes.
     goal: Option<[u32; 2]>,
@@ -118,14 +116,12 @@ impl<'a> Place<'a> {
         Some(Self { run, launch, number, block: launch.followed.get(&number)? })
     }
 
-    /// All of them.
     fn all(run: &'a Run) -> impl Iterator<Item = Self> {
         let of = |launch: &'a LaunchTape| launch.followed.iter().map(move |block| (launch, block));
         let all = run.tape.launches.iter().flat_map(of);
         all.map(move |(launch, (&number, block))| Self { run, launch, number, block })
     }
 
-    /// The line of an instruction.
     fn line(&self, instruction: u32) -> Option<u32> {
         self.launch.program.instructions.get(instruction as usize).and_then(|known| known.line)
     }

@@ -22,7 +22,6 @@ impl Times {
     }
 }
 
-/// A block whose values were followed.
 #[derive(Debug)]
 pub struct Followed {
     origins: BlockOrigins,
@@ -52,7 +51,6 @@ impl Followed {
         self.times.made.get(tag as usize).copied().unwrap_or_default()
     }
 
-    /// The element of C that a sum becomes.
     pub fn goal(&self, tag: Tag) -> Option<u32> {
         self.goals.get(&tag).copied()
     }

@@ -34,18 +34,13 @@ pub struct Planner {
 /// A launch of pasted PTX.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PtxLaunch {
-    /// The kernel's name.
     pub entry: String,
-    /// Blocks.
     pub grid: [u32; 3],
-    /// Threads of a block.
     pub block: [u32; 3],
-    /// Dynamic shared memory in bytes.
     #[serde(default)]
     pub shared_bytes: u32,
     /// `A`, `B`, `C`, `M`, `N`, `K`, `scratch` or a number each.
     pub args: Vec<Value>,
-    /// Columns and rows of C per block.
     #[serde(default)]
     pub tile: Option<[u32; 2]>,
 }
@@ -87,7 +82,6 @@ pub struct SmallerTile {
     pub tile_k: u32,
     /// Threads of a block in x and y.
     pub block: [u32; 2],
-    /// All constants of the kernel.
     pub defines: Vec<(String, String)>,
 }
 

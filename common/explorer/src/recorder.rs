@@ -24,7 +24,6 @@ pub struct Recorder {
     hazards: Hazards,
     counters: Counters,
     provenance: Provenance,
-    /// The source's file.
     file: String,
     shared_words: usize,
 }
@@ -47,12 +46,10 @@ impl Recorder {
         self.hazards = hazards.clock(locked(&self.log).clock.clone());
     }
 
-    /// What it has found.
     pub fn found(&self) -> Vec<simt::Hazard> {
         self.hazards.found()
     }
 
-    /// How many instructions have been executed.
     pub fn length(&self) -> u32 {
         locked(&self.log).length()
     }
@@ -96,10 +93,6 @@ impl Analysis for Recorder {
         true
     }
 
-    fn in_order(&self) -> bool {
-        true
-    }
-
     fn block(&self, block: &BlockInfo) -> Self::Block {
         let counted = Arc::new(Mutex::new(Counts::default()));
         let recorder = BlockRecorder {
@@ -125,7 +118,6 @@ impl Analysis for Recorder {
     }
 }
 
-/// Records a block.
 pub struct BlockRecorder {
     log: Arc<Mutex<Log>>,
     /// What was counted of the instruction that has just been executed.
@@ -134,7 +126,6 @@ pub struct BlockRecorder {
     /// Where this block's values come from; none once there are too many.
     origins: Option<BlockOrigins>,
     times: Times,
-    /// Shared memory, as the log has it.
     shared: Vec<u32>,
     /// What the instruction that is being executed has done so far.
     effects: Vec<Effect>,

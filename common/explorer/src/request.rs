@@ -4,7 +4,6 @@ use crate::planner::Planner;
 use plan::Problem;
 use serde::Deserialize;
 
-/// A request.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case")]
 pub enum Request {
@@ -18,7 +17,6 @@ pub enum Request {
     Run(Box<RunRequest>),
     /// What everything looks like at a time.
     Look(LookRequest),
-    /// Another time.
     Seek(SeekRequest),
     /// What a value means.
     Meaning {
@@ -29,13 +27,17 @@ pub enum Request {
     /// What a warp did in a line.
     Step(LookRequest),
     /// The picture of a hazard, by its place among the run's hazards; without one of that which says most.
-    Hazard { number: Option<usize> },
+    Hazard {
+        number: Option<usize>,
+    },
     /// Orders in which the product is right, and wrong.
     Witness,
     /// A model of time.
     Strips(StripsRequest),
     /// What can be launched in pasted PTX.
-    Entries { ptx: String },
+    Entries {
+        ptx: String,
+    },
     /// What was counted.
     Count(CountRequest),
 }
@@ -92,7 +94,6 @@ impl TryFrom<String> for Order {
     }
 }
 
-/// A kernel to run.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub struct Kernel {
@@ -104,7 +105,6 @@ pub struct Kernel {
     pub planner: Planner,
 }
 
-/// Runs a kernel.
 #[derive(Debug, Clone, Deserialize)]
 pub struct RunRequest {
     pub kernel: Kernel,
@@ -156,11 +156,9 @@ pub enum Goal {
     Hazard,
     /// An access of the chosen warp.
     Access,
-    /// A share of all multiply-adds.
     Work,
 }
 
-/// Another time.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub struct SeekRequest {

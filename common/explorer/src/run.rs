@@ -26,9 +26,7 @@ const WORKSPACE: usize = 3;
 pub struct Found {
     /// The time right after its second access.
     pub time: u32,
-    /// The launch.
     pub launch: usize,
-    /// What it is.
     pub hazard: Hazard,
 }
 
@@ -37,11 +35,8 @@ pub struct Found {
 pub struct Setup {
     /// M, N, K.
     pub size: [u32; 3],
-    /// What an element is.
     pub dtype: Dtype,
-    /// What is launched.
     pub plan: Plan,
-    /// The source's file.
     pub file: String,
     /// The code, which also says what its source files are.
     pub module: Module,
@@ -49,7 +44,6 @@ pub struct Setup {
     pub(crate) extents: Vec<(String, Extents)>,
     /// C as it should be.
     pub(crate) expected: Vec<u32>,
-    /// The kernel of each launch.
     kernels: Vec<Kernel>,
     arrays: Vec<Array>,
     /// The arguments of pasted PTX, as its launch has them.
@@ -77,8 +71,7 @@ impl Setup {
         let workspace = vec![dtype.poison(); plan.workspace_elements.clamp(1, 1 << 20) as usize];
         let mut memory = GlobalMemory::new();
         let array = |(name, words): (&str, Vec<u32>)| {
-            let bytes = 4 * words.len() as u64;
-            Ok(Array { name: name.into(), base: memory.alloc(name, bytes, 4)?.0, bytes, words })
+            Ok(Array { name: name.into(), base: memory.alloc(name, 4 * words.len() as u64, 4)?.0, words })
         };
         let all = [("A", a), ("B", b), ("C", vec![dtype.poison(); expected.len()]), ("workspace", workspace)];
         Ok(Self {
@@ -100,13 +93,12 @@ impl Setup {
     pub fn memory(&self) -> Result<GlobalMemory, Error> {
         let mut memory = GlobalMemory::new();
         for array in &self.arrays {
-            let pointer = memory.alloc(&array.name, array.bytes, 4)?;
+            let pointer = memory.alloc(&array.name, 4 * array.words.len() as u64, 4)?;
             memory.upload(pointer, 0, &array.words)?;
         }
         Ok(memory)
     }
 
-    /// Whether what is in C is right.
     pub fn is_right(&self, memory: &GlobalMemory) -> Result<bool, Error> {
         Ok(self.wrong(&self.c(memory)?).next().is_none())
     }
@@ -139,6 +131,7 @@ impl Setup {
             dynamic_shared_bytes: launch.shared_bytes,
             shared_opt_in: true,
             instruction_limit: self.limit.saturating_sub(used),
+            // What is recorded depends on the order.
             threads: 1,
             turn: order.turn.into(),
             backwards: order.backwards,
@@ -234,11 +227,9 @@ pub fn stopped(outcome: Result<Launched, Error>) -> Result<Option<String>, Error
     }
 }
 
-/// A run.
 #[derive(Debug)]
 pub struct Run {
     setup: Setup,
-    /// The order of execution.
     pub order: Order,
     /// What happened.
     pub(crate) tape: Tape,
@@ -302,7 +293,6 @@ impl Run {
         self.stopped.is_none() && self.wrong(self.c_at_end()).next().is_none()
     }
 
-    /// All counts.
     pub fn totals(&self) -> &Counts {
         &self.tape.end.totals
     }

@@ -16,13 +16,11 @@ pub struct Warp {
     pub registers: Vec<[u64; 32]>,
     /// By register: the time right after it was last written; 0 if it has not been.
     pub times: Vec<u32>,
-    /// Its latest event.
     pub last: Option<u32>,
     /// Its latest access to memory, or copy.
     pub access: Option<u32>,
     /// Lanes whose threads have ended, and those that there are not.
     ended: u32,
-    /// It waits at a barrier.
     pub at_barrier: bool,
     /// Groups of copies that it has closed.
     groups: u32,
@@ -52,7 +50,6 @@ pub struct Block {
     /// Whether each word of it has been written, by bits.
     written: Vec<u32>,
     pub warps: Vec<Warp>,
-    /// Copies on their way.
     pub flights: Vec<Flight>,
 }
 
@@ -97,7 +94,6 @@ impl Block {
 pub struct State {
     /// How many events have happened.
     pub time: u32,
-    /// The arrays of global memory.
     pub arrays: Vec<Arc<Vec<u32>>>,
     /// How often each word of them has been read, and written.
     pub touched: Vec<[Arc<Vec<u32>>; 2]>,
@@ -106,12 +102,10 @@ pub struct State {
     /// The blocks of this launch that have begun, by number.
     pub blocks: BTreeMap<u32, Arc<Block>>,
     pub totals: Counts,
-    /// Counts so far of each line.
     pub lines: Vec<Counts>,
 }
 
 impl State {
-    /// Before the first event.
     pub fn new(log: &Log) -> Self {
         let zeros = |words: usize| Arc::new(vec![0; words]);
         Self {

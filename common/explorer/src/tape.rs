@@ -4,10 +4,8 @@ use crate::log::Log;
 use crate::state::State;
 use std::ops::Deref;
 
-/// The whole run.
 #[derive(Debug)]
 pub struct Tape {
-    /// What happened.
     pub log: Log,
     /// The state after the last event.
     pub end: State,
@@ -20,7 +18,6 @@ const EVERY: u32 = 4096;
 const KEPT: usize = 8 << 20;
 
 impl Tape {
-    /// Of what happened.
     pub fn new(log: Log) -> Self {
         let (mut end, mut kept, mut every) = (State::new(&log), vec![], EVERY);
         while end.time < log.length() {
@@ -36,12 +33,10 @@ impl Tape {
         Self { log, end, kept }
     }
 
-    /// Bytes of memory that the tape takes.
     pub fn memory(&self) -> usize {
         self.log.memory() + bytes(&self.kept)
     }
 
-    /// The state at the start.
     pub fn start(&self) -> State {
         State::new(&self.log)
     }

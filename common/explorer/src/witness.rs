@@ -15,10 +15,6 @@ impl Analysis for Steps {
         true
     }
 
-    fn in_order(&self) -> bool {
-        true
-    }
-
     fn block(&self, _: &BlockInfo) {}
 
     fn end(&self, (): ()) {}

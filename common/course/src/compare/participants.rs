@@ -43,7 +43,7 @@ impl Participant {
     pub fn least_time(&self, plan: &Plan, problem: &Problem, device: &dyn Device) -> Option<LeastTime> {
         let gpu = Gpu::of(device.info(), &device.figures()?);
         let source = self.source.as_ref().ok()?;
-        least_time(source, source.committed_folder().as_deref(), plan, problem, &gpu).ok().flatten()
+        least_time(source, plan, problem, &gpu).ok().flatten()
     }
 
     /// What the record says of the kernel.

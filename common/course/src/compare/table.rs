@@ -40,8 +40,7 @@ pub fn of_size(record: &Record, size: &SizeRecord) -> String {
     // Beside a simulated kernel, not even the host's own time is shown: they do not compare.
     let timed = record.device.kind == Kind::Cuda && size.entries.iter().any(|entry| entry.spread().is_some());
     let counted = !timed && size.entries.iter().any(|entry| entry.counters.is_some());
-    // What is said of all of them stands below, once.
-    let checked = |entry: &&Entry| counted && entry.outcome == Outcome::Verified && cells(entry).is_some();
+    let ratios = |entry: &Entry| cells(entry).filter(|_| counted && entry.outcome == Outcome::Verified);
     let head: Vec<&str> = match (timed, counted) {
         (true, _) => {
             vec!["", "time", "GFLOP/s", "of FP32 peak", "of cuBLAS", "over previous", "of least time", "spread"]
@@ -63,11 +62,7 @@ pub fn of_size(record: &Record, size: &SizeRecord) -> String {
                 format!("{} to {}", ms(speed.spread.min), ms(speed.spread.max)),
             ]);
         } else {
-            let cells = cells(entry).filter(|_| counted && entry.outcome == Outcome::Verified);
-            row.extend(cells.into_iter().flatten());
-            if !checked(&entry) {
-                row.push(words(entry));
-            }
+            row.extend(ratios(entry).unwrap_or_else(|| vec![words(entry)]));
         }
         rows.push(row);
     }
@@ -91,8 +86,9 @@ pub fn of_size(record: &Record, size: &SizeRecord) -> String {
         }
         text.push('\n');
     }
-    let ways: std::collections::BTreeSet<String> = size.entries.iter().filter(checked).map(words).collect();
-    for way in ways {
+    // What is said of all that show ratios stands below them, once.
+    let told = size.entries.iter().filter(|entry| ratios(entry).is_some());
+    for way in told.map(words).collect::<std::collections::BTreeSet<String>>() {
         text += &format!("  {way}\n");
     }
     text

@@ -1,13 +1,12 @@
 //! What a page carries: steps, smaller tiles where the usual ones show one block, tours, counters.
 
-use std::collections::BTreeMap;
-
 use anyhow::{Context, Result, ensure};
 use common::basics::{output, workspace};
 use common::code::Source;
 use explorer::planner::Planner;
 use plan::{DeviceInfo, Dtype, Specialisation, Step};
 use serde_json::Value;
+use simt::Counts;
 
 use super::data::{Chapter, Counter, Data, Kernel};
 use super::forms::{self, specialisations};
@@ -16,29 +15,23 @@ use crate::record::{self, Record};
 use crate::steps::{self, Role, STEPS};
 
 /// What the page of the book carries: everything. A step whose code cannot be had is left out.
-pub fn of_book() -> Result<Data> {
-    let mut tours = tours()?;
-    let mut data = without_kernels()?;
+pub fn of_book() -> Data {
+    let mut data = without_kernels();
     for step in STEPS {
-        match of_step(step, &mut tours) {
+        match of_step(step) {
             Ok((chapters, kernels)) => {
                 data.chapters.extend(chapters);
                 data.kernels.extend(kernels);
             }
-            Err(error) => {
-                tours.remove(step.name);
-                output::note(&format!("the explorer's page goes without {}: {error:#}", step.name));
-            }
+            Err(error) => output::note(&format!("the explorer's page goes without {}: {error:#}", step.name)),
         }
     }
-    let left = tours.keys().next();
-    ensure!(left.is_none(), "there is a tour of {:?}, which is no chapter", left.map_or("", String::as_str));
-    Ok(data)
+    data
 }
 
 /// What every page carries.
-pub fn without_kernels() -> Result<Data> {
-    Ok(Data { version: 1, fills: vec!["uniform".into(), "integers".into()], counters: counters()?, ..Data::default() })
+pub fn without_kernels() -> Data {
+    Data { version: 1, fills: vec!["uniform".into(), "integers".into()], counters: counters(), ..Data::default() }
 }
 
 /// A kernel of the course, and its chapter with the stops that are about it.
@@ -49,16 +42,13 @@ pub fn of_kernel(kernel: &steps::Kernel) -> Result<(Kernel, Chapter)> {
         let chapter = Chapter { id: "own".into(), title: kernel.step.title.into(), ..Chapter::default() };
         return Ok((of_course(*kernel)?, chapter));
     }
-    let (chapters, kernels) = of_step(kernel.step, &mut tours()?)?;
+    let (chapters, kernels) = of_step(kernel.step)?;
     let found = kernels.into_iter().find(|kernel| kernel.id == id);
     let chapter = chapters.into_iter().find(|chapter| chapter.kernels.contains(&id));
     let (kernel, mut chapter) = found.zip(chapter).with_context(|| format!("the explorer has no kernel {id}"))?;
     chapter.tour.retain(|stop| stop["kernel"] == id.as_str());
     Ok((kernel, chapter))
 }
-
-/// The stops of each chapter's tour.
-pub type Tours = BTreeMap<String, Vec<Value>>;
 
 /// The chapter that goes beyond the course.
 const BEYOND: &str = "tensor_cores";
@@ -100,7 +90,7 @@ fn of_course(kernel: steps::Kernel) -> Result<Kernel> {
 }
 
 /// The chapters of a step and its kernels, with smaller tiles, times and tours.
-pub fn of_step(step: &'static Step, tours: &mut Tours) -> Result<(Vec<Chapter>, Vec<Kernel>)> {
+pub fn of_step(step: &'static Step) -> Result<(Vec<Chapter>, Vec<Kernel>)> {
     let (mut chapter, mut kernels) = plain_step(step)?;
     let records = record::all()?;
     for kernel in &mut kernels {
@@ -110,7 +100,7 @@ pub fn of_step(step: &'static Step, tours: &mut Tours) -> Result<(Vec<Chapter>, 
     let beyond = split_off(&mut chapter, &kernels);
     let mut chapters: Vec<Chapter> = std::iter::once(chapter).chain(beyond).collect();
     for chapter in &mut chapters {
-        chapter.tour = tours.remove(&chapter.id).unwrap_or_default();
+        chapter.tour = tour(&chapter.id)?;
     }
     Ok((chapters, kernels))
 }
@@ -137,44 +127,22 @@ fn split_off(chapter: &mut Chapter, all: &[Kernel]) -> Option<Chapter> {
     (!kernels.is_empty()).then(|| Chapter { id: BEYOND.into(), title, kernels, ..Chapter::default() })
 }
 
-/// The tours, each written by its chapter: a file beside the step's kernel, and one for the chapter beyond the course.
-pub fn tours() -> Result<Tours> {
-    let of = |(chapter, folder): (&str, &str)| {
-        let path = workspace::root().join(folder).join("tour.json");
-        let stops = serde_json::from_str(&files::read(&path)?)
-            .with_context(|| format!("{} is not as it should be", workspace::display(&path)))?;
-        Ok((chapter.to_owned(), stops))
-    };
-    let steps = STEPS.iter().map(|step| (step.name, step.name));
-    steps.chain([(BEYOND, "step06_prefetch/beyond")]).map(of).collect()
+/// The stops of a chapter's tour: a file beside the step's kernel, or beside those beyond the course.
+fn tour(chapter: &str) -> Result<Vec<Value>> {
+    let folder = if chapter == BEYOND { "step06_prefetch/beyond" } else { chapter };
+    let path = workspace::root().join(folder).join("tour.json");
+    serde_json::from_str(&files::read(&path)?)
+        .with_context(|| format!("{} is not as it should be", workspace::display(&path)))
 }
 
 /// The counters with what they count; a metric is one that the words name.
-fn counters() -> Result<Vec<Counter>> {
-    let counter = |(name, words): (String, String)| {
+fn counters() -> Vec<Counter> {
+    let counter = |&(name, words): &(&str, &str)| {
         let metric = words.split('`').find(|part| part.starts_with("smsp__") || part.starts_with("l1tex__"));
-        Counter { name, metric: metric.filter(|metric| !metric.contains(' ')).map(str::to_owned), words }
+        let metric = metric.filter(|metric| !metric.contains(' ')).map(str::to_owned);
+        Counter { name: name.to_owned(), words: words.trim().to_owned(), metric }
     };
-    Ok(explained()?.into_iter().map(counter).collect())
-}
-
-/// The counters' names with their documentation, as the simulator's source has it.
-pub fn explained() -> Result<Vec<(String, String)>> {
-    let source = files::read(&workspace::root().join("common/simt/src/analyses/counters.rs"))?;
-    let fields = source.split_once("\ncounts! {").and_then(|(_, rest)| rest.split_once("\n}"));
-    let (fields, _) =
-        fields.context("the simulator's counters are not found; say in explore/contents.rs where they are")?;
-    let mut rows = Vec::new();
-    let mut words: Vec<&str> = Vec::new();
-    for line in fields.lines().map(str::trim) {
-        if let Some(documentation) = line.strip_prefix("///") {
-            words.push(documentation.trim());
-        } else if let Some(name) = line.strip_suffix(',') {
-            rows.push((name.to_owned(), words.join(" ")));
-            words.clear();
-        }
-    }
-    Ok(rows)
+    Counts::EXPLAINED.iter().map(counter).collect()
 }
 
 /// Adds a form with a smaller tile to a kernel whose usual one computes all of C in one block.
@@ -202,7 +170,7 @@ mod tests {
     /// Each stop asks about something that there is, and the run has an answer.
     #[test]
     fn every_stop_of_a_tour_is_answered_by_its_run() {
-        let data = of_book().unwrap();
+        let data = of_book();
         let stops = data.chapters.iter().flat_map(|chapter| &chapter.tour);
         assert!(stops.clone().count() > 15);
         for stop in stops {

@@ -55,7 +55,7 @@ fn small_size(text: &str) -> Result<[u32; 3], String> {
 
 /// The page of the book.
 pub fn page_of_book() -> Result<String> {
-    page::whole(&contents::of_book()?, &engine::engine()?)
+    page::whole(&contents::of_book(), &engine::engine()?)
 }
 
 /// The page that is written.
@@ -136,7 +136,7 @@ impl Page<'_> {
             own: Some(id),
             version_text: script.map(|_| version.clone()),
             version_script: script.and_then(|script| Some(script.file_name()?.to_string_lossy().into_owned())),
-            ..contents::without_kernels()?
+            ..contents::without_kernels()
         };
         // An engine is looked for, and perhaps built, only once there is a kernel for it.
         let engine = match &mut self.engine {

@@ -83,18 +83,18 @@ impl<'a> Class<'a> {
     /// Kernels that are alike but for names, comments and layout, among them the course's own.
     pub fn alike(&self) -> Vec<Vec<String>> {
         let mut groups: BTreeMap<(&str, String), Vec<String>> = BTreeMap::new();
+        // The labs, and whether somebody has written a kernel in Rust for them.
+        let mut labs: BTreeMap<&str, (&Lab, bool)> = BTreeMap::new();
         for row in &self.rows {
+            if let Some(lab) = row.lab() {
+                labs.entry(lab.name()).or_insert((lab, false)).1 |= is_rust(row.hand_in.file.as_ref());
+            }
             if let Ok(Graded { fingerprint: Some(print), .. }) = &row.graded {
                 groups.entry((row.lab_name(), print.clone())).or_default().push(row.hand_in.file.clone());
             }
         }
-        let mut labs: Vec<&Lab> = self.rows.iter().filter_map(Row::lab).collect();
-        labs.sort_by_key(|lab| lab.name());
-        labs.dedup_by_key(|lab| lab.name());
-        let in_rust =
-            |lab: &Lab| self.rows.iter().any(|row| row.lab_name() == lab.name() && is_rust(row.hand_in.file.as_ref()));
-        for lab in labs {
-            for (name, print) in of_the_course(lab, in_rust(lab)) {
+        for (lab, in_rust) in labs.into_values() {
+            for (name, print) in of_the_course(lab, in_rust) {
                 groups
                     .entry((lab.name(), print))
                     .and_modify(|group| group.extend((!group.contains(&name)).then_some(name)));

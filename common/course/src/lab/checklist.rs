@@ -85,8 +85,6 @@ pub struct Grade {
     pub seed: u64,
     /// How many hints the learner has seen, by task.
     pub hints: Vec<usize>,
-    /// The kernel that was graded.
-    pub text: String,
 }
 
 /// What a line of the checklist is found to be.

@@ -1,7 +1,6 @@
 //! Whether a kernel meets a goal: in counters, or in speed on a GPU.
 
 use anyhow::{Result, ensure};
-use common::Plan;
 use common::basics::matrix::Operands;
 use common::device::product::Product as _;
 use common::device::session::Session;
@@ -53,7 +52,7 @@ impl Candidate {
 
     /// A counter, or what is derived from a run, divided by another; `None` if there is no such counter.
     pub fn measure(&self, counter: &str, per: Option<&str>, size: [u64; 3], seen: &Seen) -> Option<f64> {
-        let counters = seen.counters.as_ref()?;
+        let (counters, code) = (seen.counters.as_ref()?, self.code(&seen.plan).ok()?);
         let [m, n, k] = size.map(|size| size as f64);
         let launch = seen.plan.launches.first()?;
         let threads: u64 = launch.block.iter().map(|&x| u64::from(x)).product();
@@ -70,31 +69,20 @@ impl Candidate {
             "warp_products" => Some(m * n * k / 32.0),
             "k" => Some(k),
             SHARE_OF_BOUND => seen.verification.worst_bound_share,
-            "shared_bytes" => Some(self.shared_bytes(&seen.plan)),
-            "local_arrays" => Some(self.local_arrays(&seen.plan)),
+            "shared_bytes" => {
+                let kernel = code.module().ok()?.kernel(&launch.entry).ok()?;
+                Some(f64::from(launch.shared_bytes + kernel.static_shared_bytes()))
+            }
+            // Arrays of a thread that lie in memory and not in registers.
+            "local_arrays" => {
+                Some(code.ptx.lines().filter(|line| line.trim_start().starts_with(".local ")).count() as f64)
+            }
             name => count(name),
         };
         match per {
             Some(per) => Some(value(counter)? / value(per)?),
             None => value(counter),
         }
-    }
-
-    /// Shared memory of a block, static and dynamic.
-    fn shared_bytes(&self, plan: &Plan) -> f64 {
-        let dynamic = plan.launches.first().map_or(0, |launch| u64::from(launch.shared_bytes));
-        let ptx = self.code(plan).map(|code| code.ptx).unwrap_or_default();
-        let arrays =
-            ptx.lines().filter(|line| line.contains(".shared ") && line.contains('[') && !line.contains(".extern"));
-        let fixed: u64 =
-            arrays.filter_map(|line| line.rsplit_once('[')?.1.split_once(']')?.0.trim().parse::<u64>().ok()).sum();
-        (dynamic + fixed) as f64
-    }
-
-    /// Arrays of a thread that lie in memory and not in registers.
-    fn local_arrays(&self, plan: &Plan) -> f64 {
-        let ptx = self.code(plan).map(|code| code.ptx).unwrap_or_default();
-        ptx.lines().filter(|line| line.trim_start().starts_with(".local ")).count() as f64
     }
 
     /// Times the kernel and the one it is to be faster than.

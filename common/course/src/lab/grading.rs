@@ -35,6 +35,5 @@ pub fn grade<'a>(lab: &'a Lab, candidate: &'a Candidate, seed: u64, until: Until
             ask(number, Part::Speed, goals::words(speed), Box::new(|| candidate.speed(speed)));
         }
     }
-    let text = candidate.source.text.clone();
-    Grade { seed, text, ..fill_in(tasks, asked, until) }
+    Grade { seed, ..fill_in(tasks, asked, until) }
 }

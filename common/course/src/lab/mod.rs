@@ -117,7 +117,7 @@ fn grade(lab: &Lab, kernel: &Path, own: bool, options: &Options) -> Result<bool>
     if own && let Ok(progress) = Progress::read() {
         grade.hints = progress.labs.get(&lab.full_name()).map(|lab| lab.hints.clone()).unwrap_or_default();
     }
-    let kept = if own { note(lab, kernel, &grade) } else { Ok(None) };
+    let kept = if own { note(lab, &candidate, &grade) } else { Ok(None) };
     // Whoever cannot keep it still gets it.
     output::print(&match &kept {
         Ok(Some(new)) => text::passed(lab, kernel, &grade, new),
@@ -127,14 +127,14 @@ fn grade(lab: &Lab, kernel: &Path, own: bool, options: &Options) -> Result<bool>
 }
 
 /// Notes the progress, and says which tasks have passed now for the first time.
-fn note(lab: &Lab, kernel: &Path, grade: &Grade) -> Result<Option<New>> {
+fn note(lab: &Lab, candidate: &Candidate, grade: &Grade) -> Result<Option<New>> {
     let (progress, name) = (Progress::read()?, &lab.full_name());
     let new: Vec<usize> =
         (0..grade.passed.len()).filter(|&task| grade.passed[task] && !progress.has_passed(name, task)).collect();
     let (Some(&first), Some(&last)) = (new.first(), new.last()) else { return Ok(None) };
-    let gain = gain::gain(lab, first, kernel);
+    let gain = gain::gain(lab, first, &candidate.source.path);
     // The text that was graded: the file may have changed since.
-    let kept = files::keep_text(&lab.as_passed(last), &grade.text)?;
+    let kept = files::keep_text(&lab.as_passed(last), &candidate.source.text)?;
     Progress::update(|progress| progress.note(name, &grade.passed))?;
     Ok(Some(New { first, last, kept, gain }))
 }

@@ -86,15 +86,9 @@ pub fn clocks(index: usize) -> Option<Clocks> {
         nvidia_smi::first_line(&[&query, "--format=csv,noheader,nounits", "-i", &index.to_string()])
     };
     let line = ask("clocks_throttle_reasons.active").or_else(|| ask("clocks_event_reasons.active"))?;
-    let fields: Vec<&str> = line.split(',').map(str::trim).collect();
-    let number = |at: usize| fields.get(at).and_then(|field| field.parse().ok());
-    Some(Clocks {
-        sm_mhz: number(0),
-        memory_mhz: number(1),
-        celsius: number(2),
-        watts: number(3),
-        throttle_reasons: fields.get(4).map(|reasons| (*reasons).to_owned()),
-    })
+    let mut fields = line.split(',').map(str::trim);
+    let [sm_mhz, memory_mhz, celsius, watts] = [(); 4].map(|()| fields.next().and_then(|field| field.parse().ok()));
+    Some(Clocks { sm_mhz, memory_mhz, celsius, watts, throttle_reasons: fields.next().map(str::to_owned) })
 }
 
 #[cfg(test)]

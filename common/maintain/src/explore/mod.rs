@@ -32,7 +32,7 @@ pub struct Options {
 /// Runs the command; `false` if the check fails.
 pub fn run(options: &Options) -> Result<bool> {
     if let Some(path) = &options.native {
-        let runs = native::native(&contents::of_book()?)?;
+        let runs = native::native(&contents::of_book())?;
         files::write(path, &format!("{}\n", serde_json::json!({ "runs": runs })))?;
         print(&format!("{}: {} runs\n", workspace::display(path), runs.len()))?;
         return Ok(true);

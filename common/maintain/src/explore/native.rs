@@ -124,7 +124,7 @@ mod tests {
     /// The recorder counts instruction by instruction, the simulator by itself basic block by basic block. All other kernels are compared
     /// in a browser.
     fn compare(wanted: impl Fn(&str) -> bool, more_than: usize) {
-        let mut data = contents::of_book().unwrap();
+        let mut data = contents::of_book();
         data.kernels.retain(|kernel| wanted(&kernel.id));
         let runs = native(&data).unwrap();
         assert!(runs.len() > more_than, "{}", runs.len());

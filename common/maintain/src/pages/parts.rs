@@ -19,7 +19,7 @@ const PARTS: &[Part] = &[
     ("counters", "SIZE KERNEL... [rows:ROW,ROW]: what is counted of STEP or STEP/VARIANT[:IDEA]", |_, words| {
         counted::table(words)
     }),
-    ("counter-names", "what each counter counts", |_, _| counted::names()),
+    ("counter-names", "what each counter counts", |_, _| Ok(counted::names())),
     ("readings", "the simulator's counters beside those that were read on a GPU", |_, _| readings::table()),
     ("ladder", "[RECORD]: a table of all steps at one size", timed::ladder),
     ("sizes", "[RECORD]: a table of all steps at all sizes", timed::sizes),

@@ -25,19 +25,22 @@ pub use wavefronts::{Wavefront, Wavefronts};
 
 /// Makes [`Counts`] from the list of its counters, of which everything else follows.
 macro_rules! counts {
-    ($($(#[$doc:meta])* $name:ident,)*) => {
+    ($($(#[doc = $doc:literal])* $name:ident,)*) => {
         /// Counts of a launch, or of one line of it.
         ///
         /// "Equals" means: equal to the reading of the Nsight Compute metric of that name on an H100 for the same PTX.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
         pub struct Counts {
-            $($(#[$doc])* pub $name: u64,)*
+            $($(#[doc = $doc])* pub $name: u64,)*
         }
 
         /// How many values [`Counts::entries`] has: the counters, and a sum.
         const ENTRIES: usize = [$(stringify!($name)),*].len() + 1;
 
         impl Counts {
+            /// The counters' names, each with what it counts.
+            pub const EXPLAINED: &[(&str, &str)] = &[$((stringify!($name), concat!($($doc),*))),*];
+
             /// Names and values in a fixed order, for tables and JSON.
             pub fn entries(&self) -> [(&'static str, u64); ENTRIES] {
                 let shared = self.shared_load_wavefronts + self.shared_store_wavefronts;
