@@ -17,6 +17,7 @@ pub enum Request {
     Run(Box<RunRequest>),
     /// What everything looks like at a time.
     Look(LookRequest),
+    /// Another time.
     Seek(SeekRequest),
     /// What a value means.
     Meaning {
@@ -27,17 +28,13 @@ pub enum Request {
     /// What a warp did in a line.
     Step(LookRequest),
     /// The picture of a hazard, by its place among the run's hazards; without one of that which says most.
-    Hazard {
-        number: Option<usize>,
-    },
+    Hazard { number: Option<usize> },
     /// Orders in which the product is right, and wrong.
     Witness,
     /// A model of time.
     Strips(StripsRequest),
     /// What can be launched in pasted PTX.
-    Entries {
-        ptx: String,
-    },
+    Entries { ptx: String },
     /// What was counted.
     Count(CountRequest),
 }
