@@ -61,7 +61,8 @@ pub fn answer() -> Option<ExitCode> {
 #[cfg(unix)]
 fn limit() {
     use rustix::process::{Resource, Rlimit, setrlimit};
-    for (resource, most) in [(Resource::As, MEMORY_GIB << 30), (Resource::Cpu, SECONDS + 1), (Resource::Core, 0)] {
+    let (memory, answer) = ((Resource::As, MEMORY_GIB << 30), (Resource::Fsize, 8 * LARGEST));
+    for (resource, most) in [memory, answer, (Resource::Cpu, SECONDS + 1), (Resource::Core, 0)] {
         // Where the system refuses, the time is still bounded.
         let _ = setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) });
     }
