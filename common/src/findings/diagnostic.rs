@@ -26,5 +26,5 @@ pub(crate) use render::Mark;
 pub use render::{Diagnostic, Underlined, plain, render};
 #[cfg(feature = "testing")]
 pub(crate) use situation::is_barrier;
-pub(crate) use texts::of_kind;
+pub(crate) use texts::{Word, help, text};
 pub(crate) use underline::{has_word, uses};

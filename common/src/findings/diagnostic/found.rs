@@ -6,7 +6,7 @@ use super::around::{declaration, lines_that_set, of_words, pointers, set_by_line
 use super::race::{self, at, code_at};
 use super::render::{Diagnostic, Mark};
 use super::situation::Role;
-use super::texts::of_kind;
+use super::texts::text;
 use super::underline::{Use, array_name, has_word, is_name, uses};
 use super::{bounds, remedy, stride};
 use crate::basics::units::grouped;
@@ -126,8 +126,8 @@ fn shown(hazard: &Hazard) -> (String, Place) {
 }
 
 /// What happens to the place.
-fn happens(hazard: &Hazard, output: bool) -> &'static str {
-    match (hazard.kind, &hazard.parties[..]) {
+fn happens(hazard: &Hazard, output: bool) -> String {
+    let known = match (hazard.kind, &hazard.parties[..]) {
         (HazardKind::Race, [a, b]) if [a, b].iter().all(|side| side.action == Action::Updates) => {
             "is updated by two blocks, and these updates are atomic for the threads of one block only"
         }
@@ -145,8 +145,12 @@ fn happens(hazard: &Hazard, output: bool) -> &'static str {
         (HazardKind::ProxyNotFenced, [_, Party { action: Action::Copies, .. }]) => {
             "has been stored, and bulk copies may not see it yet"
         }
-        _ => of_kind(remedy::text_of(hazard), &[]).0,
-    }
+        _ => {
+            let [happens, _] = text(remedy::text_of(hazard), &[]);
+            return happens;
+        }
+    };
+    known.into()
 }
 
 /// A fault that ended a launch.

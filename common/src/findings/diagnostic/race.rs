@@ -6,6 +6,7 @@ use simt::{Action, Location, Party};
 use super::around::{set_by_line, setters};
 use super::situation::{Role, Way, is_barrier, way};
 use super::stride;
+use super::texts::help;
 use super::underline::{code, uses};
 use crate::code::places;
 
@@ -25,12 +26,7 @@ pub fn code_at(location: &Location) -> String {
 
 /// What to do when a thread reads what another thread copies.
 pub fn copied_by_another(copy: &Party, read: &Party) -> String {
-    format!(
-        "let every thread wait for its own copies of {} (cp.async.wait_group) and then at a __syncthreads(), before {} \
-         reads what another thread copied",
-        at(&copy.location),
-        at(&read.location)
-    )
+    help("copied by another thread", &[("copy", at(&copy.location)), ("read", at(&read.location))])
 }
 
 /// What to do if one of the two lines multiplies a row by another size than that of the array's columns.
@@ -43,98 +39,65 @@ pub fn wrong_stride(a: &Party, b: &Party, array: &str, role: Role) -> Option<Str
 
 /// One sentence on what to do about a race of two threads for an element of `array`.
 pub fn remedy(a: &Party, b: &Party, array: &str, role: Role) -> String {
+    let (above, below) = if a.location.line <= b.location.line { (a, b) } else { (b, a) };
+    let (writer, reader) = if a.action.writes() { (a, b) } else { (b, a) };
+    // The access that is not atomic, if the other one is.
+    let plain = if a.action == Action::Updates { b } else { a };
+    let words = [("above", above), ("below", below), ("writer", writer), ("reader", reader), ("plain", plain)];
+    let mut words = words.map(|(name, party)| (name, at(&party.location))).to_vec();
+    words.push(("array", array.to_owned()));
     if role == Role::Input {
-        return format!("{array} is read by all blocks and must stay as it is: store the result in C");
+        return help("race for an input", &words);
     }
     if let Some(remedy) = wrong_stride(a, b, array, role) {
         return remedy;
     }
-    let (first, second) = (a.action, b.action);
-    let both_write = first.writes() && second.writes();
-    // The access that is not atomic beside one that is.
-    let plain = match (first, second) {
-        (Action::Updates, Action::Updates) => None,
-        (Action::Updates, _) => Some(at(&b.location)),
-        (_, Action::Updates) => Some(at(&a.location)),
-        _ => None,
-    };
-    // `C[i] += x` reads and writes the element in one line.
-    let adds = [a, b]
-        .into_iter()
-        .any(|side| uses(&code_at(&side.location), array).iter().any(|found| found.reads && found.writes));
-    if a.block != b.block && (first, second) == (Action::Updates, Action::Updates) {
-        return "give the update a scope that holds both blocks: atomicAdd() and not atomicAdd_block(), for instance"
-            .into();
-    }
     if a.block != b.block {
-        let (writer, reader) = if first.writes() { (a, b) } else { (b, a) };
-        let belong = match plain {
-            Some(plain) => {
-                return format!(
-                    "make the access at {plain} atomic as well: blocks never wait for each other, so no barrier helps"
-                );
-            }
-            None if adds => "let one block form the whole sum of each element of {}, or add to it with atomicAdd()",
-            None if both_write => {
-                "let each element of {} belong to one block: look at how its index follows from blockIdx"
-            }
-            None if counts(&a.location) => {
-                return format!(
-                    "put a __threadfence() between {} and the atomic operation that tells the other block of it, and \
-                     another one between that block's atomic operation and {}",
-                    at(&writer.location),
-                    at(&reader.location)
-                );
-            }
-            None => "let only the block that writes an element of {} read it, or read it in a launch of its own",
-        };
-        return belong.replace("{}", array) + "; no barrier helps, because blocks never wait for each other";
+        return help(between_blocks(a, b, array), &words);
     }
-    let one_thread = |verb: &str| {
-        format!("let each element of {array} {verb} one thread: look at how its index follows from threadIdx")
-    };
-    let (above, below) = if a.location.line <= b.location.line { (a, b) } else { (b, a) };
-    match (way(&above.location, &below.location), plain) {
-        (_, Some(plain)) if both_write => {
-            format!("make the access at {plain} atomic as well, or put a __syncthreads() between the two")
+    let both_write = a.action.writes() && b.action.writes();
+    let way = way(&above.location, &below.location);
+    let is_copied = writer.action == Action::Copies && reader.action == Action::Reads;
+    let cause = match way {
+        _ if both_write && (a.action == Action::Updates) != (b.action == Action::Updates) => {
+            "race of an atomic and a plain access"
         }
-        (Way::Same, _) if adds => {
-            one_thread("belong to") + "; if several threads must add to one element, use atomicAdd()"
-        }
-        (Way::Same, _) if !both_write && role == Role::Output => {
-            one_thread("be read and stored by") + "; what others read there is changed or not, by chance"
-        }
-        (Way::Same, _) if !both_write => format!(
-            "{} reads and writes in one go: read into a variable, then __syncthreads(), then write",
-            at(&a.location)
-        ),
-        (Way::Same, _) => one_thread("be written by"),
+        Way::Same if adds(a, b, array) => "race of threads that add in one line",
+        Way::Same if both_write => "race of stores in one line",
+        Way::Same if role == Role::Output => "race in one line for an output",
+        Way::Same => "race in one line",
         _ if both_write && role == Role::Shared && apart(a, b, array).is_some() => {
-            apart(a, b, array).unwrap_or_default()
+            return apart(a, b, array).unwrap_or_default();
         }
-        _ if both_write && role == Role::Output => one_thread("be stored by"),
+        _ if both_write && role == Role::Output => "race of stores to an output",
         // No block has to exchange values in C, so a barrier would only hide that an element has two owners.
-        _ if array == "C" && role == Role::Output => {
-            one_thread("belong to") + "; what threads exchange belongs in shared memory"
+        _ if array == "C" && role == Role::Output => "race in C",
+        Way::WaitLast | Way::Unknown if is_copied => return copied_by_another(writer, reader),
+        Way::Unknown => "race",
+        _ => {
+            let under = conditional(&below.location).filter(|_| way == Way::Back).map(|line| line.to_string());
+            let more = under.map(|line| help("barrier under a condition", &[("line", line)])).unwrap_or_default();
+            return help(barrier(way != Way::Down, above.action, below.action), &words) + &more;
         }
-        (Way::WaitLast | Way::Unknown, _) if (first, second) == (Action::Copies, Action::Reads) => {
-            copied_by_another(a, b)
-        }
-        (Way::WaitLast | Way::Unknown, _) if (first, second) == (Action::Reads, Action::Copies) => {
-            copied_by_another(b, a)
-        }
-        (Way::Unknown, _) => {
-            "put a __syncthreads() between the two accesses, on every way from the one to the other".into()
-        }
-        (way, _) => {
-            let put = format!("put a __syncthreads() {}", barrier(way != Way::Down, above, below));
-            match conditional(&below.location) {
-                Some(line) if way == Way::Back => format!(
-                    "{put}; the one in line {line} is under a condition: let every thread come to it in every step"
-                ),
-                _ => put,
-            }
-        }
+    };
+    help(cause, &words)
+}
+
+/// Whether one of two lines reads and writes the element, as `C[i] += x` does.
+fn adds(a: &Party, b: &Party, array: &str) -> bool {
+    let changes = |side: &Party| uses(&code_at(&side.location), array).iter().any(|found| found.reads && found.writes);
+    changes(a) || changes(b)
+}
+
+/// The cause of a race of two blocks.
+fn between_blocks(a: &Party, b: &Party, array: &str) -> &'static str {
+    match [a, b].map(|side| side.action == Action::Updates) {
+        [true, true] => "blocks whose updates are atomic for one block only",
+        [true, false] | [false, true] => "blocks, one of which is not atomic",
+        _ if adds(a, b, array) => "blocks that add",
+        _ if a.action.writes() && b.action.writes() => "blocks that write",
+        _ if counts(&a.location) => "blocks that tell each other",
+        _ => "blocks that read what others write",
     }
 }
 
@@ -151,7 +114,7 @@ fn apart(a: &Party, b: &Party, array: &str) -> Option<String> {
         let (first, last) = (begins(&one, &a.location), begins(&other, &b.location));
         let (one, other, line) = if first > last { (other, one, first) } else { (one, other, last) };
         let line = line.map_or_else(String::new, |line| format!(" in line {line}"));
-        format!("{one} and {other} overlap in shared memory: let {other} begin{line} behind the last element of {one}; a barrier would not help")
+        help("two names for one place", &[("one", one), ("other", other), ("in_line", line)])
     })
 }
 
@@ -171,26 +134,14 @@ fn counts(place: &Location) -> bool {
 
 /// Where the barrier belongs, and what it is good for: between the two lines, or on the way back from the lower to the
 /// upper one in the next pass of a loop.
-fn barrier(back: bool, above: &Party, below: &Party) -> String {
-    let (one, two) = (at(&above.location), at(&below.location));
-    let (first, second) = (above.action, below.action);
-    if back {
-        let then = match (first, second) {
-            (action, Action::Reads) if action.writes() => ": there every thread must have read before one overwrites",
-            (Action::Reads, action) if action.writes() => ": there everything must be written before a thread reads it",
-            _ => "",
-        };
-        return format!("after {two}, before the loop comes back to {one}{then}");
+fn barrier(back: bool, above: Action, below: Action) -> &'static str {
+    match (back, above, below) {
+        (true, first, Action::Reads) if first.writes() => "race back: read below",
+        (true, Action::Reads, second) if second.writes() => "race back: read above",
+        (true, ..) => "race back",
+        (false, Action::Copies, _) => "race down: copied above",
+        (false, first, Action::Reads) if first.writes() => "race down: read below",
+        (false, Action::Reads, second) if second.writes() => "race down: read above",
+        (false, ..) => "race down",
     }
-    let then = match (first, second) {
-        (Action::Copies, _) => {
-            return format!(
-                "behind the wait for the copies and before {two}, because a thread waits for its own copies only"
-            );
-        }
-        (action, Action::Reads) if action.writes() => "so that everything is written before any thread reads it",
-        (Action::Reads, action) if action.writes() => "so that every thread has read before one overwrites",
-        _ => "or let one thread write each element",
-    };
-    format!("between {one} and {two}, {then}")
 }

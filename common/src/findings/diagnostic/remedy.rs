@@ -10,7 +10,7 @@ use super::bounds;
 use super::race::{self, at, code_at, copied_by_another};
 use super::situation::Role;
 use super::stride;
-use super::texts::of_kind;
+use super::texts::help;
 use super::underline::array_name;
 use crate::basics::files::kind;
 use crate::findings::hazard_kind::FaultClass;
@@ -36,21 +36,25 @@ pub fn hazard(hazard: &Hazard) -> String {
 
 fn in_cuda(hazard: &Hazard) -> String {
     let array = array_name(&hazard.place).unwrap_or("the array");
-    match (hazard.kind, &hazard.parties[..]) {
-        (HazardKind::Race, [a, b]) => race::remedy(a, b, array, Role::of(&hazard.place)),
-        (HazardKind::CopyNotWaited, [copy, read]) => copy_not_waited(copy, read),
-        (HazardKind::CopyOverwritten, [copy, write]) => copy_overwritten(copy, write, array),
-        (HazardKind::ExitBeforeBarrier, [waits, ended]) => exit_before_barrier(waits, ended),
-        (kind, sides) => {
-            // A loop that goes too far reads what nobody has stored.
-            let of_loop = sides.first().filter(|_| kind == HazardKind::UninitialisedShared);
-            if let Some(bound) = of_loop.and_then(|read| bounds::remedy(&read.location)) {
-                return bound.help;
-            }
-            let [one, two] = [0, 1].map(|side| sides.get(side).map_or_else(String::new, |party| at(&party.location)));
-            of_kind(text_of(hazard), &[("array", array), ("one", &one), ("two", &two)]).1
-        }
+    let cause = match (hazard.kind, &hazard.parties[..]) {
+        (HazardKind::Race, [a, b]) => return race::remedy(a, b, array, Role::of(&hazard.place)),
+        (HazardKind::CopyNotWaited, [copy, read]) if copy.thread == read.thread => "copy read by its own thread",
+        (HazardKind::CopyNotWaited, [copy, read]) => return copied_by_another(copy, read),
+        (HazardKind::CopyOverwritten, [_, write]) if write.action == Action::Copies => "copy over a copy",
+        (HazardKind::CopyOverwritten, [_, _]) => "copy overwritten",
+        (HazardKind::ExitBeforeBarrier, [waits, ended]) => return exit_before_barrier(waits, ended),
+        _ => text_of(hazard),
+    };
+    // A loop that goes too far reads what nobody has stored.
+    if let (HazardKind::UninitialisedShared, [read, ..]) = (hazard.kind, &hazard.parties[..])
+        && let Some(bound) = bounds::remedy(&read.location)
+    {
+        return bound.help;
     }
+    let [one, two] = [0, 1].map(|side| hazard.parties.get(side).map(|party| at(&party.location)).unwrap_or_default());
+    let bulk = hazard.parties.first().is_some_and(|copy| copy.location.instruction.starts_with("cp.async.bulk"));
+    let wait = if bulk { "mbarrier.try_wait" } else { "cp.async.wait_group" };
+    help(cause, &[("array", array.to_owned()), ("one", one), ("two", two), ("wait", wait.to_owned())])
 }
 
 /// The name under which the texts have a hazard.
@@ -69,112 +73,56 @@ fn exit_before_barrier(waits: &Party, ended: &Party) -> String {
         line => line.map(|line| format!("the condition in line {line}")),
     };
     let code = code_at(&ended.location);
-    let code = code.trim();
-    if code.contains("return") {
-        format!(
-            "do not return in {end}: the block still needs these threads, to load its tiles and to wait in {barrier}; \
-             let them load 0 if there is nothing to load, and put the condition around the store of C instead"
-        )
-    } else if code == "}" && its_own.is_none() {
-        format!("let all threads of the block reach the barrier in {barrier}: some go past it to the end of the kernel")
-    } else {
-        let condition = its_own.unwrap_or_else(|| format!("the condition in {end}"));
-        format!(
-            "move the barrier in {barrier} out of {condition}: all threads of the block have to reach it, so \
-             put the condition around the loads and the store instead"
-        )
-    }
-}
-
-/// How a copy is waited for.
-fn wait(copy: &Party) -> &'static str {
-    if copy.location.instruction.starts_with("cp.async.bulk") { "mbarrier.try_wait" } else { "cp.async.wait_group" }
-}
-
-fn copy_not_waited(copy: &Party, read: &Party) -> String {
-    if copy.thread == read.thread {
-        let (from, to) = (at(&copy.location), at(&read.location));
-        format!("wait for the copy of {from} ({}) before {to} reads", wait(copy))
-    } else {
-        copied_by_another(copy, read)
-    }
-}
-
-fn copy_overwritten(copy: &Party, write: &Party, array: &str) -> String {
-    let (from, to) = (at(&copy.location), at(&write.location));
-    if write.action == Action::Copies {
-        format!(
-            "wait for the copy of {from} ({}) before the next one into the same \
-             place starts, or give {array} a second buffer and use the two in turn",
-            wait(copy)
-        )
-    } else {
-        format!("wait for the copy of {from} ({}) before {to} writes the same place", wait(copy))
-    }
+    let cause = match code.trim() {
+        code if code.contains("return") => "return before a barrier",
+        "}" if its_own.is_none() => "end before a barrier",
+        _ => "barrier in a condition",
+    };
+    let condition = its_own.unwrap_or_else(|| format!("the condition in {end}"));
+    help(cause, &[("barrier", barrier), ("end", end), ("condition", condition)])
 }
 
 /// One sentence on what to do about a fault.
 /// `line` is where it happened, and `code` what stands there.
 pub fn fault(kind: &FaultKind, line: &str, code: &str) -> String {
-    match kind {
-        FaultKind::OutOfBounds { place: Place::Null(_), .. } => {
-            format!("{line} uses a pointer that is null: let it point into A, B, C or a shared array first")
-        }
+    let mut words = vec![("line", line.to_owned())];
+    let cause = match kind {
+        FaultKind::OutOfBounds { place: Place::Null(_), .. } => "null pointer",
         FaultKind::OutOfBounds { space, access, place, .. } => {
-            let stride = array_name(place).and_then(|array| stride::remedy(code, array));
-            stride.unwrap_or_else(|| out_of_bounds(*space, *access, place))
+            let array = array_name(place);
+            if let Some(remedy) = array.and_then(|array| stride::remedy(code, array)) {
+                return remedy;
+            }
+            let inside = if array == Some("A") { "row < M, column < K" } else { "row < K, column < N" };
+            let array = array.unwrap_or("the array").to_owned();
+            words.extend([("array", array), ("inside", inside.to_owned())]);
+            out_of_bounds(*space, *access, place)
         }
         FaultKind::Misaligned { space, bytes, .. } => {
-            let where_not = match space {
-                Space::Shared => format!("give the rows of the shared array a multiple of {bytes} bytes"),
-                _ => format!("take narrower accesses if a row does not start at a multiple of {bytes} bytes"),
-            };
-            let elements = bytes / 4;
-            format!(
-                "an access of {bytes} bytes needs an address that is a multiple of {bytes}: let the index in {line} be a multiple of {elements}, and \
-                 {where_not}"
-            )
+            words.extend([("bytes", bytes.to_string()), ("elements", (bytes / 4).to_string())]);
+            if *space == Space::Shared { "misaligned in shared memory" } else { "misaligned" }
         }
         FaultKind::Assert { condition, .. } => {
-            format!(
-                "this thread comes here although `{condition}` is false: print the values in it, or look at what sets them"
-            )
+            words.push(("condition", condition.clone()));
+            "false assertion"
         }
-        FaultKind::Other(_) => "look at the line above".into(),
-        other => of_kind(FaultClass::of(other).name(), &[]).1,
-    }
+        FaultKind::Other(_) => "another fault",
+        other => FaultClass::of(other).name(),
+    };
+    help(cause, &words)
 }
 
-fn out_of_bounds(space: Space, access: AccessKind, place: &Place) -> String {
-    let (name, role) = (array_name(place), Role::of(place));
+/// The cause of an access out of bounds.
+fn out_of_bounds(space: Space, access: AccessKind, place: &Place) -> &'static str {
     let reads = matches!(access, AccessKind::Load | AccessKind::CopySource);
-    match (space, role, name) {
-        (Space::Shared, ..) => {
-            let array = name.unwrap_or("the array");
-            format!(
-                "compare the index with the extents of {array}; if it is declared extern __shared__, the launch must ask \
-                 for enough bytes"
-            )
-        }
-        (Space::Global, Role::Input, Some(name)) if reads => {
-            let inside = if name == "A" { "row < M, column < K" } else { "row < K, column < N" };
-            format!("read {name} only inside the matrix ({inside}), and take 0 for what lies beyond the edge")
-        }
-        (Space::Global, Role::Input, Some(name)) => {
-            format!(
-                "{name} is only read by a product: look at the pointer and the index of this store, which belongs to C"
-            )
-        }
-        (Space::Global, Role::Output, Some("C")) if !reads => {
-            "store only if row < M and col < N: a thread beyond the edge has no element of C".into()
-        }
-        (Space::Global, Role::Output, Some(name)) => {
-            format!("compare the index with the size of {name} before the access")
-        }
-        (Space::Global, ..) => {
-            "look at how the address is computed: a pointer or an index in it is not what you expect".into()
-        }
-        _ => "compare the index with the array's extents before the access".into(),
+    match (space, Role::of(place), array_name(place)) {
+        (Space::Shared, ..) => "past a shared array",
+        (Space::Global, Role::Input, Some(_)) if reads => "read outside of a matrix",
+        (Space::Global, Role::Input, Some(_)) => "store outside of an input",
+        (Space::Global, Role::Output, Some("C")) if !reads => "store outside of C",
+        (Space::Global, Role::Output, Some(_)) => "access outside of an output",
+        (Space::Global, ..) => "address of no array",
+        _ => "access outside of an array",
     }
 }
 

@@ -1,18 +1,29 @@
-//! The words of a finding that follow from its kind alone; `texts.txt` has them.
+//! The words of a finding by their name: that of its kind, or of its cause if a kind has several; `texts.txt` has them.
 
 const TEXTS: &str = include_str!("texts.txt");
 
-/// What happens to the place of a finding of this kind, and what to do about it, with these words in place of their names.
-pub fn of_kind(kind: &str, words: &[(&str, &str)]) -> (&'static str, String) {
+/// A name in braces, and what stands for it.
+pub type Word = (&'static str, String);
+
+/// What happens, and what to do about it.
+pub fn text(name: &str, words: &[Word]) -> [String; 2] {
     let mut parts = TEXTS.split("\n\n").map(|part| part.splitn(3, '\n').collect::<Vec<_>>());
     let found = parts.find_map(|part| match part[..] {
-        [name, happens, help] if name == kind => Some((happens, help.trim_end())),
+        [known, happens, help] if known == name => Some([happens, help.trim_end()]),
         _ => None,
     });
     // A kind that is newer than the file.
-    let (happens, help) = found.unwrap_or(("-", "look for the cause in the lines named here"));
-    let help = words.iter().fold(help.to_owned(), |text, (name, word)| text.replace(&format!("{{{name}}}"), word));
-    (if happens == "-" { "" } else { happens }, help)
+    let found = found.unwrap_or(["-", "look for the cause in the lines named here"]);
+    let fill = |text: &str| {
+        words.iter().fold(text.to_owned(), |text, (name, word)| text.replace(&format!("{{{name}}}"), word))
+    };
+    found.map(|text| if text == "-" { String::new() } else { fill(text) })
+}
+
+/// What to do alone.
+pub fn help(name: &str, words: &[Word]) -> String {
+    let [_, help] = text(name, words);
+    help
 }
 
 #[cfg(test)]
@@ -28,7 +39,8 @@ mod tests {
         for kind in HazardKind::ALL.into_iter().filter(|kind| !by_code.contains(kind)) {
             assert!(TEXTS.contains(&format!("\n\n{}\n", kind.name())), "{}", kind.name());
         }
-        let (happens, help) = of_kind("atomic accesses of different widths", &[("one", "line 3"), ("two", "line 5")]);
+        let words = [("one", "line 3".into()), ("two", "line 5".into())];
+        let [happens, help] = text("atomic accesses of different widths", &words);
         assert!(happens.starts_with("is accessed") && help.starts_with("let line 3 and line 5 access"), "{help}");
     }
 }

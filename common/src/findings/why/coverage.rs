@@ -3,43 +3,34 @@
 use std::collections::BTreeSet;
 
 use simt::Location;
-use simt::analyses::provenance::Source;
+use simt::analyses::provenance::{Arrived, Source};
 
 use super::asked::{Kind, Side};
-use super::element::{Element, Factor, Pair};
-use super::teller::{Teller, Told, listed};
+use super::element::{Factor, Pair};
+use super::teller::{Teller, listed, noted};
 use crate::code::places::{index, triple};
+use crate::findings::analysis::HazardReport;
 use crate::findings::diagnostic::{
-    Mark, add, also_set, around, at_line, bounds, code_at, has_word, of_kind, set_by, set_by_line, uses, value_set,
+    Mark, Word, add, also_set, around, at_line, bounds, code_at, has_word, set_by, set_by_line, uses, value_set,
 };
 use crate::findings::hazard_kind::Mistake;
 
 impl Teller<'_> {
-    pub fn empty(&self) -> Told {
-        let (mut marks, name) = (vec![], &self.element.name);
+    pub fn empty(&self) -> HazardReport {
+        let mut marks = vec![];
         self.store_marks("this sum is 0", &mut marks);
-        let what = format!("nothing was multiplied for {name}");
         if !self.origins.multiplies() {
             self.element.store.inspect(|store| self.set_by(store.instruction, false, &mut marks));
-            let what =
-                what + ": the compiler has left out all products, because nothing that is stored follows from them";
-            let help = "add the products to the same variable that is stored, and not to a copy of it, as a parameter is that is no reference";
-            return Told::new(Mistake::Empty, what, marks, help);
+            return self.told(Mistake::Empty, "no product in the kernel", marks, &[]);
         }
         // The thread multiplies for other elements.
-        if let Some(pair) = self.own_product() {
-            let (at, place) = (pair.term.instruction, self.origins.location(pair.term.instruction));
-            add(&mut marks, [self.mark(at, None, "the thread multiplies for its other elements here")]);
-            let loops: BTreeSet<u32> = around(&place, &["for", "while", "if"]).into_iter().collect();
-            add(&mut marks, loops.into_iter().map(|line| at_line(&place, line, "it depends on this".into())));
-            let help = format!(
-                "let {} multiply for every element that the thread stores: {name} is one of them; the loops around it must count as far as those \
-                 around the store",
-                self.line(at)
-            );
-            return Told::new(Mistake::Empty, what, marks, help);
-        }
-        Told::of_kind(Mistake::Empty, what, marks, "")
+        let Some(pair) = self.own_product() else { return self.told(Mistake::Empty, "", marks, &[]) };
+        let place = self.origins.location(pair.term.instruction);
+        let product = self.mark(pair.term.instruction, None, "the thread multiplies for its other elements here");
+        add(&mut marks, [product]);
+        let loops = BTreeSet::from_iter(around(&place, &["for", "while", "if"]));
+        add(&mut marks, loops.into_iter().map(|line| at_line(&place, line, "it depends on this".into())));
+        self.told(Mistake::Empty, "products for other elements alone", marks, &self.product(&pair))
     }
 
     /// The first product that the thread of the element has formed.
@@ -63,53 +54,47 @@ impl Teller<'_> {
         }
     }
 
-    pub fn zero(&self, side: Side, pair: &Pair, k: u64) -> Told {
-        let line = self.line(pair.term.instruction);
-        let need = self.asked.name(side, (self.element.own(side), k));
+    pub fn zero(&self, side: Side, pair: &Pair, k: u64) -> HazardReport {
         let zero = pair.factors.iter().find(|(factor, _)| *factor == Factor::Zero).map(|(_, value)| *value);
         let zero = zero.unwrap_or_default();
+        let expected = self.expected(side, (self.element.own(side), k), None);
         let mut marks = self.read(&zero, "holds 0 here");
         let stored = zero.shared.and_then(|passage| passage.stored).or(zero.loaded).unwrap_or(pair.term.instruction);
-        marks.push(self.stores(stored, Some(self.cell(&zero)), format!("0 is taken here for {need}")));
+        let label = format!("0 is taken here for {}", expected[0].1);
+        marks.push(self.stores(stored, Some(self.cell(&zero)), label));
         self.set_by(stored, false, &mut marks);
-        let name = &self.element.name;
-        let what = format!("{line} multiplies 0 for {name} in place of {need}, which lies inside the matrix");
-        let help = of_kind(Mistake::Zero.name(), &[("sizes", &self.asked.sizes())]).1;
-        Told::new(Mistake::Zero, what, marks, help)
+        let words = [self.product(pair), expected, vec![("sizes", self.asked.sizes())]].concat();
+        self.told(Mistake::Zero, "", marks, &words)
     }
 
-    pub fn unset(&self, at: usize) -> Option<Told> {
+    pub fn unset(&self, at: usize) -> Option<HazardReport> {
         let pair = &self.element.pairs[at];
         let (_, value) = pair.factors.iter().find(|(factor, _)| *factor == Factor::Unset)?;
-        let (cell, line) = (self.cell(value), self.line(pair.term.instruction));
-        let read = value.shared.map_or(line, |passage| self.line(passage.loaded));
         // The other factor tells which element should be there, if it is one that belongs here.
         let other = Side::BOTH.iter().find_map(|&side| {
             Some((side.other(), pair.of(side).filter(|((own, _), _)| *own == self.element.own(side))?.0.1))
         });
         let both = pair.factors.iter().all(|(factor, _)| *factor == Factor::Unset).then_some((Side::A, at as u64));
-        let needed = other.or(both).map(|(side, k)| (side, (self.element.own(side), k)));
         let mut marks = self.read(value, "has no value yet");
-        let told = |mistake, what, marks, help| Some(Told::new(mistake, what, marks, help));
-        let Some((side, place)) = needed else {
+        let Some((side, k)) = other.or(both) else {
             let arrived = Side::BOTH.iter().flat_map(|&side| self.arrived(side));
             let stores: BTreeSet<u32> = arrived.map(|(_, arrived)| arrived.stored).collect();
             marks.extend(stores.into_iter().map(|stored| self.stores(stored, None, "this stores to shared memory")));
-            let help = "let the threads of the block store every element of both tiles before any of them is read, each to its own array; beyond the \
-                        edge of a matrix it is 0";
-            return told(Mistake::Unset, format!("{read} reads {cell}, which nobody has set"), marks, help.into());
+            let cause = "unset, and needed for nothing that is known";
+            return Some(self.told(Mistake::Unset, cause, marks, &self.found(value)));
         };
-        let need = self.asked.name(side, place);
-        if let Some(arrived) = self.arrival(side, place, value) {
+        let needed = (self.element.own(side), k);
+        let need = self.asked.name(side, needed);
+        let arrived = self.arrival(side, needed, value);
+        let [found, expected] = [self.found(value), self.expected(side, needed, arrived)];
+        let words = [&found[..], &expected].concat();
+        if let Some(arrived) = arrived {
             let passage = value.shared?;
-            let (there, stored) = (self.word(arrived.address), self.line(arrived.stored));
+            let there = self.word(arrived.address);
             marks.push(self.stores(arrived.stored, Some(there.clone()), format!("{need} is stored in {there}")));
             self.set_by(arrived.stored, true, &mut marks);
             if passage.address == arrived.address {
-                let what = format!("{read} reads {cell} for {need} before {stored} has stored it there");
-                let help =
-                    format!("let {stored} store the tile, and all threads wait for that, before {read} reads it");
-                return told(Mistake::Unset, what, marks, help);
+                return Some(self.told(Mistake::Unset, "unset when it is read", marks, &words));
             }
             self.set_by(passage.loaded, false, &mut marks);
             let (mistake, same) = if self.same_but_for_buffer(passage.address, arrived.address) {
@@ -117,12 +102,10 @@ impl Teller<'_> {
             } else {
                 (Mistake::Misplaced, "array and the same indices")
             };
-            let what = format!("{read} reads {cell}, which nobody has set, for {need}, which is in {there}");
-            let help = format!("let {stored} and {read} use the same {same} for one tile");
-            let note = self.laid_out_in_two_ways(side, &stored, &read);
-            return Some(Told { note, ..Told::new(mistake, what, marks, help) });
+            let note = self.laid_out_in_two_ways(side, &expected, &found);
+            let words = [words, vec![("same", same.to_owned())]].concat();
+            return Some(noted(self.told(mistake, "unset here and stored there", marks, &words), note));
         }
-        let name = self.asked.array(side);
         let stores: BTreeSet<u32> = self.arrived(side).iter().map(|(_, arrived)| arrived.stored).collect();
         let mut lines = BTreeSet::new();
         for &stored in &stores {
@@ -131,28 +114,23 @@ impl Teller<'_> {
             if !lines.insert(location.line.unwrap_or_default()) {
                 continue;
             }
-            marks.push(self.stores(stored, None, format!("elements of {name} are stored here, but not {need}")));
+            let label = format!("elements of {} are stored here, but not {need}", self.asked.array(side));
+            marks.push(self.stores(stored, None, label));
             let depends = around(&location, &["for", "while", "if"]).into_iter();
             marks.extend(depends.map(|line| at_line(&location, line, "it depends on this".into())));
             self.set_by(stored, true, &mut marks);
         }
-        let help = if stores.is_empty() {
-            format!(
-                "no thread of the block stores anything of {name} to shared memory before {read}: let them store the whole tile"
-            )
-        } else {
-            format!(
-                "let the threads of the block store every element that is read: look at how many elements {} {} and how a thread goes on \
-                 from one to its next; beyond the edge of {name} it is 0",
-                listed(&lines),
-                if lines.len() == 1 { "stores" } else { "store" }
-            )
+        let cause = match stores.len() {
+            0 => "unset in an array that nobody stores to",
+            _ => "unset in an array that is stored in part",
         };
-        told(Mistake::Unset, format!("nobody has set {cell}, where {read} reads {need}"), marks, help)
+        let store = if lines.len() == 1 { "stores" } else { "store" };
+        let words = [words, vec![("lines", listed(&lines)), ("store", store.to_owned())]].concat();
+        Some(self.told(Mistake::Unset, cause, marks, &words))
     }
 
     /// The sum holds a variable without a value, for which the compiler takes NaN.
-    pub fn undefined(&self) -> Option<Told> {
+    pub fn undefined(&self) -> HazardReport {
         let mut marks: Vec<Mark> = self.store_mark("this is no number").into_iter().collect();
         if let Some(pair) = &self.own_product() {
             marks.push(self.mark(pair.term.instruction, None, "products are formed here"));
@@ -161,266 +139,239 @@ impl Teller<'_> {
                 marks.extend(self.passage(pair, side).into_iter().take(1));
             }
         }
-        let what = format!("{} follows from a variable of the thread that has no value", self.element.name);
-        let note = Some("the compiler may take anything for it, and has taken NaN".into());
-        Some(Told { note, ..Told::of_kind(Mistake::Unset, what, marks, "") })
+        let note = "the compiler may take anything for it, and has taken NaN";
+        noted(self.told(Mistake::Unset, "", marks, &[]), Some(note.into()))
     }
 
     /// The sum goes on when each k has been multiplied.
-    pub fn beyond(&self, pair: &Pair) -> Told {
+    pub fn beyond(&self, pair: &Pair) -> HazardReport {
         let at = self.origins.location(pair.term.instruction);
-        let line = self.line(pair.term.instruction);
         let mut marks = vec![self.mark(pair.term.instruction, None, "it is multiplied here")];
         marks.extend(self.passages(pair));
         let bound = bounds(&at);
-        let lines: Vec<u32> = match &bound {
-            Some(bound) => vec![bound.line],
-            None => around(&at, &["for", "while"]),
-        };
+        let lines = bound.as_ref().map_or_else(|| around(&at, &["for", "while"]), |bound| vec![bound.line]);
         marks.extend(lines.into_iter().map(|line| at_line(&at, line, "this lets it".into())));
-        let ([a, b], name, k) = (pair.names(self.asked), &self.element.name, self.element.depth);
-        let (all, help) = if k == self.asked.problem.k {
-            (format!("below K = {k}"), "let k stay below K, or take 0 for what lies beyond the edge")
-        } else {
-            ("that it needs".to_owned(), "let k end where the element needs no more of A and B, or take 0 there")
-        };
-        let what = format!("{line} adds {a} times {b} to {name}, after all k {all} have been multiplied");
-        Told::new(Mistake::Part, what, marks, bound.map_or_else(|| help.into(), |bound| bound.help))
+        let k = self.element.depth;
+        let cause = if k == self.asked.problem.k { "k too large" } else { "k that the element does not need" };
+        let words = [self.product(pair), vec![("k", k.to_string())]].concat();
+        let mut report = self.told(Mistake::Part, cause, marks, &words);
+        if let Some(bound) = bound {
+            report.diagnostic.help = bound.help;
+        }
+        report
     }
 
-    pub fn part(&self, missing: &[u64], repeated: &[u64]) -> Told {
-        let element = self.element;
-        let name = &element.name;
+    /// Whether an operand is multiplied from shared memory.
+    fn is_shared(&self, side: Side) -> bool {
+        self.element.pairs.iter().any(|pair| pair.of(side).is_some_and(|(_, value)| value.shared.is_some()))
+    }
+
+    /// Where an element that belongs here was put, if the operand is multiplied from shared memory.
+    fn came(&self, side: Side, k: u64) -> Option<Arrived> {
+        let (_, value) = self.element.pairs.iter().find_map(|pair| pair.of(side))?;
+        value.shared.and_then(|_| self.arrival(side, (self.element.own(side), k), &value))
+    }
+
+    /// Some k are missing, or are there too often.
+    pub fn part(&self, missing: &[u64], repeated: &[u64]) -> HazardReport {
+        let name = &self.element.name;
         let [never, twice] = [missing, repeated].map(|ks| self.asked.ks(ks));
-        let mut what = match (missing, repeated) {
+        let what = match (missing, repeated) {
             ([], _) => format!("{twice} {} multiplied more than once for {name}", are(&twice)),
             (_, []) => format!("{never} {} never multiplied for {name}", are(&never)),
             _ => format!("for {name} {twice} {} multiplied more than once, and {never} never", are(&twice)),
         };
-        let multiply = element.pairs.first().map(|pair| pair.term.instruction);
-        // Products that were formed and are not in the sum.
-        let is_missing = |pair: &Pair| {
-            let [a, b] = Side::BOTH.map(|side| pair.of(side).map(|(place, _)| place));
-            a.zip(b).is_some_and(|((row, k), (col, q))| {
-                row == element.row && col == element.col && k == q && missing.contains(&k)
-            })
-        };
+        let multiply = self.element.pairs.first().map(|pair| pair.term.instruction);
+        let place = multiply.map(|at| self.origins.location(at)).unwrap_or_default();
+        let loops = around(&place, &["for", "while"]);
+        let words = vec![("what", what), ("never", never), ("twice", twice)];
+        let gap = Gap { missing, repeated, multiply, place, loops, words };
+        self.lacking(&gap)
+            .or_else(|| self.taken_again(&gap))
+            .or_else(|| self.another_tile(&gap))
+            .unwrap_or_else(|| if missing.is_empty() { self.again(&gap) } else { self.left_out(&gap) })
+    }
+
+    /// Products that were formed and are not in the sum.
+    fn lacking(&self, gap: &Gap) -> Option<HazardReport> {
+        let element = self.element;
+        let is_missing = |pair: &Pair| pair.k_of(element.needs).is_some_and(|k| gap.missing.contains(&k));
         let formed = self.origins.products(self.asked, element, is_missing);
         let lacking = formed.iter().find(|(pair, _)| self.is_own(pair)).or(formed.first());
-        if let Some((pair, later)) = lacking.filter(|_| !element.pairs.is_empty()) {
-            let at = self.line(pair.term.instruction);
-            let mut marks = vec![self.mark(pair.term.instruction, None, "the product is formed here")];
-            what += &format!(", although {at} forms the products");
-            if !self.is_own(pair) || !element.formed.passages.is_empty() {
-                let thread = triple(index(self.origins.thread(pair.term.thread)));
-                what += &format!(" in thread {thread}");
-                self.parts(&mut marks);
-                marks.extend(self.store_mark("this sum lacks them"));
-                let stores = element.store.iter();
-                add(&mut marks, stores.flat_map(|store| value_set(&self.origins.location(store.instruction))));
-                let help = format!("{name} is put together from the sums of several threads: add each of them once");
-                return Told::new(Mistake::Lost, what, marks, help);
-            }
-            if *later {
-                marks.extend(self.store_mark("the sum is stored before it is complete"));
-                let help = format!("store {name} once, after the loop over k has ended");
-                return Told::new(Mistake::Early, what, marks, help);
-            }
-            marks.extend(self.store_mark("this sum lacks it"));
-            let location = self.origins.location(pair.term.instruction);
-            add(&mut marks, also_set(&location));
-            let rest = element.formed.rest.iter().filter(|value| matches!(value.source, Source::Constant(_)));
-            let begins =
-                rest.filter_map(|value| Some(self.mark(value.loaded?, None, "it begins with this number here")));
-            add(&mut marks, begins.filter(|mark| mark.location.line.is_some()));
-            let code = code_at(&location);
-            let keeps = code.contains("+=") || set_by_line(&code).is_some_and(|name| uses(&code, name).len() > 1);
-            element.store.inspect(|store| self.set_by(store.instruction, false, &mut marks));
-            let add = if keeps { String::new() } else { format!("add to the sum in {at}, with += in place of =; ") };
-            let help = add
-                + "set the sum to 0 once, before the loop over k, and never in it, and let no line replace what it has";
-            return Told::new(Mistake::Lost, what, marks, help);
+        let (pair, later) = lacking.filter(|_| !element.pairs.is_empty())?;
+        let at = pair.term.instruction;
+        let location = self.origins.location(at);
+        let thread = triple(index(self.origins.thread(pair.term.thread)));
+        let words = [self.product(pair), gap.words.clone(), vec![("thread", thread)]].concat();
+        let mut marks = vec![self.mark(at, None, "the product is formed here")];
+        if !self.is_own(pair) || !element.formed.passages.is_empty() {
+            self.parts(&mut marks);
+            marks.extend(self.store_mark("this sum lacks them"));
+            let stores = element.store.iter();
+            add(&mut marks, stores.flat_map(|store| value_set(&self.origins.location(store.instruction))));
+            return Some(self.told(Mistake::Lost, "parts lost", marks, &words));
         }
-        let same = |one: &Pair, other: &Pair| one.of(Side::A).map(|it| it.0) == other.of(Side::A).map(|it| it.0);
-        let again = || {
-            element
-                .pairs
-                .iter()
-                .enumerate()
-                .filter_map(|(at, one)| Some((one, element.pairs[..at].iter().find(|other| same(one, other))?)))
-        };
-        let place = multiply.map(|at| self.origins.location(at)).unwrap_or_default();
-        let around_it = |mut marks: Vec<Mark>| {
-            let lines = around(&place, &["for", "while"]).into_iter();
-            marks.extend(lines.map(|line| at_line(&place, line, "it is done in this loop".into())));
-            marks
-        };
-        if let Some((one, _)) = again().find(|(one, other)| one.term.tag == other.term.tag && !one.term.matrix) {
+        if *later {
+            marks.extend(self.store_mark("the sum is stored before it is complete"));
+            return Some(self.told(Mistake::Early, "stored before the end", marks, &words));
+        }
+        marks.extend(self.store_mark("this sum lacks it"));
+        add(&mut marks, also_set(&location));
+        let rest = element.formed.rest.iter().filter(|value| matches!(value.source, Source::Constant(_)));
+        let begins = rest.filter_map(|value| Some(self.mark(value.loaded?, None, "it begins with this number here")));
+        add(&mut marks, begins.filter(|mark| mark.location.line.is_some()));
+        let code = code_at(&location);
+        let keeps = code.contains("+=") || set_by_line(&code).is_some_and(|name| uses(&code, name).len() > 1);
+        element.store.inspect(|store| self.set_by(store.instruction, false, &mut marks));
+        let cause = if keeps { "replaced elsewhere" } else { "replaced" };
+        Some(self.told(Mistake::Lost, cause, marks, &words))
+    }
+
+    /// One product is there twice, or two threads have formed it.
+    fn taken_again(&self, gap: &Gap) -> Option<HazardReport> {
+        let pairs = &self.element.pairs;
+        let of_a = |pair: &Pair| pair.of(Side::A).map(|(place, _)| place);
+        let again: Vec<(&Pair, &Pair)> = (pairs.iter().enumerate())
+            .filter_map(|(at, one)| Some((one, pairs[..at].iter().find(|other| of_a(one) == of_a(other))?)))
+            .collect();
+        if let Some((one, _)) = again.iter().find(|(one, other)| one.term.tag == other.term.tag && !one.term.matrix) {
             let mut marks = vec![self.mark(one.term.instruction, None, "the sum is formed here, once")];
             self.parts(&mut marks);
             self.store_marks("and it is in this more than once", &mut marks);
-            let help = "add the sum once to what is stored, and multiply it by one factor alone";
-            return Told::new(Mistake::Part, what, marks, help);
+            return Some(self.told(Mistake::Part, "sum added twice", marks, &gap.words));
         }
-        if let Some((one, other)) = again().find(|(one, other)| one.term.thread != other.term.thread) {
-            let threads = [one, other].map(|pair| triple(index(self.origins.thread(pair.term.thread))));
-            what += &format!(", by several threads, such as {} and {}", threads[1], threads[0]);
-            let mut marks = around_it(vec![self.mark(one.term.instruction, None, "all of them multiply here")]);
-            self.parts(&mut marks);
-            let help = "the threads whose sums are put together share the k: let each begin at its own k, and go on by as many as there are threads";
-            return Told::new(Mistake::Part, what, marks, help);
-        }
-        let loops = around(&place, &["for", "while"]);
-        let first = missing.first().copied();
-        let there = |side: Side, k: u64| {
-            let (_, value) = element.pairs.iter().find_map(|pair| pair.of(side))?;
-            value.shared.and_then(|_| self.arrival(side, (element.own(side), k), &value))
+        let (one, other) = again.into_iter().find(|(one, other)| one.term.thread != other.term.thread)?;
+        let [other_thread, thread] = [other, one].map(|pair| triple(index(self.origins.thread(pair.term.thread))));
+        let mut marks = vec![self.mark(one.term.instruction, None, "all of them multiply here")];
+        marks.extend(gap.loops("it is done in this loop"));
+        self.parts(&mut marks);
+        let words = [gap.words.clone(), vec![("one", other_thread), ("other", thread)]].concat();
+        Some(self.told(Mistake::Part, "k taken by several threads", marks, &words))
+    }
+
+    /// The elements came, or may have come, and others were multiplied in their place.
+    fn another_tile(&self, gap: &Gap) -> Option<HazardReport> {
+        let (element, k) = (self.element, *gap.missing.first()?);
+        let again = gap.repeated.first();
+        let stands_for_zero = || element.with_zeros.get(k as usize).is_some_and(Pair::is_zero);
+        let arrived = Side::BOTH.into_iter().find_map(|side| Some((side, self.came(side, k)?)));
+        let Some((side, arrived)) = arrived.filter(|_| again.is_some() || stands_for_zero()) else {
+            again?;
+            let pair = element.pairs.last();
+            let mut marks = pair.map(|pair| self.passages(pair)).unwrap_or_default();
+            let loads = pair.iter().flat_map(|pair| pair.factors).filter_map(|(_, value)| value.loaded);
+            let lines: BTreeSet<String> = loads.map(|at| self.line(at)).collect();
+            let lines = lines.into_iter().collect::<Vec<_>>().join(" and ");
+            self.added_here(gap, &mut marks);
+            let words = [gap.words.clone(), vec![("lines", lines)]].concat();
+            return Some(self.told(Mistake::Part, "same elements loaded again", marks, &words));
         };
-        let is_shared = |pair: &Pair, side| pair.of(side).is_some_and(|(_, value)| value.shared.is_some());
-        let shared = element.pairs.iter().any(|pair| Side::BOTH.iter().any(|&side| is_shared(pair, side)));
-        let arrived = first.filter(|_| shared).map(|k| Side::BOTH.map(|side| there(side, k)));
-        let stale = first
-            .zip(repeated.first())
-            .is_none_or(|(k, again)| Side::BOTH.iter().any(|&side| self.is_tile_of_another_step(side, k, *again)));
+        let is_again = |pair: &&Pair| pair.of(Side::A).is_some_and(|((_, k), _)| gap.repeated.contains(&k));
+        let pair = element.pairs.iter().rfind(is_again).or(element.pairs.last());
+        let mut marks = pair.map(|pair| self.passages(pair)).unwrap_or_default();
+        let is_stale = |again| Side::BOTH.iter().any(|&side| self.is_tile_of_another_step(side, k, again));
+        let expected = self.expected(side, (element.own(side), k), Some(arrived));
+        let product = pair.map(|pair| self.product(pair)).unwrap_or_default();
+        let words = [gap.words.clone(), product, expected, vec![("k", k.to_string())]].concat();
+        if again.is_some_and(|&again| !is_stale(again)) {
+            marks.extend(gap.loops("it depends on this"));
+            return Some(self.told(Mistake::Part, "k of a tile taken again", marks, &words));
+        }
+        if let Some(passage) = pair.and_then(|pair| pair.of(Side::A)?.1.shared) {
+            self.set_by(passage.loaded, false, &mut marks);
+            passage.stored.inspect(|&stored| self.set_by(stored, true, &mut marks));
+        }
+        self.added_here(gap, &mut marks);
+        Some(self.told(Mistake::Stale, "tile read in place of the next", marks, &words))
+    }
+
+    fn added_here(&self, gap: &Gap, marks: &mut Vec<Mark>) {
+        add(marks, gap.multiply.map(|at| self.mark(at, None, "the products are added here")));
+    }
+
+    /// No k is missing, and some are there too often.
+    fn again(&self, gap: &Gap) -> HazardReport {
+        let mut marks = gap.loops("it is done in this loop");
+        self.added_here(gap, &mut marks);
+        self.told(Mistake::Part, "", marks, &gap.words)
+    }
+
+    /// Some k are not multiplied at all.
+    fn left_out(&self, gap: &Gap) -> HazardReport {
+        let (missing, place, depth) = (gap.missing, &gap.place, self.element.depth);
+        let shared = Side::BOTH.iter().any(|&side| self.is_shared(side));
+        // What was loaded and not multiplied is left out by the inner loop.
+        let inner = Side::BOTH.into_iter().all(|side| !self.is_shared(side) || self.came(side, missing[0]).is_some());
+        // What is left of the sum is its end, and there are no zeros in place of the rest.
+        let lost = missing.len() as u64;
+        let is_end = lost * 2 >= depth && missing.last() == Some(&(lost - 1));
+        let no_zeros = self.element.with_zeros.len() as u64 + lost < depth + lost.min(64);
+        if let Some(at) = gap.multiply.filter(|_| is_end && no_zeros && inner) {
+            let mut marks = vec![self.mark(at, None, "the sum is set here")];
+            marks.extend(also_set(&self.origins.location(at)));
+            return self.told(Mistake::Lost, "sum set in the loop", marks, &gap.words);
+        }
+        let columns = self.asked.are_columns(missing);
+        let text = |line: u32| code_at(&Location { line: Some(line), ..place.clone() });
+        let mut over: Vec<(u32, String)> = gap.loops.iter().map(|&line| (line, text(line))).collect();
+        let counts = |text: &str| has_word(text, |word| word.starts_with('k') || word == "K") != columns;
+        if over.iter().any(|(_, text)| counts(text)) {
+            over.retain(|(_, text)| counts(text));
+        }
+        let found = if inner { over.first() } else { over.last() };
         let mut marks = vec![];
-        let mut mistake = Mistake::Part;
-        let help = match arrived {
-            // The tile came, and another one was read in its place.
-            Some([a, b])
-                if (a.is_some() || b.is_some()) && (!repeated.is_empty() || stands_for_zero(element, missing)) =>
-            {
-                let is_again = |pair: &&Pair| pair.of(Side::A).is_some_and(|((_, k), _)| repeated.contains(&k));
-                let pair = element.pairs.iter().rfind(is_again).or(element.pairs.last());
-                marks.extend(pair.map(|pair| self.passages(pair)).unwrap_or_default());
-                if !stale {
-                    let read = pair.map(|pair| self.line(pair.term.instruction)).unwrap_or_default();
-                    marks.extend(loops.iter().map(|&line| at_line(&place, line, "it depends on this".into())));
-                    let help = format!(
-                        "{read} takes {twice} of a tile again, and never {never}, which are in it: let the index of k take each value once"
-                    );
-                    return Told::new(mistake, what, marks, help);
-                }
-                let there = a.or(b).map(|arrived| (self.line(arrived.stored), self.word(arrived.address).to_string()));
-                let (stored, cell) = there.unwrap_or_default();
-                if let Some(passage) = pair.and_then(|pair| pair.of(Side::A)?.1.shared) {
-                    self.set_by(passage.loaded, false, &mut marks);
-                    passage.stored.inspect(|&stored| self.set_by(stored, true, &mut marks));
-                }
-                mistake = Mistake::Stale;
-                format!(
-                    "k = {} was stored in {cell} in {stored}, and was not there when it was read: look at which buffer is stored to and which is \
-                     read, and when",
-                    first.unwrap_or_default()
-                )
-            }
-            _ if !repeated.is_empty() && !missing.is_empty() => {
-                let pair = element.pairs.last();
-                marks.extend(pair.map(|pair| self.passages(pair)).unwrap_or_default());
-                let loads = pair.iter().flat_map(|pair| pair.factors).filter_map(|(_, value)| value.loaded);
-                let lines: BTreeSet<String> = loads.map(|at| self.line(at)).collect();
-                let lines = lines.into_iter().collect::<Vec<_>>().join(" and ");
-                format!(
-                    "the loads in {lines} bring the same elements again: let their index or their pointer go on in every step of the loop"
-                )
-            }
-            _ if missing.is_empty() => {
-                marks.extend(loops.iter().map(|&line| at_line(&place, line, "it is done in this loop".into())));
-                of_kind(Mistake::Part.name(), &[]).1
-            }
-            arrived => {
-                let came = arrived.is_some_and(|of| {
-                    let is_there =
-                        |side| of[side as usize].is_some() || !element.pairs.iter().any(|pair| is_shared(pair, side));
-                    Side::BOTH.into_iter().all(is_there)
-                });
-                // What is left of the sum is its end, and there are no zeros in place of the rest.
-                let lost = missing.len() as u64;
-                let products = element.with_zeros.len() as u64;
-                let tail = lost * 2 >= element.depth
-                    && missing.last() == Some(&(lost - 1))
-                    && products + lost < element.depth + lost.min(64);
-                if let Some(at) = multiply
-                    && tail
-                    && (came || !shared)
-                {
-                    what += ", because the sum does not keep what it has";
-                    let mut marks = vec![self.mark(at, None, "the sum is set here")];
-                    marks.extend(also_set(&self.origins.location(at)));
-                    let help = "set the sum to 0 once, before the loop over k, and add to it with +=";
-                    return Told::new(Mistake::Lost, what, marks, help);
-                }
-                // What was loaded and not multiplied is left out by the inner loop.
-                let inner = came || !shared;
-                let text = |line: u32| code_at(&Location { line: Some(line), ..place.clone() });
-                let mut over: Vec<(u32, String)> = loops.iter().map(|&line| (line, text(line))).collect();
-                let columns = self.asked.are_columns(missing);
-                let counts = |text: &str| has_word(text, |word| word.starts_with('k') || word == "K") != columns;
-                if over.iter().any(|(_, text)| counts(text)) {
-                    over.retain(|(_, text)| counts(text));
-                }
-                if inner {
-                    over.reverse();
-                }
-                let (line, text) = over.pop().unwrap_or_default();
-                let loop_ = if line > 0 { format!("the loop in line {line}") } else { "the loop over k".to_owned() };
-                if line > 0 {
-                    marks.push(at_line(
-                        &place,
-                        line,
-                        format!("this loop counts {}", if columns { "columns" } else { "k" }),
-                    ));
-                    let head = Location { line: Some(line), ..place.clone() };
-                    add(&mut marks, set_by(&head, false));
-                }
-                let (tail, head) = (missing.contains(&(element.depth - 1)), missing.contains(&0));
-                let steps = text.split(')').next().is_some_and(|head| head.contains("+="));
-                let at_the_end = missing.len() as u64 == element.depth - missing[0];
-                if !tail && !head || tail && !at_the_end {
-                    marks.extend(self.store_mark("this sum lacks them"));
-                }
-                if inner
-                    && at_the_end
-                    && !shared
-                    && !columns
-                    && tail
-                    && steps
-                    && (missing.len() as u64) < 2 + element.depth / 2
-                {
-                    format!(
-                        "the steps of {loop_} leave out what remains if K is not a multiple of them: multiply the rest after it"
-                    )
-                } else if inner {
-                    let how = match (head, tail) {
-                        (true, _) => "it begins too late",
-                        (_, true) => "it ends too early",
-                        _ => "it leaves some out",
-                    };
-                    let all = match shared {
-                        _ if columns => "every column from 0 to N - 1",
-                        true => "every k of the tile",
-                        false if element.depth == self.asked.problem.k || self.asked.kind == Kind::RowSums => {
-                            "every k from 0 to K - 1"
-                        }
-                        false => "every k that the element needs",
-                    };
-                    format!("let {loop_} multiply {all}: {how}, or what is multiplied there is lost")
-                } else if element.depth > 1 && tail {
-                    "let the loop run while k < K, and round the number of tiles up: the last one may be a part of a tile".to_owned()
-                } else {
-                    "let the loop begin at 0, go on by as much as a step multiplies, and end at K".to_owned()
-                }
-            }
-        };
-        if let Some(at) = multiply {
-            add(&mut marks, [self.mark(at, None, "the products are added here")]);
+        if let Some(&(line, _)) = found {
+            let label = format!("this loop counts {}", if columns { "columns" } else { "k" });
+            marks.push(at_line(place, line, label));
+            add(&mut marks, set_by(&Location { line: Some(line), ..place.clone() }, false));
         }
-        Told::new(mistake, what, marks, help)
+        let (head, tail) = (missing.contains(&0), missing.contains(&(depth - 1)));
+        let at_the_end = lost == depth - missing[0];
+        if !tail && !head || tail && !at_the_end {
+            marks.extend(self.store_mark("this sum lacks them"));
+        }
+        self.added_here(gap, &mut marks);
+        let steps = found.is_some_and(|(_, text)| text.split(')').next().is_some_and(|head| head.contains("+=")));
+        let rest_of_k = inner && at_the_end && !shared && !columns && tail && steps && lost < 2 + depth / 2;
+        let cause = match inner {
+            true if rest_of_k => "rest of K left out",
+            true => "left out by the inner loop",
+            false if depth > 1 && tail => "last tile left out",
+            false => "tiles left out",
+        };
+        let how = match (head, tail) {
+            (true, _) => "it begins too late",
+            (_, true) => "it ends too early",
+            _ => "it leaves some out",
+        };
+        let all = match shared {
+            _ if columns => "every column from 0 to N - 1",
+            true => "every k of the tile",
+            false if depth == self.asked.problem.k || self.asked.kind == Kind::RowSums => "every k from 0 to K - 1",
+            false => "every k that the element needs",
+        };
+        let which = found.map_or_else(|| "the loop over k".to_owned(), |(line, _)| format!("the loop in line {line}"));
+        let words = [("how", how.to_owned()), ("all", all.to_owned()), ("loop", which)];
+        self.told(Mistake::Part, cause, marks, &[&gap.words[..], &words].concat())
     }
 }
 
-/// Whether a product with zeros stands where the first missing one belongs.
-fn stands_for_zero(element: &Element, missing: &[u64]) -> bool {
-    missing.first().and_then(|&k| element.with_zeros.get(k as usize)).is_some_and(Pair::is_zero)
+/// Which k are missing in a sum and which are there too often, and what is known of its first product.
+struct Gap<'a> {
+    missing: &'a [u64],
+    repeated: &'a [u64],
+    /// The instruction that multiplies.
+    multiply: Option<u32>,
+    place: Location,
+    /// The loops around it, the innermost first.
+    loops: Vec<u32>,
+    words: Vec<Word>,
+}
+
+impl Gap<'_> {
+    fn loops(&self, label: &str) -> Vec<Mark> {
+        self.loops.iter().map(|&line| at_line(&self.place, line, label.into())).collect()
+    }
 }
 
 fn are(all: &str) -> &'static str {

@@ -27,13 +27,24 @@ pub enum Factor {
 
 impl Factor {
     pub fn name(&self, asked: &Asked) -> String {
+        self.named(asked, ["something else", "an element of C", "a product or a sum", "something else"])
+    }
+
+    /// As a part of a formula.
+    pub fn symbol(&self, asked: &Asked) -> String {
+        self.named(asked, ["0", "C", "(…)", "?"])
+    }
+
+    fn named(&self, asked: &Asked, [zero, other, computed, unknown]: [&str; 4]) -> String {
         match self {
-            Self::Of(side, place) => asked.name(*side, *place),
-            Self::Number(number) => format!("{number}"),
-            Self::Other => "an element of C".into(),
-            Self::Computed => "a product or a sum".into(),
-            _ => "something else".into(),
+            Self::Of(side, place) => return asked.name(*side, *place),
+            Self::Number(number) => return number.to_string(),
+            Self::Zero => zero,
+            Self::Other => other,
+            Self::Computed => computed,
+            Self::Unset | Self::Unknown => unknown,
         }
+        .into()
     }
 }
 
@@ -54,13 +65,14 @@ impl Pair {
         self.factors.iter().any(|(factor, _)| *factor == Factor::Zero)
     }
 
+    /// Whether a factor is a part of a number, of fewer bits.
+    pub fn has_part(&self) -> bool {
+        self.factors.iter().any(|(_, value)| value.part)
+    }
+
     /// Whether it adds what numbers of fewer bits have lost, in its place.
-    fn is_loss(&self, [row, col]: [u64; 2]) -> bool {
-        let [a, b] = Side::BOTH.map(|side| self.of(side));
-        let fits = |((one, p), a): (Place, Value), ((other, q), b): (Place, Value)| {
-            (a.part || b.part) && (one, other) == (row, col) && p == q && self.term.scale.to_bits() == 1.0f32.to_bits()
-        };
-        a.zip(b).is_some_and(|(a, b)| fits(a, b))
+    fn is_loss(&self, needs: [u64; 2]) -> bool {
+        self.has_part() && self.k_of(needs).is_some() && self.term.scale.to_bits() == 1.0f32.to_bits()
     }
 
     /// The element of an operand that is multiplied here.
@@ -70,14 +82,25 @@ impl Pair {
             _ => None,
         })
     }
+
+    /// The elements of A and of B that are multiplied here, if it is one of each.
+    pub fn places(&self) -> Option<[Place; 2]> {
+        let [a, b] = Side::BOTH.map(|side| self.of(side).map(|(place, _)| place));
+        Some([a?, b?])
+    }
+
+    /// The k of both factors, if they are of this row of A and of this column of B.
+    pub fn k_of(&self, needs: [u64; 2]) -> Option<u64> {
+        let [(row, p), (col, q)] = self.places()?;
+        ([row, col] == needs && p == q).then_some(p)
+    }
 }
 
 /// An element of C.
 #[derive(Clone, Debug)]
 pub struct Element {
     /// Its row of A and its column of B, as [`Asked`] counts them.
-    pub row: u64,
-    pub col: u64,
+    pub needs: [u64; 2],
     /// Products that it needs.
     pub depth: u64,
     /// By what its products were multiplied as a whole, and what was in C.
@@ -100,7 +123,7 @@ pub struct Element {
 impl Element {
     /// The row of A, or column of B, that it needs.
     pub fn own(&self, side: Side) -> u64 {
-        [self.row, self.col][side as usize]
+        self.needs[side as usize]
     }
 }
 
@@ -139,7 +162,7 @@ impl Origins {
     }
 
     /// One element of C.
-    pub(super) fn at(&self, asked: &Asked, row: u64, col: u64) -> Element {
+    pub(super) fn at(&self, asked: &Asked, [row, col]: [u64; 2]) -> Element {
         let index = row * asked.columns() + col;
         self.element(asked, index, self.stores_of_c().remove(&index).unwrap_or_default())
     }
@@ -166,9 +189,8 @@ impl Origins {
         if spreads && !of_sums {
             formed.rest.push(Value::default());
         }
-        let [row, col] = asked.needs(index);
-        let mut with_zeros: Vec<Pair> =
-            formed.terms.drain(..).map(|term| self.pair(asked, [row, col], &term)).collect();
+        let needs = asked.needs(index);
+        let mut with_zeros: Vec<Pair> = formed.terms.drain(..).map(|term| self.pair(asked, needs, &term)).collect();
         let mut weights = asked.weights;
         if asked.kind == Kind::Scaled {
             weights[1] = 0.0;
@@ -184,7 +206,7 @@ impl Origins {
             weights[1] += formed.rest.iter().filter(|value| of_c(value)).count() as f32;
             formed.rest.retain(|value| !of_c(value));
         }
-        with_zeros.retain(|pair| !pair.is_loss([row, col]));
+        with_zeros.retain(|pair| !pair.is_loss(needs));
         if asked.kind == Kind::Scaled && with_zeros.iter().all(|pair| pair.term.negative) {
             for Pair { term, .. } in &mut with_zeros {
                 (term.negative, term.scale) = (false, -term.scale);
@@ -194,16 +216,16 @@ impl Origins {
         let scaled = with_zeros.iter().find(another).map(|pair| pair.term);
         weights[0] = scaled.map_or(weights[0], |term| term.scale);
         let pairs = with_zeros.iter().filter(|pair| !pair.is_zero()).copied().collect();
-        let depth = asked.depth(row);
+        let depth = asked.depth(needs[0]);
         let scaled = scaled.and_then(|term| term.scaled);
         let name = asked.name_of_c(index);
-        Element { row, col, depth, weights, scaled, name, store, pairs, with_zeros, formed, of_sums, earlier }
+        Element { needs, depth, weights, scaled, name, store, pairs, with_zeros, formed, of_sums, earlier }
     }
 
     /// The pairs of another store of the element.
     pub(super) fn pairs(&self, asked: &Asked, element: &Element, store: &Store) -> Vec<Pair> {
         let terms = self.provenance.formed(store).terms;
-        terms.iter().map(|term| self.pair(asked, [element.row, element.col], term)).collect()
+        terms.iter().map(|term| self.pair(asked, element.needs, term)).collect()
     }
 
     /// The products of this kind that the block of an element formed, and of each whether it goes on with the sum that was stored.
@@ -213,7 +235,7 @@ impl Origins {
         element: &Element,
         wanted: impl Fn(&Pair) -> bool,
     ) -> Vec<(Pair, bool)> {
-        let pair = |term: Term| Some(self.pair(asked, [element.row, element.col], &term)).filter(&wanted);
+        let pair = |term: Term| Some(self.pair(asked, element.needs, &term)).filter(&wanted);
         element.store.iter().flat_map(|store| self.provenance.products(store, pair)).collect()
     }
 
@@ -233,9 +255,8 @@ impl Origins {
             }
             _ => {}
         }
-        if matches!(factors[1].0, Factor::Of(Side::A, _)) && !matches!(factors[0].0, Factor::Of(Side::A, _))
-            || matches!(factors[0].0, Factor::Of(Side::B, _)) && !matches!(factors[1].0, Factor::Of(Side::B, _))
-        {
+        let [one, other] = factors.map(|(factor, _)| if let Factor::Of(side, _) = factor { Some(side) } else { None });
+        if one != other && (other == Some(Side::A) || one == Some(Side::B)) {
             factors.swap(0, 1);
         }
         Pair { factors, term: *term }
@@ -314,16 +335,11 @@ impl Origins {
             rest /= u64::from(extent.max(1));
         }
         index.insert(0, rest);
-        simt::Place::Element {
-            array: simt::Array { name: array.source_name.clone(), space: Space::Shared },
-            index,
-            bytes: 0,
-        }
+        element_of(&array.source_name, Space::Shared, index)
     }
 }
 
-/// An element of an array in global memory; without an index any of them.
-pub fn global(name: &str, index: &[u64]) -> simt::Place {
-    let array = simt::Array { name: name.to_owned(), space: Space::Global };
-    simt::Place::Element { array, index: index.to_vec(), bytes: 0 }
+/// An element of an array; without an index any of them.
+pub fn element_of(name: &str, space: Space, index: Vec<u64>) -> simt::Place {
+    simt::Place::Element { array: simt::Array { name: name.to_owned(), space }, index, bytes: 0 }
 }

@@ -54,7 +54,9 @@ pub enum Verdict {
 
 /// The verdict on an element.
 pub fn judge(origins: &Origins, asked: &Asked, element: &Element) -> Verdict {
-    let Some(_) = element.store else { return Verdict::Unwritten };
+    if element.store.is_none() {
+        return Verdict::Unwritten;
+    }
     let verdict = match (of_sum(asked, element), element.formed.chosen.last()) {
         (verdict, Some(&chosen)) if verdict != Verdict::Right => Verdict::Chosen(chosen),
         (verdict, _) => verdict,
@@ -84,72 +86,68 @@ fn of_sum(asked: &Asked, element: &Element) -> Verdict {
     if element.of_sums {
         return Verdict::Operands(0);
     }
-    if let Some(at) = pairs.iter().position(|pair| Side::BOTH.iter().any(|&side| pair.of(side).is_none())) {
+    if let Some(at) = pairs.iter().position(|pair| pair.places().is_none()) {
         return Verdict::Operands(at);
     }
     let rest = &element.formed.rest;
     if rest.iter().any(|value| matches!(value.source, Source::Unknown | Source::Computed)) {
         return Verdict::Unknown;
     }
-    let not_zero = rest.iter().filter(|value| value.bits as u32 & 0x7fff_ffff != 0);
-    if pairs.is_empty() && not_zero.clone().count() > 1 {
+    let not_zero = rest.iter().filter(|value| value.bits as u32 & 0x7fff_ffff != 0).count();
+    if pairs.is_empty() && not_zero > 1 {
         return Verdict::Added;
     }
-    let k = element.depth as usize;
-    if pairs.is_empty() && not_zero.clone().count() == 0 {
+    if pairs.is_empty() && not_zero == 0 {
         let all: Vec<u64> = (0..element.depth).collect();
         return zero(element, &all).unwrap_or(Verdict::Empty);
     }
-    let places: Vec<[Place; 2]> = pairs.iter().map(places).collect();
-    let right =
-        |[(row, p), (col, q)]: &[Place; 2]| *row == element.row && *col == element.col && p == q && *p < element.depth;
-    // What comes before a whole sum is what that began with.
-    let whole_part = |part: &[[Place; 2]]| {
-        part.iter().all(right) && part.iter().map(|[(_, p), _]| p).collect::<BTreeSet<_>>().len() == k
-    };
-    if not_zero.count() > 0
-        || places.len() > k && whole_part(&places[places.len() - k..]) && !places[..places.len() - k].iter().all(right)
-    {
+    if not_zero > 0 {
         return Verdict::Beginning;
     }
-    if places.len() > k && whole_part(&places[..k]) && !places[k..].iter().all(right) {
-        return Verdict::Beyond(k);
+    // The k of each product that belongs to the element.
+    let ks: Vec<Option<u64>> = pairs.iter().map(|pair| pair.k_of(element.needs)).collect();
+    let depth = element.depth as usize;
+    let right = |k: &Option<u64>| k.is_some_and(|k| k < element.depth);
+    let is_whole = |part: &[Option<u64>]| part.iter().all(right) && BTreeSet::from_iter(part).len() == depth;
+    if let Some(more) = ks.len().checked_sub(depth).filter(|more| *more > 0) {
+        // What comes before a whole sum is what that began with.
+        if is_whole(&ks[more..]) && !ks[..more].iter().all(right) {
+            return Verdict::Beginning;
+        }
+        if is_whole(&ks[..depth]) && !ks[depth..].iter().all(right) {
+            return Verdict::Beyond(depth);
+        }
     }
-    if places.iter().all(right) {
+    if ks.iter().all(right) {
         if let Some(at) = pairs.iter().position(|pair| pair.term.negative) {
             return Verdict::Sign(at);
         }
         // A part of a number that counts too much is no second product.
-        let is_part = |pair: &Pair| Side::BOTH.iter().any(|&side| pair.of(side).is_some_and(|(_, value)| value.part));
-        if pairs.iter().any(is_part) {
+        if pairs.iter().any(Pair::has_part) {
             return Verdict::Weight;
         }
-        return match coverage(element, &places) {
+        return match coverage(element, &ks) {
             Verdict::Right if element.weights.map(f32::to_bits) != asked.weights.map(f32::to_bits) => Verdict::Weight,
             verdict => verdict,
         };
     }
-    let beyond = |[(row, p), (col, q)]: &[Place; 2]| *row == element.row && *col == element.col && p == q;
-    if places.iter().all(beyond) {
-        let at = places.iter().position(|[(_, p), _]| *p >= element.depth).unwrap_or_default();
-        return Some(coverage(element, &places)).filter(|part| *part != Verdict::Right).unwrap_or(Verdict::Beyond(at));
+    if ks.iter().all(Option::is_some) {
+        let at = ks.iter().position(|k| !right(k)).unwrap_or_default();
+        return Some(coverage(element, &ks)).filter(|part| *part != Verdict::Right).unwrap_or(Verdict::Beyond(at));
     }
-    let swapped = |&[(row, p), (col, q)]: &[Place; 2]| p == element.col && q == element.row && row == col;
+    let places: Vec<[Place; 2]> = pairs.iter().filter_map(Pair::places).collect();
+    let [row, col] = element.needs;
+    let swapped = |&[(own, p), (other, q)]: &[Place; 2]| p == col && q == row && own == other;
     // The tiles that follow may be others than those of B·A, too.
-    if element.row != element.col && places.iter().take(8).all(swapped) {
+    if row != col && places.iter().take(8).all(swapped) {
         return Verdict::Swapped;
     }
-    let [(row, _), (col, _)] = places[0];
-    let other = |&[(r, p), (c, q)]: &[Place; 2]| p == q && r == row && c == col;
-    let ks: BTreeSet<u64> = places.iter().map(|[(_, k), _]| *k).collect();
-    if row != element.row && col != element.col && 2 * ks.len() >= k && places.iter().all(other) {
-        return Verdict::Elsewhere((row, col));
+    let [(other_row, _), (other_col, _)] = places[0];
+    let others: Option<BTreeSet<u64>> = pairs.iter().map(|pair| pair.k_of([other_row, other_col])).collect();
+    if other_row != row && other_col != col && others.is_some_and(|ks| 2 * ks.len() >= depth) {
+        return Verdict::Elsewhere((other_row, other_col));
     }
     wrong_side(asked, element, &places)
-}
-
-fn places(pair: &Pair) -> [Place; 2] {
-    Side::BOTH.map(|side| pair.of(side).map_or((0, 0), |(place, _)| place))
 }
 
 /// Which operand's elements are the wrong ones, if the two do not fit.
@@ -207,21 +205,17 @@ fn zero(element: &Element, missing: &[u64]) -> Option<Verdict> {
 
 /// The element of C whose whole sum an element holds, with each k once.
 pub fn whole(element: &Element) -> Option<Place> {
-    let places: Vec<[Place; 2]> = element.pairs.iter().map(places).collect();
-    let [(row, _), (col, _)] = *places.first()?;
-    let fits = |&[(r, p), (c, q)]: &[Place; 2]| r == row && c == col && p == q && p < element.depth;
-    let ks: BTreeSet<u64> = places.iter().map(|[(_, k), _]| *k).collect();
-    let complete = places.len() as u64 == element.depth && ks.len() as u64 == element.depth;
-    (complete
-        && places.iter().all(fits)
-        && element.pairs.iter().all(|pair| Side::BOTH.iter().all(|&side| pair.of(side).is_some())))
-    .then_some((row, col))
+    let [(row, _), (col, _)] = element.pairs.first()?.places()?;
+    let k = |pair: &Pair| pair.k_of([row, col]).filter(|k| *k < element.depth);
+    let ks: BTreeSet<u64> = element.pairs.iter().map(k).collect::<Option<_>>()?;
+    let complete = element.pairs.len() as u64 == element.depth && ks.len() as u64 == element.depth;
+    complete.then_some((row, col))
 }
 
 /// Whether every k is there once.
-fn coverage(element: &Element, places: &[[Place; 2]]) -> Verdict {
+fn coverage(element: &Element, ks: &[Option<u64>]) -> Verdict {
     let mut counts: BTreeMap<u64, usize> = BTreeMap::new();
-    for [(_, k), _] in places {
+    for k in ks.iter().flatten() {
         *counts.entry(*k).or_default() += 1;
     }
     let missing: Vec<u64> = (0..element.depth).filter(|k| !counts.contains_key(k)).collect();

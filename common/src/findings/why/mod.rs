@@ -5,6 +5,7 @@ mod asked;
 mod coverage;
 mod element;
 mod explain;
+mod factor;
 mod judge;
 mod listing;
 mod rule;

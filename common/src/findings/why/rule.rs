@@ -1,41 +1,30 @@
 //! How the elements that a kernel takes follow from those that it should take: the one rule that explains all samples.
 
+use std::collections::BTreeMap;
+
 use super::asked::{Asked, Kind, Place, Side};
+use crate::findings::diagnostic::help;
 
 /// An element that is needed, and the one that was taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug)]
 pub struct Sample {
     pub needed: Place,
     pub taken: Place,
 }
 
-/// How the one follows from the other; own is the row of A or the column of B.
+/// How the one follows from the other. Own is the row of A or the column of B.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
-    /// The two indices are exchanged.
-    Exchanged,
-    /// The two indices are exchanged within tiles of this edge.
-    ExchangedInTiles(u64),
+    /// The two indices are exchanged, perhaps within tiles of this edge.
+    Exchanged(Option<u64>),
     /// The place in memory is own · `own` + k · `k` + `start`, as if the matrix had other rows.
     Strides {
         own: i64,
         k: i64,
         start: i64,
     },
-    /// k lags or leads.
-    KShift(i64),
-    /// k begins again after so many.
-    KRepeats(u64),
-    /// k stays as it is.
-    KConstant(u64),
-    /// The row or column is the wrong one by so many.
-    OwnShift(i64),
-    /// It is the same for all.
-    OwnConstant(u64),
-    /// The row or column is another one, always the same for one that is needed.
-    OwnPermuted,
-    /// The k is another one, always the same for one that is needed.
-    KPermuted,
+    /// One index is the right one; how the other one differs is the name of a text, with a number.
+    OneIndex(&'static str, i64),
     None,
 }
 
@@ -45,64 +34,89 @@ const EDGES: [u64; 8] = [4, 8, 16, 32, 64, 128, 256, 2];
 impl Rule {
     /// The rule of these samples; `strides` are those of own and of k in memory.
     pub fn of(samples: &[Sample], right: (i64, i64)) -> Self {
+        if samples.is_empty() {
+            return Self::None;
+        }
         let all = |test: &dyn Fn(Place, Place) -> bool| samples.iter().all(|sample| test(sample.needed, sample.taken));
         let edge =
             |test: &dyn Fn(u64, Place, Place) -> bool| EDGES.into_iter().find(|&edge| all(&|n, t| test(edge, n, t)));
-        let Some(first) = samples.first() else { return Self::None };
-        let (needed, taken) = (first.needed, first.taken);
-        let difference = |one: u64, other: u64| one as i64 - other as i64;
-        let (by_own, by_k) = (difference(taken.0, needed.0), difference(taken.1, needed.1));
         if all(&|(own, k), taken| taken == (k, own)) {
-            return Self::Exchanged;
+            return Self::Exchanged(None);
         }
         if all(&|(own, _), (own_taken, _)| own == own_taken) {
-            if all(&|_, (_, k)| k == taken.1) && !all(&|(_, k), _| k == needed.1) {
-                return Self::KConstant(taken.1);
-            }
-            if all(&|(_, k), (_, k_taken)| difference(k_taken, k) == by_k) {
-                return Self::KShift(by_k);
-            }
-            if let Some(edge) = edge(&|edge, (_, k), (_, k_taken)| k_taken == k % edge) {
-                return Self::KRepeats(edge);
-            }
-            if let Some(rule) = strides(samples, right) {
+            let begins_again = || edge(&|edge, (_, k), (_, k_taken)| k_taken == k % edge);
+            let found = steady(samples, |place| place.1, ["k the same", "k apart"])
+                .or_else(|| Some(Self::OneIndex("k again", begins_again()? as i64)))
+                .or_else(|| strides(samples, right))
+                .or_else(|| mixed(samples, |place| place.1, "k mixed"));
+            if let Some(rule) = found {
                 return rule;
-            }
-            if is_function(samples, |place| place.1) {
-                return Self::KPermuted;
             }
         }
         if all(&|(_, k), (_, k_taken)| k == k_taken) {
-            if all(&|_, (own, _)| own == taken.0) && !all(&|(own, _), _| own == needed.0) {
-                return Self::OwnConstant(taken.0);
-            }
-            if all(&|(own, _), (own_taken, _)| difference(own_taken, own) == by_own) {
-                return Self::OwnShift(by_own);
-            }
-            if is_function(samples, |place| place.0) {
-                return Self::OwnPermuted;
+            let found = steady(samples, |place| place.0, ["line the same", "line apart"])
+                .or_else(|| mixed(samples, |place| place.0, "lines mixed"));
+            if let Some(rule) = found {
+                return rule;
             }
         }
         let tiles = |edge: u64, (own, k): Place, (own_taken, k_taken): Place| {
-            own / edge == own_taken / edge
-                && k / edge == k_taken / edge
-                && own % edge == k_taken % edge
-                && k % edge == own_taken % edge
+            let same_tile = own / edge == own_taken / edge && k / edge == k_taken / edge;
+            same_tile && own % edge == k_taken % edge && k % edge == own_taken % edge
         };
-        if let Some(edge) = edge(&tiles) {
-            return Self::ExchangedInTiles(edge);
+        match edge(&tiles) {
+            Some(edge) => Self::Exchanged(Some(edge)),
+            None => strides(samples, right).unwrap_or(Self::None),
         }
-        strides(samples, right).unwrap_or(Self::None)
+    }
+
+    /// In words, for an operand of a problem whose sizes have names.
+    pub fn words(self, side: Side, asked: &Asked) -> Option<String> {
+        let (text, by) = match self {
+            Self::Exchanged(None) if asked.kind != Kind::Product => ("exchanged in another task", 0),
+            Self::Exchanged(None) => ("exchanged", 0),
+            Self::Exchanged(Some(edge)) => ("exchanged in tiles", edge as i64),
+            Self::Strides { start: 0, .. } => ("strides", 0),
+            Self::OneIndex(text, by) => (text, by),
+            Self::Strides { .. } | Self::None => return None,
+        };
+        let read = match self {
+            Self::Strides { own, k, start } => {
+                index([if side == Side::A { "row" } else { "col" }, "k"], [own, k, start], asked)
+            }
+            _ => String::new(),
+        };
+        let words = [
+            ("line", side.line().to_owned()),
+            ("array", asked.array(side).to_owned()),
+            ("layout", asked.layout(side)),
+            ("by", by.to_string()),
+            ("ahead", format!("{} {} than", by.abs(), if by > 0 { "more" } else { "less" })),
+            ("read", read),
+        ];
+        Some(help(text, &words))
     }
 }
 
-/// Whether what is taken depends on nothing but the same index of what is needed.
-fn is_function(samples: &[Sample], index: impl Fn(Place) -> u64) -> bool {
-    let mut known = std::collections::BTreeMap::new();
-    samples.iter().all(|sample| {
+/// The rule by which an index is always the same, or always as far from the one that is needed.
+fn steady(samples: &[Sample], index: impl Fn(Place) -> u64, [same, apart]: [&'static str; 2]) -> Option<Rule> {
+    let first = samples.first()?;
+    let by = |sample: &Sample| index(sample.taken) as i64 - index(sample.needed) as i64;
+    let stays = |of: fn(&Sample) -> Place| samples.iter().all(|sample| index(of(sample)) == index(of(first)));
+    if stays(|sample| sample.taken) && !stays(|sample| sample.needed) {
+        return Some(Rule::OneIndex(same, index(first.taken) as i64));
+    }
+    samples.iter().all(|sample| by(sample) == by(first)).then(|| Rule::OneIndex(apart, by(first)))
+}
+
+/// The rule by which an index depends on nothing but the same index of what is needed.
+fn mixed(samples: &[Sample], index: impl Fn(Place) -> u64, text: &'static str) -> Option<Rule> {
+    let mut known = BTreeMap::new();
+    let one = |sample: &Sample| {
         let taken = index(sample.taken);
         *known.entry(index(sample.needed)).or_insert(taken) == taken
-    })
+    };
+    samples.iter().all(one).then_some(Rule::OneIndex(text, 0))
 }
 
 /// The strides with which the matrix is read, if there are such.
@@ -132,37 +146,6 @@ pub fn affine(samples: &[(Place, i64)]) -> Option<[i64; 3]> {
     samples.iter().all(fits).then_some([by_own, by_k, start])
 }
 
-/// The words of a rule, for an operand of a problem whose sizes have names.
-pub fn words(rule: Rule, side: Side, asked: &Asked) -> Option<String> {
-    let (name, line) = (asked.array(side), side.line());
-    Some(match rule {
-        Rule::Exchanged if asked.kind != Kind::Product => {
-            format!("its {line} and its k are exchanged; {}", asked.layout(side))
-        }
-        Rule::Exchanged => format!("its {line} and its k are exchanged: {name} is read transposed"),
-        Rule::ExchangedInTiles(edge) => {
-            format!(
-                "the {line} and the k are exchanged within tiles of {edge} by {edge}: the tile of {name} is transposed"
-            )
-        }
-        Rule::Strides { own, k, start: 0 } => {
-            let own_name = if side == Side::A { "row" } else { "col" };
-            let read = index([own_name, "k"], [own, k, 0], asked);
-            format!("{name} is read as {name}[{read}]; {}", asked.layout(side))
-        }
-        Rule::KShift(by) => format!("the k of {name} is {} the one of the other factor", ahead(by)),
-        Rule::KRepeats(edge) => {
-            format!("the k of {name} begins again at 0 after {edge}: always the first tile is taken")
-        }
-        Rule::KConstant(k) => format!("the k of {name} is always {k}"),
-        Rule::OwnShift(by) => format!("the {line} of {name} is {} the one of C", ahead(by)),
-        Rule::OwnConstant(own) => format!("the {line} of {name} is always {own}"),
-        Rule::OwnPermuted => format!("the {line}s of {name} do not follow each other as those of C do"),
-        Rule::KPermuted => format!("the k of {name} come in another order than those of the other factor"),
-        Rule::Strides { .. } | Rule::None => return None,
-    })
-}
-
 /// An index as one writes it: `row * N + col`.
 pub fn index(names: [&str; 2], [one, other, start]: [i64; 3], asked: &Asked) -> String {
     let sizes = [("M", asked.problem.m), ("N", asked.problem.n), ("K", asked.problem.k)];
@@ -179,8 +162,4 @@ pub fn index(names: [&str; 2], [one, other, start]: [i64; 3], asked: &Asked) -> 
         names.into_iter().zip([one, other]).filter_map(|(name, by)| factor(name, by)).collect();
     parts.extend((start != 0 || parts.is_empty()).then(|| start.to_string()));
     parts.join(" + ").replace("+ -", "- ")
-}
-
-fn ahead(by: i64) -> String {
-    if by > 0 { format!("{by} more than") } else { format!("{} less than", -by) }
 }

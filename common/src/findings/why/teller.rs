@@ -2,35 +2,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use simt::Space;
 use simt::analyses::provenance::{Arrived, Passage, Source, Value};
 
 use super::asked::{Asked, Place, Side};
-use super::element::{Element, Factor, Origins, Pair, global};
+use super::element::{Element, Factor, Origins, Pair, element_of};
 use super::judge::Verdict;
 use super::rule;
 use crate::code::places::{index, triple};
-use crate::findings::diagnostic::{Mark, add, code_at, of_kind, set_by, set_by_line, uses};
-use crate::findings::hazard_kind::Mistake;
-
-/// What a wrong element is told by: which mistake it is, and everything that is shown.
-pub struct Told {
-    pub mistake: Mistake,
-    pub what: String,
-    pub marks: Vec<Mark>,
-    pub note: Option<String>,
-    pub help: String,
-}
-
-impl Told {
-    pub fn new(mistake: Mistake, what: impl Into<String>, marks: Vec<Mark>, help: impl Into<String>) -> Self {
-        Self { mistake, what: what.into(), marks, note: None, help: help.into() }
-    }
-
-    /// With the help that the kind of mistake has, for what is seen in this line.
-    pub fn of_kind(mistake: Mistake, what: impl Into<String>, marks: Vec<Mark>, line: &str) -> Self {
-        Self::new(mistake, what, marks, of_kind(mistake.name(), &[("line", line)]).1)
-    }
-}
+use crate::findings::analysis::{HazardReport, HazardThread};
+use crate::findings::diagnostic::{
+    Diagnostic, Mark, Word, add, code_at, help, set_by, set_by_line, text, uses, with_calls,
+};
+use crate::findings::hazard_kind::{Mistake, ReportKind};
 
 /// Tells of one element, and of all that have the same mistake.
 pub struct Teller<'a> {
@@ -41,11 +25,68 @@ pub struct Teller<'a> {
     pub element: &'a Element,
     /// How the sums lie in C, if all are whole and lie elsewhere by one rule: row, column and start.
     pub moved: Option<[i64; 3]>,
+    /// How many elements have the mistake, of how many.
+    pub count: u64,
+    pub looked_at: u64,
 }
 
 impl Teller<'_> {
+    /// The mistake with its marks, in the words of its cause; those of the mistake itself if it has one cause only.
+    pub fn told(&self, mistake: Mistake, cause: &str, marks: Vec<Mark>, words: &[Word]) -> HazardReport {
+        let Self { element: Element { name, store, .. }, count, looked_at, .. } = self;
+        let words = [words, &[("name", name.clone())]].concat();
+        let [what, help] = text(if cause.is_empty() { mistake.name() } else { cause }, &words);
+        let (block, thread) = store.map_or(([0; 3], [0; 3]), |store| (index(store.block), index(store.thread)));
+        let side = |mark: &Mark| HazardThread::at(&mark.location, block, thread, mark.label.clone());
+        HazardReport {
+            kind: ReportKind::Product(mistake),
+            place: name.clone(),
+            threads: marks.iter().map(side).collect(),
+            count: *count,
+            diagnostic: Diagnostic {
+                title: format!("{}: {what}", mistake.name()),
+                marks: with_calls(marks),
+                note: Some(format!("so it is in {count} of {looked_at} elements of C; {name} is shown")),
+                help,
+                ..Diagnostic::default()
+            },
+        }
+    }
+
     pub fn line(&self, instruction: u32) -> String {
         self.origins.line(instruction).map_or_else(|| "the kernel".into(), |line| format!("line {line}"))
+    }
+
+    /// The line of an instruction, or nothing if there is none.
+    pub fn line_of(&self, instruction: Option<u32>) -> String {
+        instruction.map(|instruction| self.line(instruction)).unwrap_or_default()
+    }
+
+    /// The words for a product: its line and its factors.
+    pub fn product(&self, pair: &Pair) -> Vec<Word> {
+        let [one, other] = pair.names(self.asked);
+        vec![("line", self.line(pair.term.instruction)), ("one", one), ("other", other)]
+    }
+
+    /// The words for what was found in place of an element: the way of the value.
+    pub fn found(&self, value: &Value) -> Vec<Word> {
+        vec![
+            ("load", self.line_of(value.loaded)),
+            ("put", self.line_of(value.shared.and_then(|passage| passage.stored))),
+            ("here", self.cell(value).to_string()),
+            ("read", self.line_of(value.shared.map(|passage| passage.loaded))),
+            ("shuffle", self.line_of(value.shuffled)),
+        ]
+    }
+
+    /// The words for an element that was expected, and for where the block has put it.
+    pub fn expected(&self, side: Side, needed: Place, arrived: Option<Arrived>) -> Vec<Word> {
+        vec![
+            ("need", self.asked.name(side, needed)),
+            ("array", self.asked.array(side).to_owned()),
+            ("there", arrived.map(|arrived| self.word(arrived.address).to_string()).unwrap_or_default()),
+            ("stored", self.line_of(arrived.map(|arrived| arrived.stored))),
+        ]
     }
 
     pub fn mark(&self, instruction: u32, element: Option<simt::Place>, label: impl Into<String>) -> Mark {
@@ -78,9 +119,8 @@ impl Teller<'_> {
         let before =
             begins.into_iter().filter(|(_, (begin, _))| *begin <= address).max_by_key(|(_, (begin, _))| *begin);
         let named = before.and_then(|(stored, (begin, size))| {
-            let name = set_by_line(&code_at(&self.origins.location(stored)))?.to_owned();
-            let array = simt::Array { name, space: simt::Space::Shared };
-            Some(simt::Place::Element { array, index: vec![u64::from((address - begin) / size)], bytes: 0 })
+            let code = code_at(&self.origins.location(stored));
+            Some(element_of(set_by_line(&code)?, Space::Shared, vec![u64::from((address - begin) / size)]))
         });
         named.unwrap_or(place)
     }
@@ -127,7 +167,7 @@ impl Teller<'_> {
         if let Some(loaded) = value.loaded {
             let (element, how) = match value.source {
                 Source::Computed => (None, "computed"),
-                _ => (Some(global(array, &[])), "read"),
+                _ => (Some(element_of(array, Space::Global, vec![])), "read"),
             };
             add(&mut marks, [self.mark(loaded, element, format!("{name} is {how} here"))]);
         }
@@ -140,7 +180,12 @@ impl Teller<'_> {
     }
 
     pub fn store_mark(&self, label: &str) -> Option<Mark> {
-        self.element.store.map(|store| self.stores(store.instruction, Some(global("C", &[])), label))
+        self.element.store.map(|store| self.stores_to_c(store.instruction, label))
+    }
+
+    /// An instruction that stores to C.
+    pub fn stores_to_c(&self, instruction: u32, label: impl Into<String>) -> Mark {
+        self.stores(instruction, Some(element_of("C", Space::Global, vec![])), label)
     }
 
     /// The store of the element, and the lines that set what it uses.
@@ -207,7 +252,7 @@ impl Teller<'_> {
     }
 
     /// How an operand is stored and how it is read, if the distances of neighbours are not the same.
-    pub fn laid_out_in_two_ways(&self, side: Side, stored: &str, read: &str) -> Option<String> {
+    pub fn laid_out_in_two_ways(&self, side: Side, expected: &[Word], found: &[Word]) -> Option<String> {
         let filled: BTreeMap<Place, i64> = self.first_fill(side).into_iter().collect();
         let block = |element: &Element| element.store.map(|store| store.block);
         let mut taken = vec![];
@@ -225,10 +270,9 @@ impl Teller<'_> {
         let (what, one, other) = if k == k_read { (side.line(), own, own_read) } else { ("k", k, k_read) };
         let size = if one % 4 == 0 && other % 4 == 0 { 4 } else { 2 };
         (one != other).then(|| {
-            let (name, one, other) = (self.asked.array(side), one / size, other / size);
-            format!(
-                "in {stored} the elements of {name} are stored {one} apart from one {what} to the next, and {read} reads them {other} apart"
-            )
+            let [one, other] = [one, other].map(|bytes| (bytes / size).to_string());
+            let words = [("one", one), ("other", other), ("line", what.to_owned())];
+            help("two layouts", &[expected, found, &words].concat())
         })
     }
 
@@ -263,6 +307,13 @@ impl Teller<'_> {
     pub fn is_laid_out(&self, side: Side) -> bool {
         rule::affine(&self.first_fill(side)).is_some()
     }
+}
+
+/// A finding with something else worth knowing, before how often it is so.
+pub fn noted(mut report: HazardReport, note: Option<String>) -> HazardReport {
+    let notes: Vec<String> = note.into_iter().chain(report.diagnostic.note).collect();
+    report.diagnostic.note = Some(notes.join("; "));
+    report
 }
 
 /// `line 3` or `lines 3 and 5`

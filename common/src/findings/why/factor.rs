@@ -1,0 +1,148 @@
+//! A sum in which the elements of one operand are not those that belong there: which were taken, by what rule, and where they
+//! should have come from.
+
+use simt::analyses::provenance::Value;
+
+use super::asked::{Kind, Side};
+use super::element::Pair;
+use super::judge::{Verdict, whole};
+use super::rule::{Rule, Sample};
+use super::teller::{Teller, noted};
+use crate::findings::analysis::HazardReport;
+use crate::findings::diagnostic::{add, help, text};
+use crate::findings::hazard_kind::Mistake;
+
+impl Teller<'_> {
+    /// Every element of an operand that was taken for another one, in all elements of C with this mistake.
+    fn samples(&self, side: Side) -> Vec<Sample> {
+        let mut samples = vec![];
+        for (element, verdict) in self.alike {
+            let Verdict::Factor(of, at, k) = verdict else { continue };
+            if *of != side {
+                continue;
+            }
+            // The k of the example tells how the others count: as the other factor does, or in their order.
+            let other = side.other();
+            let by_other = element.pairs[*at].of(other).is_some_and(|((_, other), _)| other == *k);
+            for (n, pair) in element.pairs.iter().enumerate() {
+                let Some(places) = pair.places() else { continue };
+                let k = if by_other { places[other as usize].1 } else { n as u64 };
+                samples.push(Sample { needed: (element.own(side), k), taken: places[side as usize] });
+            }
+        }
+        samples
+    }
+
+    /// Whether the products of the sum of a row are all there: they do not tell which index is the wrong one.
+    fn has_all_products(&self) -> bool {
+        let [row, _] = self.element.needs;
+        let fits = |pair: &&Pair| pair.places().is_some_and(|[(own, p), (_, q)]| own == row && p == q);
+        self.element.pairs.iter().filter(fits).count() as u64 >= self.element.depth
+    }
+
+    pub fn factor(&self, side: Side, at: usize, k: u64) -> Option<HazardReport> {
+        let (element, asked) = (self.element, self.asked);
+        let pair = &element.pairs[at];
+        let (taken, value) = pair.of(side)?;
+        let value = self.seen(pair, side, value);
+        let (multiply, needed) = (pair.term.instruction, (element.own(side), k));
+        let array = asked.array(side);
+        let rule = Rule::of(&self.samples(side), asked.strides(side));
+        let of_rows = asked.kind == Kind::RowSums;
+        let mut note = if of_rows { None } else { rule.words(side, asked) };
+        let lines = [asked.problem.m, asked.problem.n][side as usize];
+        let [of_taken, of_needed] = [taken.0, needed.0].map(|own| own / lines);
+        if asked.batch > 1 && of_taken != of_needed {
+            let [taken, needed] = [of_taken, of_needed].map(|number| number.to_string());
+            let words = [("array", array.to_owned()), ("taken", taken), ("needed", needed)];
+            note = Some(help("product of another batch", &words));
+        }
+        let different = pair.places().is_some_and(|[(_, p), (_, q)]| p != q);
+        let mut mistake = if different { Mistake::Pairing } else { Mistake::Line };
+
+        let arrived = self.arrival(side, needed, &value);
+        let load = value.loaded.or(Some(multiply));
+        let [product, found] = [self.product(pair), self.found(&Value { loaded: load, ..value })];
+        let expected = self.expected(side, needed, arrived);
+        let told = [product, found.clone(), expected.clone(), vec![("name", element.name.clone())]].concat();
+        let [what, _] = text(mistake.name(), &told);
+        let taken_name = asked.name(side, taken);
+        // A copy loads and stores in one line.
+        let put = value.shared.and_then(|passage| passage.stored).map(|put| self.line(put));
+        let put = put.filter(|put| *put != self.line_of(load));
+
+        let mut marks = self.way(&taken_name, array, &value);
+        // The other factor may be a wrong one, too.
+        if pair.of(side.other()).is_some_and(|(place, _)| place != (element.own(side.other()), k)) {
+            marks.extend(self.passage(pair, side.other()));
+        }
+        let cause = match (value.shared, arrived) {
+            // The tile is right, and so is the sum: it is that of another row or column.
+            (Some(passage), Some(_))
+                if mistake == Mistake::Line && whole(element).is_some() && self.is_in_order(side) =>
+            {
+                self.set_by(passage.loaded, false, &mut marks);
+                self.set_by(multiply, false, &mut marks);
+                "taken from another row or column of a tile"
+            }
+            (Some(passage), Some(arrived))
+                if passage.address != arrived.address
+                    && (!matches!(rule, Rule::Strides { .. })
+                        || self.is_stored_once(side) && self.is_laid_out(side))
+                    && (self.same_but_for_buffer(passage.address, arrived.address)
+                        || !self.moved(side, needed, passage)) =>
+            {
+                let moved = matches!(rule, Rule::Exchanged(_));
+                note = self.laid_out_in_two_ways(side, &expected, &found).filter(|_| !moved).or(note);
+                self.set_by(passage.loaded, false, &mut marks);
+                if self.same_but_for_buffer(passage.address, arrived.address) && taken.0 == needed.0 {
+                    self.set_by(arrived.stored, true, &mut marks);
+                    mistake = Mistake::Stale;
+                    "taken from another buffer"
+                } else if !self.is_laid_out(side) && value.loaded.is_some() {
+                    let put = passage.stored.unwrap_or(arrived.stored);
+                    self.set_by(put, false, &mut marks);
+                    self.set_by(put, true, &mut marks);
+                    "put into another place"
+                } else {
+                    "taken from another place"
+                }
+            }
+            (shared, _) => {
+                value.loaded.inspect(|&loaded| self.set_by(loaded, false, &mut marks));
+                if shared.is_some() {
+                    "not brought to shared memory"
+                } else if let Some(shuffle) = value.shuffled {
+                    add(
+                        &mut marks,
+                        [self.mark(shuffle, None, format!("{taken_name} is taken from another lane here"))],
+                    );
+                    "taken from another lane"
+                } else if of_rows && self.has_all_products() {
+                    "multiplied by the sum for another k"
+                } else if of_rows {
+                    "taken with another k"
+                } else {
+                    "read from another place"
+                }
+            }
+        };
+        add(&mut marks, [self.mark(multiply, None, "they are multiplied here")]);
+        if mistake == Mistake::Line {
+            self.store_marks(&format!("{} is stored here", element.name), &mut marks);
+        }
+        let [layout_of_a, layout_of_b] = Side::BOTH.map(|side| asked.layout(side));
+        let words = [
+            ("what", what),
+            ("taken_name", taken_name),
+            ("of", side.line().to_owned()),
+            ("taken", taken.0.to_string()),
+            ("needed", needed.0.to_string()),
+            ("store", self.line_of(element.store.map(|store| store.instruction))),
+            ("put_there", put.map_or_else(String::new, |put| format!(", and at what {put} stores"))),
+            ("layout_of_a", layout_of_a),
+            ("layout_of_b", layout_of_b),
+        ];
+        Some(noted(self.told(mistake, cause, marks, &[&told[..], &words].concat()), note))
+    }
+}
