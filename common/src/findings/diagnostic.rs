@@ -13,6 +13,8 @@ mod remedy;
 mod render;
 mod situation;
 mod stride;
+#[cfg(test)]
+mod tests;
 mod texts;
 mod underline;
 

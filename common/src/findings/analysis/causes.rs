@@ -45,67 +45,49 @@ fn in_c(place: &Place) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::collections::BTreeMap;
+
+    use serde::Deserialize;
     use simt::{Action, Array, Dim3, Location, Party};
 
-    fn hazard(kind: HazardKind, place: Place, sides: &[(Action, u32)]) -> Hazard {
-        let party = |&(action, line): &(Action, u32)| Party {
+    use super::*;
+
+    /// The kind, the array or the barrier, and what each side does in which line.
+    type Case = (String, String, Vec<(String, u32)>);
+
+    #[derive(Deserialize)]
+    struct Cases {
+        hazards: BTreeMap<String, Case>,
+        /// What was found, and what stays of it.
+        cases: Vec<[Vec<String>; 2]>,
+    }
+
+    fn hazard((kind, place, sides): &Case) -> Hazard {
+        let kind = HazardKind::ALL.into_iter().find(|known| known.name() == kind).unwrap();
+        let space = if place == "As" { Space::Shared } else { Space::Global };
+        let array = Array { name: place.clone(), space };
+        let place = match &place[..] {
+            "barrier" => Place::Barrier(0),
+            _ if sides.is_empty() => Place::Elements { array, first: vec![7], count: 1, of: 9 },
+            _ => Place::Element { array, index: vec![4], bytes: 0 },
+        };
+        let all = [Action::Reads, Action::Writes, Action::Waits, Action::Ends];
+        let party = |(action, line): &(String, u32)| Party {
             block: Dim3::new(0, 0, 0),
             thread: Dim3::new(0, 0, 0),
-            action,
-            location: Location { line: Some(line), ..Location::default() },
+            action: all.into_iter().find(|known| known.to_string().starts_with(action)).unwrap(),
+            location: Location { line: Some(*line), ..Location::default() },
         };
         Hazard { kind, place, parties: sides.iter().map(party).collect(), count: 1, time: None }
     }
 
-    fn element(name: &str, space: Space) -> Place {
-        Place::Element { array: Array { name: name.into(), space }, index: vec![4], bytes: 0 }
-    }
-
     #[test]
     fn what_follows_from_a_cause_is_left_out_and_nothing_else() {
-        use HazardKind::{
-            DifferentBarriers, ExitBeforeBarrier, MismatchedBarriers, NeverWritten, Race, UninitialisedShared,
-            WrittenTwice,
-        };
-        let (waits, ended, reads, writes) = (Action::Waits, Action::Ends, Action::Reads, Action::Writes);
-        let barrier = || Place::Barrier(0);
-        let exit = |line, end| hazard(ExitBeforeBarrier, barrier(), &[(waits, line), (ended, end)]);
-        let met = hazard(MismatchedBarriers, barrier(), &[(waits, 3), (waits, 5)]);
-        let apart = hazard(DifferentBarriers, barrier(), &[(waits, 3), (waits, 5)]);
-        let (in_as, in_c) = (|| element("As", Space::Shared), || element("C", Space::Global));
-        let unset = hazard(UninitialisedShared, in_as(), &[(reads, 7)]);
-        let shared = hazard(Race, in_as(), &[(writes, 4), (reads, 7)]);
-        let owners = hazard(Race, in_c(), &[(writes, 9), (writes, 9)]);
-        let same = hazard(WrittenTwice, in_c(), &[(writes, 9), (writes, 9)]);
-        let read = hazard(Race, in_c(), &[(writes, 9), (reads, 9)]);
-        let elements = |name: &str| {
-            let array = Array { name: name.into(), space: Space::Global };
-            Place::Elements { array, first: vec![7], count: 1, of: 9 }
-        };
-        let twice = |array| hazard(WrittenTwice, elements(array), &[]);
-        let never = |array| hazard(NeverWritten, elements(array), &[]);
-        // What was found, and the places of what stays.
-        let cases: [(Vec<Hazard>, &[usize]); 15] = [
-            (vec![exit(5, 2), apart.clone()], &[0, 1]),
-            (vec![unset.clone(), apart], &[0, 1]),
-            (vec![exit(5, 2), exit(8, 2), unset.clone()], &[0]),
-            (vec![exit(5, 2), exit(5, 3)], &[0, 1]),
-            (vec![met.clone(), exit(5, 2), unset.clone()], &[0]),
-            (vec![unset.clone(), shared.clone()], &[0, 1]),
-            (vec![exit(5, 2), shared.clone(), never("C")], &[0, 1]),
-            (vec![shared.clone(), shared], &[0, 1]),
-            (vec![owners.clone(), owners.clone(), read.clone()], &[0]),
-            (vec![owners.clone(), twice("C"), never("C")], &[0]),
-            (vec![owners.clone(), twice("D"), never("D")], &[0, 1, 2]),
-            (vec![never("C"), same.clone(), twice("C")], &[0, 1]),
-            (vec![owners, same], &[0]),
-            (vec![read, twice("C"), never("C")], &[0, 1, 2]),
-            (vec![twice("C"), never("C")], &[0, 1]),
-        ];
-        for (found, stay) in cases {
-            let expected: Vec<Hazard> = stay.iter().map(|&at| found[at].clone()).collect();
-            assert_eq!(roots(found), expected);
+        let all: Cases = serde_json::from_str(include_str!("causes.json")).unwrap();
+        for names in all.cases {
+            let [found, stay] =
+                names.clone().map(|names| names.iter().map(|name| hazard(&all.hazards[name])).collect());
+            assert_eq!(roots(found), stay, "{names:?}");
         }
     }
 }

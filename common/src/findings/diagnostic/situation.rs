@@ -72,34 +72,3 @@ pub fn way(first: &Location, second: &Location) -> Way {
         None => Way::Down,
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn arrays_have_roles() {
-        let of = |name: &str, space| Role::of(&Place::Offset { array: Array { name: name.into(), space }, bytes: 0 });
-        let roles = ["A", "B", "C", "workspace"].map(|name| of(name, Space::Global));
-        assert_eq!(roles, [Role::Input, Role::Input, Role::Output, Role::Output]);
-        assert_eq!(of("A", Space::Shared), Role::Shared);
-        assert_eq!(Role::of(&Place::Register("%f1".into())), Role::Unknown);
-    }
-
-    #[test]
-    fn a_barrier_between_two_lines_is_seen_and_so_is_the_end_of_a_function() {
-        let text = "a\nb\n// __syncthreads();\nc\n    __syncthreads();\nd\n}\ne\n";
-        places::may_be_shown("way.cu", text);
-        let at = |line| Location { file: Some("way.cu".into()), line: Some(line), ..Location::default() };
-        let between = |one, two| way(&at(one), &at(two));
-        assert_eq!(between(1, 1), Way::Same);
-        assert_eq!(between(1, 4), Way::Down, "a comment is no barrier");
-        assert_eq!(between(4, 6), Way::Back);
-        assert_eq!(between(4, 8), Way::Unknown);
-        assert_eq!(between(4, 1), Way::Unknown);
-        let text = "copy\n__syncthreads();\n__pipeline_wait_prior(0);\nread\n__syncthreads();\nwrite\n";
-        places::may_be_shown("way.cu", text);
-        assert_eq!(between(1, 4), Way::WaitLast);
-        assert_eq!(between(1, 6), Way::Back);
-    }
-}

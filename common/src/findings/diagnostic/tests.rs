@@ -1,0 +1,152 @@
+//! What is read out of a kernel's lines, and what is said of them: the tables of `cases.json`.
+
+use std::collections::BTreeMap;
+
+use serde::de::DeserializeOwned;
+use simt::{AccessKind, Action, Array, Dim3, FaultKind, Hazard, HazardKind, Location, Party, Place, Space};
+
+use super::situation::Role;
+use super::{bounds, call, remedy, stride, underline};
+use crate::code::places::may_be_shown;
+
+fn cases<T: DeserializeOwned>(of: &str) -> T {
+    let all: serde_json::Value = serde_json::from_str(include_str!("cases.json")).unwrap();
+    serde_json::from_value(all[of].clone()).unwrap()
+}
+
+/// All of these are in the text, but none that begins with a `!`.
+#[track_caller]
+fn says(text: &str, words: &[impl AsRef<str>]) {
+    for words in words.iter().map(AsRef::as_ref) {
+        let absent = words.strip_prefix('!');
+        assert_eq!(text.contains(absent.unwrap_or(words)), absent.is_none(), "{words:?} and {text:?}");
+    }
+}
+
+#[test]
+fn a_comparison_is_wrong_if_it_lets_the_index_reach_the_size_or_compares_with_another_one() {
+    for (code, words) in cases::<Vec<(String, Option<String>)>>("bounds") {
+        let said = bounds::wrong(7, &code).map(|bound| bound.help);
+        assert_eq!(said.is_some(), words.is_some(), "{code}: {said:?}");
+        says(&said.unwrap_or_default(), words.as_slice());
+    }
+}
+
+/// Nothing is said of what is not written there, nor of other arrays.
+#[test]
+fn the_size_in_an_index_is_the_matrix_s_columns_or_is_named() {
+    for (code, array, wrong) in cases::<Vec<(String, String, Option<String>)>>("strides") {
+        let said = stride::remedy(&code, &array);
+        assert_eq!(said.is_some(), wrong.is_some(), "{code}: {said:?}");
+        says(&said.unwrap_or_default(), wrong.map(|wrong| format!("and not by {wrong}:")).as_slice());
+    }
+}
+
+#[test]
+fn each_call_has_its_line_its_name_and_a_way_out() {
+    let location = Location { file: Some("k.cu".into()), line: Some(7), ..Location::default() };
+    for (function, recursive, words) in cases::<Vec<(String, bool, Vec<String>)>>("calls") {
+        says(&call(&function, recursive, &location), &words);
+    }
+}
+
+/// By its array and direction, of which the wrong one is better than nothing; a column leaves out what stands before it. Without
+/// an array it is the statement, which may take several lines.
+#[test]
+fn the_access_is_found() {
+    // An element such as `s[1][5]`, or an array alone.
+    let element = |text: &String| {
+        let mut parts = text.split(['[', ']']).filter(|part| !part.is_empty());
+        let array = Array { name: parts.next().unwrap().into(), space: Space::Shared };
+        Place::Element { array, index: parts.map(|index| index.parse().unwrap()).collect(), bytes: 0 }
+    };
+    type Case = (String, Option<u32>, Option<String>, bool, String);
+    for (text, column, array, writes, found) in cases::<Vec<Case>>("underlined") {
+        let lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        let (at, span) = underline::access(&lines, 0, column, array.as_ref().map(element).as_ref(), writes);
+        assert_eq!(lines[at][span], found, "{text}");
+    }
+    assert_eq!(underline::access(&[], 0, None, None, false), (0, 0..0));
+}
+
+#[test]
+fn arrays_have_roles() {
+    let of = |name: &str, space| Role::of(&Place::Offset { array: Array { name: name.into(), space }, bytes: 0 });
+    let roles = ["A", "B", "C", "workspace"].map(|name| of(name, Space::Global));
+    assert_eq!(roles, [Role::Input, Role::Input, Role::Output, Role::Output]);
+    assert_eq!(of("A", Space::Shared), Role::Shared);
+    assert_eq!(Role::of(&Place::Register("%f1".into())), Role::Unknown);
+}
+
+fn array(name: &str) -> Array {
+    let space = if ["As", "line"].contains(&name) { Space::Shared } else { Space::Global };
+    Array { name: name.into(), space }
+}
+
+/// The first element of an array of this name.
+fn first_of(name: &str) -> Place {
+    Place::Element { array: array(name), index: vec![0], bytes: 0 }
+}
+
+/// Block, thread, action and line of the kernel of the table; 0 for a place without one.
+type Side<A = Action> = (u32, u32, A, u32);
+
+fn remedy_of(kind: HazardKind, place: Place, sides: &[Side]) -> String {
+    let party = |&(block, thread, action, line): &Side| {
+        let known = (line > 0).then_some(line);
+        let file = known.map(|_| "kernel.cu".to_owned());
+        let location = Location { file, line: known, ptx_line: 77, ..Location::default() };
+        Party { block: Dim3::new(block, 0, 0), thread: Dim3::new(thread, 0, 0), action, location }
+    };
+    may_be_shown("kernel.cu", &cases::<Vec<String>>("kernel").join("\n"));
+    remedy::hazard(&Hazard { kind, place, parties: sides.iter().map(party).collect(), count: 1, time: None })
+}
+
+#[test]
+fn a_race_has_the_remedy_of_its_place_and_its_lines() {
+    type Case = (String, [Side<String>; 2], Vec<String>);
+    let all = [Action::Reads, Action::Writes, Action::Updates, Action::Copies];
+    let action = |word: &str| all.into_iter().find(|action| action.to_string().starts_with(word)).unwrap();
+    for (name, sides, words) in cases::<BTreeMap<String, Vec<Case>>>("races").into_values().flatten() {
+        let [one, other] = sides.map(|(block, thread, word, line)| (block, thread, action(&word), line));
+        let text = remedy_of(HazardKind::Race, first_of(&name), &[one, other]);
+        says(&text, &words);
+        if one.0 != other.0 && name != "B" {
+            says(&text, &["no barrier helps", "!__syncthreads"]);
+        }
+        let turned = remedy_of(HazardKind::Race, first_of(&name), &[other, one]);
+        assert_eq!(text, turned, "the order of the sides is chance");
+    }
+}
+
+/// What the course's programs with a defect do not show: `common/tests/diagnostics.txt` has the remedies of all other kinds.
+#[test]
+fn the_end_of_the_kernel_is_no_condition_and_sides_that_do_not_fit_still_give_a_remedy() {
+    for (line, words) in [
+        (2, ["reach the barrier in line 2", "the end of the kernel", "!return"]),
+        (16, ["move the barrier in line 16 out of its condition", "", ""]),
+    ] {
+        let sides = [(0, 0, Action::Waits, line), (0, 40, Action::Ends, 9)];
+        says(&remedy_of(HazardKind::ExitBeforeBarrier, Place::Barrier(0), &sides), &words);
+    }
+    says(&remedy_of(HazardKind::Race, first_of("C"), &[]), &["look for the cause in the lines named here"]);
+}
+
+#[test]
+fn a_fault_has_the_remedy_of_its_array_and_of_reading_or_writing() {
+    use AccessKind::{CopySource, Load, Store};
+    use Space::{Global, Shared};
+    let past = |name| Place::Outside { array: array(name), index: 64, bytes: 0, of: 64 };
+    for (space, access, place, words) in [
+        (Global, CopySource, past("B"), ["row < K, column < N", "take 0"]),
+        (Global, Store, past("A"), ["A is only read", "belongs to C"]),
+        (Global, Load, Place::NoArray(1 << 46), ["how the address is computed", ""]),
+        (Shared, Load, Place::SharedAddress(0x9999), ["extents of the array", ""]),
+    ] {
+        let outside = FaultKind::OutOfBounds { space, access, bytes: 4, place };
+        says(&remedy::fault(&outside, "line 3", ""), &words);
+    }
+    let lanes = FaultKind::MissingLanes { named: 3, present: 1 };
+    says(&remedy::fault(&lanes, "", ""), &["name only lanes that come here together"]);
+    says(&remedy::fault(&FaultKind::NoSuchBarrier { id: 16 }, "", ""), &["name one barrier from 0 to 15"]);
+}
