@@ -6,7 +6,7 @@ use super::around::{declaration, lines_that_set, of_words, pointers, set_by_line
 use super::race::{self, at, code_at};
 use super::render::{Diagnostic, Mark};
 use super::situation::Role;
-use super::texts::text;
+use super::texts::{help, text};
 use super::underline::{Use, array_name, has_word, is_name, uses};
 use super::{bounds, remedy, stride};
 use crate::basics::units::grouped;
@@ -14,7 +14,8 @@ use crate::code::places::{self, index, triple, who};
 
 /// A hazard with its lines and its remedy; `one_warp` says that its two threads are lanes of one.
 pub fn hazard(hazard: &Hazard, one_warp: bool) -> Diagnostic {
-    let in_array = hazard.place.array().is_some();
+    let (kind, sides) = (hazard.kind, &hazard.parties[..]);
+    let (role, array) = (Role::of(&hazard.place), array_name(&hazard.place));
     let (shown, called) = shown(hazard);
     let mark = |party: &Party| {
         let who = who(party.block, party.thread);
@@ -23,82 +24,57 @@ pub fn hazard(hazard: &Hazard, one_warp: bool) -> Diagnostic {
             Action::Ends => format!("{who} ends here"),
             action => format!("{who} {action}"),
         };
-        let element = in_array.then(|| called.clone());
+        let element = array.is_some().then(|| called.clone());
         Mark { location: party.location.clone(), element, writes: party.action.writes(), label, aside: false }
     };
-    let times = grouped(hazard.count);
-    let pair = hazard.parties.len() > 1 && !is_barrier(hazard) && hazard.kind != HazardKind::EndedLane;
-    let [did, shown_one] =
-        if pair { ["these two accesses met", "one pair"] } else { ["this happened", "the first one"] };
-    let often = hazard.count > 1 && !hazard.parties.is_empty();
-    let often = often.then(|| format!("{did} {times} times; {shown_one} is shown"));
-    let lanes = (one_warp && hazard.kind == HazardKind::Race && Role::of(&hazard.place) != Role::Output).then(|| {
-        "both threads are lanes of one warp, which usually run together, but nothing promises that".to_owned()
-    });
-    let notes: Vec<String> = often.into_iter().chain(lanes).collect();
-    let mut marks: Vec<Mark> = hazard.parties.iter().map(mark).collect();
+    let mut notes = vec![];
+    if hazard.count > 1 && !sides.is_empty() {
+        let pair = sides.len() > 1 && !is_barrier(kind) && kind != HazardKind::EndedLane;
+        let [did, one] = if pair { ["these two accesses met", "one pair"] } else { ["this happened", "the first one"] };
+        notes.push(format!("{did} {} times; {one} is shown", grouped(hazard.count)));
+    }
+    if one_warp && kind == HazardKind::Race && role != Role::Output {
+        notes.push("both threads are lanes of one warp, which usually run together, but nothing promises that".into());
+    }
+    let mut marks: Vec<Mark> = sides.iter().map(mark).collect();
     // Where an element has two owners, its index is wrong.
-    let owners = hazard.parties.iter().all(|party| party.action == Action::Writes);
-    if owners
-        && matches!(Role::of(&hazard.place), Role::Output | Role::Shared)
-        && let Some(party) = hazard.parties.first()
+    let owners = sides.iter().all(|party| party.action == Action::Writes);
+    if let Some(first) = sides.first()
+        && owners
+        && matches!(role, Role::Output | Role::Shared)
     {
-        marks.extend(set_by(&party.location, true));
+        marks.extend(set_by(&first.location, true));
     }
-    if let (HazardKind::WrongArray, [access]) = (hazard.kind, &hazard.parties[..]) {
-        marks.extend(set_by(&access.location, access.action.writes()));
-    }
-    // Where a word has no value, those that are stored tell which are not.
-    if let (HazardKind::UninitialisedShared, Some(array), [read]) =
-        (hazard.kind, hazard.place.array(), &hazard.parties[..])
-    {
-        let name = &array.name;
-        let stores = stores_of(&read.location, name);
-        marks.extend(stores.into_iter().map(|line| at_line(&read.location, line, format!("{name} is stored here"))));
-    }
-    let laid_out = match (hazard.kind, &hazard.parties[..], array_name(&hazard.place)) {
-        (HazardKind::Race, [a, b], Some(array)) => {
-            race::wrong_stride(a, b, array, Role::of(&hazard.place)).map(|_| array.to_owned())
+    let mut laid_out = None;
+    match (kind, sides, array) {
+        (HazardKind::WrongArray, [access], _) => marks.extend(set_by(&access.location, access.action.writes())),
+        // Where a word has no value, those that are stored tell which are not.
+        (HazardKind::UninitialisedShared, [read], Some(name)) => {
+            let stores = stores_of(&read.location, name).into_iter();
+            marks.extend(stores.map(|line| at_line(&read.location, line, format!("{name} is stored here"))));
         }
-        _ => None,
-    };
+        (HazardKind::Race, [a, b], Some(name)) => {
+            laid_out = race::wrong_stride(a, b, name, role).map(|_| name.to_owned());
+        }
+        _ => {}
+    }
+    // A tile that has several buffers may be raced for because one of the two accesses takes the wrong one.
+    let buffers = kind == HazardKind::Race && role == Role::Shared && hazard.place.index().len() == 3;
+    let or = if buffers { help("race for a tile of several", &[]) } else { String::new() };
     Diagnostic {
-        title: format!("{}: {}", hazard.kind.name(), what(hazard)),
+        title: format!("{}: {}", kind.name(), what(hazard, &shown, role == Role::Output)),
         laid_out,
         marks: with_calls(marks),
         note: (!notes.is_empty()).then(|| notes.join("; ")),
-        help: remedy::hazard(hazard) + other_buffer(hazard),
-        warning: hazard.kind.is_warning(),
+        help: remedy::hazard(hazard) + &or,
+        warning: kind.is_warning(),
         ..Diagnostic::default()
     }
 }
 
-/// A tile that has several buffers may be raced for because one of the two accesses takes the wrong one.
-fn other_buffer(hazard: &Hazard) -> &'static str {
-    let buffers = hazard.place.index().len() == 3 && Role::of(&hazard.place) == Role::Shared;
-    if hazard.kind == HazardKind::Race && buffers {
-        "; or, if the two mean different tiles, one of them takes the wrong buffer: look at its first index"
-    } else {
-        ""
-    }
-}
-
-fn is_barrier(hazard: &Hazard) -> bool {
+fn is_barrier(kind: HazardKind) -> bool {
     use HazardKind::{DifferentBarriers, EndedBeforeBarrier, ExitBeforeBarrier, MismatchedBarriers};
-    matches!(hazard.kind, DifferentBarriers | EndedBeforeBarrier | ExitBeforeBarrier | MismatchedBarriers)
-}
-
-/// What happens, as the title goes on after the name of the kind.
-fn what(hazard: &Hazard) -> String {
-    if let (HazardKind::ExitBeforeBarrier | HazardKind::EndedBeforeBarrier, [waits, ended]) =
-        (hazard.kind, &hazard.parties[..])
-    {
-        let barrier = at(&waits.location);
-        let returns = code_at(&ended.location).contains("return");
-        let missed = if returns { "threads left the kernel before" } else { "threads never came to" };
-        return format!("{missed} the barrier in {barrier}");
-    }
-    format!("{} {}", shown(hazard).0, happens(hazard, Role::of(&hazard.place) == Role::Output)).trim_end().to_owned()
+    matches!(kind, DifferentBarriers | EndedBeforeBarrier | ExitBeforeBarrier | MismatchedBarriers)
 }
 
 /// How the place of a hazard is called, in words and in the kernel's lines. In shared memory that the launch asks for it is what
@@ -125,74 +101,73 @@ fn shown(hazard: &Hazard) -> (String, Place) {
     }
 }
 
-/// What happens to the place.
-fn happens(hazard: &Hazard, output: bool) -> String {
-    let known = match (hazard.kind, &hazard.parties[..]) {
+/// What happens, as the title goes on after the name of the kind.
+fn what(hazard: &Hazard, shown: &str, output: bool) -> String {
+    let happens = match (hazard.kind, &hazard.parties[..]) {
+        (HazardKind::ExitBeforeBarrier | HazardKind::EndedBeforeBarrier, [waits, ended]) => {
+            let returns = code_at(&ended.location).contains("return");
+            let missed = if returns { "threads left the kernel before" } else { "threads never came to" };
+            return format!("{missed} the barrier in {}", at(&waits.location));
+        }
         (HazardKind::Race, [a, b]) if [a, b].iter().all(|side| side.action == Action::Updates) => {
             "is updated by two blocks, and these updates are atomic for the threads of one block only"
         }
-        (HazardKind::Race, [a, b]) => {
-            let both_write = a.action.writes() && b.action.writes();
-            match (a.block == b.block, both_write) {
-                (true, true) if output => "is written by two threads, and only one of them should own it",
-                (false, true) if output => "is written by threads of two blocks, and only one of them should own it",
-                (true, true) => "is written by two threads, and no barrier orders them",
-                (true, false) => "is written by one thread and read by another, and no barrier orders them",
-                (false, true) => "is written by two blocks, and blocks never wait for each other",
-                (false, false) => "is written by one block and read by another, and blocks never wait for each other",
-            }
-        }
+        (HazardKind::Race, [a, b]) => match (a.block == b.block, a.action.writes() && b.action.writes()) {
+            (true, true) if output => "is written by two threads, and only one of them should own it",
+            (false, true) if output => "is written by threads of two blocks, and only one of them should own it",
+            (true, true) => "is written by two threads, and no barrier orders them",
+            (true, false) => "is written by one thread and read by another, and no barrier orders them",
+            (false, true) => "is written by two blocks, and blocks never wait for each other",
+            (false, false) => "is written by one block and read by another, and blocks never wait for each other",
+        },
         (HazardKind::ProxyNotFenced, [_, Party { action: Action::Copies, .. }]) => {
             "has been stored, and bulk copies may not see it yet"
         }
         _ => {
             let [happens, _] = text(remedy::text_of(hazard), &[]);
-            return happens;
+            return format!("{shown} {happens}").trim_end().to_owned();
         }
     };
-    known.into()
+    format!("{shown} {happens}")
 }
 
 /// A fault that ended a launch.
 pub fn fault(fault: &Fault) -> Diagnostic {
-    let (element, writes) = match &fault.kind {
-        FaultKind::OutOfBounds { place, access, .. } | FaultKind::Misaligned { place, access, .. } => {
-            (place.array().map(|_| place.clone()), !matches!(access, AccessKind::Load | AccessKind::CopySource))
+    let access = match &fault.kind {
+        FaultKind::OutOfBounds { place, access, bytes, .. } | FaultKind::Misaligned { place, access, bytes, .. } => {
+            Some((place, *access, *bytes))
         }
-        _ => (None, false),
+        _ => None,
     };
-    let who = fault.thread.map(|thread| who(fault.block, thread));
-    let label = match (&fault.kind, who) {
-        (FaultKind::OutOfBounds { access, bytes, .. } | FaultKind::Misaligned { access, bytes, .. }, Some(who)) => {
-            format!("{who} {} {bytes} bytes here", does(*access))
-        }
-        (FaultKind::DivergentBarrier { .. }, Some(who)) => format!("{who} does not come here with its warp"),
-        (FaultKind::MissingLanes { .. }, Some(who)) => format!("{who} executes this without all lanes it names"),
-        (FaultKind::Assert { .. }, Some(who)) => format!("{who} finds it false"),
-        (_, Some(who)) => format!("{who} stops here"),
-        (FaultKind::Deadlock { .. }, None) => {
-            format!("block {} waits here, and nothing can wake it", triple(index(fault.block)))
-        }
-        (_, None) => format!("block {} stops here", triple(index(fault.block))),
+    let block = || format!("block {}", triple(index(fault.block)));
+    let who = fault.thread.map_or_else(block, |thread| who(fault.block, thread));
+    let label = match (&fault.kind, access, fault.thread) {
+        (FaultKind::Deadlock { .. }, _, None) => "waits here, and nothing can wake it",
+        (_, _, None) => "stops here",
+        (_, Some((_, access, bytes)), _) => &format!("{} {bytes} bytes here", does(access)),
+        (FaultKind::DivergentBarrier { .. }, ..) => "does not come here with its warp",
+        (FaultKind::MissingLanes { .. }, ..) => "executes this without all lanes it names",
+        (FaultKind::Assert { .. }, ..) => "finds it false",
+        _ => "stops here",
     };
-    let location = fault.location.clone();
-    let mut marks = vec![Mark { location, element: element.clone(), writes, label, aside: false }];
-    let outside = matches!(fault.kind, FaultKind::OutOfBounds { .. } | FaultKind::Misaligned { .. });
-    let bounds = if outside { bounds::remedy(&fault.location) } else { None };
+    let writes = access.is_some_and(|(_, access, _)| !matches!(access, AccessKind::Load | AccessKind::CopySource));
+    let place = access.map(|(place, ..)| place).filter(|place| place.array().is_some());
+    let (location, label) = (fault.location.clone(), format!("{who} {label}"));
+    let mut marks = vec![Mark { location, element: place.cloned(), writes, label, aside: false }];
+    let bounds = access.and_then(|_| bounds::remedy(&fault.location));
     match &bounds {
         Some(bound) => marks.push(at_line(&fault.location, bound.line, "this lets it".into())),
-        None if outside => marks.extend(set_by(&fault.location, writes)),
+        None if access.is_some() => marks.extend(set_by(&fault.location, writes)),
         None => {}
     }
     let code = code_at(&fault.location);
-    let strides =
-        element.as_ref().and_then(Place::array).is_some_and(|array| stride::remedy(&code, &array.name).is_some());
+    let strides = place.and_then(array_name).is_some_and(|array| stride::remedy(&code, array).is_some());
     let past_global = matches!(fault.kind, FaultKind::OutOfBounds { space: Space::Global, .. });
     let vague = past_global && bounds.is_none() && !strides;
     // A store to A or B is wrong however they lie.
-    let stray = writes && element.as_ref().is_some_and(|place| Role::of(place) == Role::Input);
+    let stray = writes && place.is_some_and(|place| Role::of(place) == Role::Input);
     let by_layout = bounds.as_ref().map_or(past_global && (strides || !stray), |bound| bound.of_other_side);
-    let global = element.as_ref().and_then(Place::array).filter(|array| by_layout && array.space == Space::Global);
+    let global = place.and_then(Place::array).filter(|array| by_layout && array.space == Space::Global);
     Diagnostic {
         title: format!("fault of the kernel: {}", fault.kind.to_string().trim_end_matches(',')),
         marks: with_calls(marks),

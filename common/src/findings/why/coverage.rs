@@ -181,8 +181,9 @@ impl Teller<'_> {
             (_, []) => format!("{never} {} never multiplied for {name}", are(&never)),
             _ => format!("for {name} {twice} {} multiplied more than once, and {never} never", are(&twice)),
         };
-        let multiply = self.element.pairs.first().map(|pair| pair.term.instruction);
-        let place = multiply.map(|at| self.origins.location(at)).unwrap_or_default();
+        // Only a sum of products has parts.
+        let multiply = self.element.pairs[0].term.instruction;
+        let place = self.origins.location(multiply);
         let loops = around(&place, &["for", "while"]);
         let words = vec![("what", what), ("never", never), ("twice", twice)];
         let gap = Gap { missing, repeated, multiply, place, loops, words };
@@ -197,13 +198,11 @@ impl Teller<'_> {
         let element = self.element;
         let is_missing = |pair: &Pair| pair.k_of(element.needs).is_some_and(|k| gap.missing.contains(&k));
         let formed = self.origins.products(self.asked, element, is_missing);
-        let lacking = formed.iter().find(|(pair, _)| self.is_own(pair)).or(formed.first());
-        let (pair, later) = lacking.filter(|_| !element.pairs.is_empty())?;
-        let at = pair.term.instruction;
-        let location = self.origins.location(at);
+        let (pair, later) = formed.iter().find(|(pair, _)| self.is_own(pair)).or(formed.first())?;
+        let location = self.origins.location(pair.term.instruction);
         let thread = triple(index(self.origins.thread(pair.term.thread)));
         let words = [self.product(pair), gap.words.clone(), vec![("thread", thread)]].concat();
-        let mut marks = vec![self.mark(at, None, "the product is formed here")];
+        let mut marks = vec![self.mark(pair.term.instruction, None, "the product is formed here")];
         if !self.is_own(pair) || !element.formed.passages.is_empty() {
             self.parts(&mut marks);
             marks.extend(self.store_mark("this sum lacks them"));
@@ -257,27 +256,25 @@ impl Teller<'_> {
         let arrived = Side::BOTH.into_iter().find_map(|side| Some((side, self.came(side, k)?)));
         let Some((side, arrived)) = arrived.filter(|_| again.is_some() || stands_for_zero()) else {
             again?;
-            let pair = element.pairs.last();
-            let mut marks = pair.map(|pair| self.passages(pair)).unwrap_or_default();
-            let loads = pair.iter().flat_map(|pair| pair.factors).filter_map(|(_, value)| value.loaded);
+            let pair = element.pairs.last()?;
+            let mut marks = self.passages(pair);
+            let loads = pair.factors.iter().filter_map(|(_, value)| value.loaded);
             let lines: BTreeSet<String> = loads.map(|at| self.line(at)).collect();
-            let lines = lines.into_iter().collect::<Vec<_>>().join(" and ");
             self.added_here(gap, &mut marks);
-            let words = [gap.words.clone(), vec![("lines", lines)]].concat();
+            let words = [gap.words.clone(), vec![("lines", Vec::from_iter(lines).join(" and "))]].concat();
             return Some(self.told(Mistake::Part, "same elements loaded again", marks, &words));
         };
         let is_again = |pair: &&Pair| pair.of(Side::A).is_some_and(|((_, k), _)| gap.repeated.contains(&k));
-        let pair = element.pairs.iter().rfind(is_again).or(element.pairs.last());
-        let mut marks = pair.map(|pair| self.passages(pair)).unwrap_or_default();
+        let pair = element.pairs.iter().rfind(is_again).or(element.pairs.last())?;
+        let mut marks = self.passages(pair);
         let is_stale = |again| Side::BOTH.iter().any(|&side| self.is_tile_of_another_step(side, k, again));
         let expected = self.expected(side, (element.own(side), k), Some(arrived));
-        let product = pair.map(|pair| self.product(pair)).unwrap_or_default();
-        let words = [gap.words.clone(), product, expected, vec![("k", k.to_string())]].concat();
+        let words = [gap.words.clone(), self.product(pair), expected, vec![("k", k.to_string())]].concat();
         if again.is_some_and(|&again| !is_stale(again)) {
             marks.extend(gap.loops("it depends on this"));
             return Some(self.told(Mistake::Part, "k of a tile taken again", marks, &words));
         }
-        if let Some(passage) = pair.and_then(|pair| pair.of(Side::A)?.1.shared) {
+        if let Some(passage) = pair.of(Side::A).and_then(|(_, value)| value.shared) {
             self.set_by(passage.loaded, false, &mut marks);
             passage.stored.inspect(|&stored| self.set_by(stored, true, &mut marks));
         }
@@ -286,7 +283,7 @@ impl Teller<'_> {
     }
 
     fn added_here(&self, gap: &Gap, marks: &mut Vec<Mark>) {
-        add(marks, gap.multiply.map(|at| self.mark(at, None, "the products are added here")));
+        add(marks, [self.mark(gap.multiply, None, "the products are added here")]);
     }
 
     /// No k is missing, and some are there too often.
@@ -306,9 +303,9 @@ impl Teller<'_> {
         let lost = missing.len() as u64;
         let is_end = lost * 2 >= depth && missing.last() == Some(&(lost - 1));
         let no_zeros = self.element.with_zeros.len() as u64 + lost < depth + lost.min(64);
-        if let Some(at) = gap.multiply.filter(|_| is_end && no_zeros && inner) {
-            let mut marks = vec![self.mark(at, None, "the sum is set here")];
-            marks.extend(also_set(&self.origins.location(at)));
+        if is_end && no_zeros && inner {
+            let mut marks = vec![self.mark(gap.multiply, None, "the sum is set here")];
+            marks.extend(also_set(place));
             return self.told(Mistake::Lost, "sum set in the loop", marks, &gap.words);
         }
         let columns = self.asked.are_columns(missing);
@@ -361,7 +358,7 @@ struct Gap<'a> {
     missing: &'a [u64],
     repeated: &'a [u64],
     /// The instruction that multiplies.
-    multiply: Option<u32>,
+    multiply: u32,
     place: Location,
     /// The loops around it, the innermost first.
     loops: Vec<u32>,
