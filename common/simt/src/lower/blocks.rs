@@ -80,33 +80,3 @@ pub(super) fn traffic(decoded: &Decoded) -> Traffic {
     }
     traffic
 }
-
-#[cfg(test)]
-mod tests {
-    use crate::Module;
-
-    #[test]
-    fn what_a_kernel_reads_tells_what_its_blocks_may_learn() {
-        let of = |body: &str| {
-            let head =
-                ".version 8.1\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 a, .param .u64 b) {
-                .reg .b32 %r<9>; .reg .b64 %rd<9>; .reg .pred %p<3>;
-                ld.param.u64 %rd1, [a]; ld.param.u64 %rd2, [b]; cvta.to.global.u64 %rd3, %rd1;
-                mov.u32 %r1, %tid.x; mul.wide.u32 %rd4, %r1, 4; add.s64 %rd5, %rd3, %rd4; add.s64 %rd6, %rd2, %rd4;";
-            let kernel =
-                Module::parse(&format!("{head} {body} ret; }}")).and_then(|module| module.kernel("k")).unwrap();
-            // Each parameter has an array of its own.
-            (kernel.code.communicates, kernel.code.traffic.meets(|_, _| false))
-        };
-        let store = "st.global.u32 [%rd6], %r2;";
-        assert_eq!(of("ld.global.u32 %r2, [%rd5];"), (false, false));
-        assert_eq!(of(store), (false, false));
-        assert_eq!(of(&format!("ld.global.u32 %r2, [%rd5]; {store}")), (false, false));
-        assert_eq!(of(&format!("ld.global.u32 %r2, [%rd6]; {store}")), (false, true));
-        assert_eq!(of(&format!("ld.global.u64 %rd6, [%rd5]; {store}")), (false, true), "a pointer from memory");
-        assert_eq!(of("red.global.add.u32 [%rd5], %r1;"), (false, false));
-        assert_eq!(of("atom.global.add.u32 %r2, [%rd5], %r1;"), (false, false));
-        assert_eq!(of(&format!("atom.global.add.u32 %r2, [%rd5], %r1; {store}")), (true, false));
-        assert_eq!(of("ld.volatile.global.u32 %r2, [%rd5];"), (true, false));
-    }
-}

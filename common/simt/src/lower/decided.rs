@@ -44,7 +44,6 @@ pub(super) fn decided(decoded: &Decoded, graph: &Graph) -> Vec<bool> {
 struct Decided {
     /// By value, whether it depends.
     values: Vec<bool>,
-    /// By instruction, whether it is decided.
     instructions: Vec<bool>,
     /// By block, whether its branch depends.
     branches: Vec<bool>,
@@ -104,40 +103,5 @@ impl Decided {
                 return;
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use crate::Module;
-
-    #[test]
-    fn what_a_result_lets_happen_is_decided() {
-        let head = ".version 8.1\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 a) {
-            .reg .b32 %r<9>; .reg .b64 %rd<9>; .reg .pred %p<3>; .shared .u32 s;
-            ld.param.u64 %rd1, [a]; atom.global.add.u32 %r1, [%rd1], 1;";
-        let store = "st.global.u32 [%rd1], 7;\n";
-        let last = |body: &str| {
-            let text = format!("{head}\n{body} }}");
-            let line = text[..text.find(store).unwrap()].matches('\n').count() as u32 + 1;
-            let kernel = Module::parse(&text).and_then(|module| module.kernel("k")).unwrap();
-            let found = kernel.code.facts.iter().rfind(|facts| facts.position.ptx == line);
-            found.unwrap().decided
-        };
-        let compared = "setp.eq.u32 %p1, %r1, 5;";
-        assert!(last(&format!("{compared} @%p1 {store} ret;")));
-        assert!(last(&format!("{compared} @!%p1 ret; {store} ret;")));
-        assert!(last(&format!("{compared} @!%p1 bra L; {store} L: ret;")));
-        assert!(last(&format!(
-            "{compared} selp.b32 %r2, 1, 0, %p1; st.shared.u32 [s], %r2; bar.sync 0; ld.shared.u32 %r3, [s];
-            setp.ne.u32 %p2, %r3, 0; @%p2 {store} ret;"
-        )));
-        assert!(last(&format!(
-            "{compared} mov.u32 %r2, 0; @!%p1 bra L; mov.u32 %r2, 1; L: setp.ne.u32 %p2, %r2, 0; @%p2 {store} ret;"
-        )));
-        // Not what happens in any case, nor what something else decides about.
-        assert!(!last(&format!("{store} ret;")));
-        assert!(!last(&format!("{compared} @!%p1 bra L; mov.u32 %r2, 1; L: {store} ret;")));
-        assert!(!last(&format!("mov.u32 %r2, %ctaid.x; setp.eq.u32 %p2, %r2, 0; @%p2 {store} ret;")));
     }
 }

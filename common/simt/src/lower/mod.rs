@@ -25,6 +25,8 @@ mod places;
 mod preset;
 mod products;
 mod raw;
+#[cfg(test)]
+mod tests;
 
 use crate::error::Error;
 use crate::parsed::Parsed;
