@@ -3,7 +3,7 @@
 use simt::analyses::counters::BlockCounters;
 use simt::{
     Analysis, Arg, BlockInfo, Counters, Counts, Error, Executed, GlobalMemory, Kernel, LaunchConfig, LaunchInfo,
-    Module, Observer,
+    Module, Observer, Works,
 };
 use std::sync::{Arc, Mutex};
 
@@ -20,6 +20,7 @@ struct Steps {
 #[derive(Default, Clone)]
 struct Seen {
     counts: Counts,
+    works: Option<Works>,
     warps: Vec<(u64, u32)>,
     sums: Vec<f32>,
 }
@@ -90,7 +91,7 @@ fn launch<A: Analysis>(analysis: &mut A, change: impl Fn(&mut LaunchConfig)) -> 
 fn steps(change: impl Fn(&mut LaunchConfig)) -> (u64, Vec<f32>, Seen) {
     let mut steps = Steps::default();
     let (instructions, result) = launch(&mut steps, change).unwrap();
-    let seen = steps.seen.lock().unwrap().clone();
+    let seen = Seen { works: steps.counters.works(), ..steps.seen.lock().unwrap().clone() };
     (instructions, result, seen)
 }
 
@@ -98,13 +99,18 @@ fn steps(change: impl Fn(&mut LaunchConfig)) -> (u64, Vec<f32>, Seen) {
 fn the_steps_add_up_to_the_launch() {
     let mut counters = Counters::new();
     let (instructions, result) = launch(&mut counters, |_| {}).unwrap();
+    assert!(counters.total().shared_load_bank_conflicts > 0);
     for turn in [0, 1, 2, 7] {
         for resident in [0, 1, 2, 5] {
             let (stepped, stepped_result, seen) = steps(|config| {
                 config.turn = turn;
                 config.resident = resident;
             });
-            assert_eq!(seen.counts, counters.total(), "turns of {turn}, {resident} blocks");
+            assert_eq!(
+                (seen.counts, seen.works),
+                (counters.total(), counters.works()),
+                "turns of {turn}, {resident} blocks"
+            );
             assert_eq!((stepped, seen.warps.len() as u64), (instructions, instructions));
             assert_eq!(stepped_result, result);
         }

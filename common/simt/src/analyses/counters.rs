@@ -284,11 +284,11 @@ pub struct BlockCounters {
     by_step: Option<Arc<Mutex<Counts>>>,
 }
 
-/// The latest request of an instruction: the next is most often the same but for a shift, and then counts the same.
+/// The latest request of an instruction, which has one size: the next is most often the same but for a shift, and then counts the
+/// same.
 #[derive(Debug, Clone, Default)]
 struct Memo {
     lanes: u32,
-    bytes: u32,
     /// Position in a sector of the first address.
     phase: u32,
     /// Distance of each address from the first.
@@ -303,14 +303,13 @@ impl Memo {
     fn look_up(
         &mut self,
         lanes: u32,
-        bytes: u32,
         modulus: u64,
         addresses: &[u64; 32],
-        count: impl FnOnce(u32, u32, &[u64; 32]) -> (u32, u32),
+        count: impl FnOnce(u32, &[u64; 32]) -> (u32, u32),
     ) -> (u32, u32) {
         let first = addresses[lanes.trailing_zeros() as usize & 31];
         let phase = (first % modulus) as u32;
-        let mut different = self.lanes ^ lanes | self.bytes ^ bytes | self.phase ^ phase;
+        let mut different = self.lanes ^ lanes | self.phase ^ phase;
         let mut distances = 0;
         // Lanes that take no part do not matter, but their addresses are filled in, so that they compare equal.
         for (&address, &distance) in addresses.iter().zip(&self.distance) {
@@ -318,13 +317,11 @@ impl Memo {
         }
         different |= u32::from(distances != 0);
         if different != 0 {
-            self.lanes = lanes;
-            self.bytes = bytes;
-            self.phase = phase;
+            (self.lanes, self.phase) = (lanes, phase);
             for (distance, &address) in self.distance.iter_mut().zip(addresses) {
                 *distance = address.wrapping_sub(first);
             }
-            self.result = count(lanes, bytes, addresses);
+            self.result = count(lanes, addresses);
         }
         self.result
     }
@@ -334,7 +331,7 @@ impl Memo {
 #[inline]
 fn shared_passes(memo: &mut Memo, merged: Merged, access: &Access<'_>) -> Option<(u32, u32)> {
     let (bytes, before) = merged.piece(access.bytes)?;
-    Some(memo.look_up(access.lanes, bytes, 4, access.addresses, |lanes, bytes, addresses| {
+    Some(memo.look_up(access.lanes, 4, access.addresses, |lanes, addresses| {
         wavefronts(access.kind, lanes, bytes, &addresses.map(|address| address.wrapping_sub(before)))
     }))
 }
@@ -424,10 +421,7 @@ impl Observer for BlockCounters {
                 self.work.add_accesses(1, 1);
             }
             (Space::Global, _) => {
-                let (touched, lines) =
-                    memo.look_up(access.lanes, access.bytes, 128, access.addresses, |lanes, _, addresses| {
-                        sectors_and_lines(lanes, addresses)
-                    });
+                let (touched, lines) = memo.look_up(access.lanes, 128, access.addresses, sectors_and_lines);
                 self.work.add_accesses(1, if load { lines.div_ceil(LINES).max(access.bytes / 4) } else { 1 });
                 count.global_bytes_requested += bytes;
                 if load {

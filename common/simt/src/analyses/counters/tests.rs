@@ -85,7 +85,7 @@ fn lines_have_what_their_instructions_have() {
 
 /// A step of `requests.txt`: a copy, `cp.async.ca LANES READING STRIDE`, another access, `START LANES FIRST STRIDE`, or what else the
 /// lanes do.
-fn step(kernel: &Kernel, block: &mut BlockCounters, step: &'static str) {
+fn step(kernel: &Kernel, block: &mut BlockCounters, step: &str) {
     let number = |start: &str| number(kernel, start);
     match step.split_whitespace().collect::<Vec<_>>()[..] {
         // The kernel is one basic block.
@@ -142,45 +142,6 @@ fn lanes_change_a_word_one_after_the_other() {
     assert_eq!([AccessKind::Load, AccessKind::Atomic].map(of), [(1, 1), (4, 1)]);
 }
 
-/// A request keeps the result of its latest shape only.
-#[test]
-fn a_memo_sees_every_difference() {
-    let mut memo = Memo::default();
-    let all = u32::MAX;
-    // Whether it is new, its lanes and bytes, and where it starts.
-    for (at, (new, lanes, bytes, first)) in (1..).zip([
-        (true, all, 4, 0),
-        (false, all, 4, 0),
-        (false, all, 4, 320), // the same ten sectors on
-        (true, all, 4, 4),
-        (true, all, 4, 0),
-        (true, all >> 1, 4, 0),
-        (true, all, 4, 0),
-        (true, all, 8, 0),
-        (true, all, 4, 0),
-        // Two differences that cancel each other out bit by bit.
-        (true, 0b1, 4, 0),
-        (true, 0b1 ^ 0b1000, 4 ^ 0b1000, 0),
-        (true, 0b1, 4 ^ 0b1000, 8),
-        (true, 0b1 ^ 0b1000, 4 ^ 0b1000, 0),
-        (true, 0b1, 4, 0),
-        (true, 0b1 ^ 0b100, 4, 4),
-        (true, 0b1, 4, 0),
-        (true, 0b1, 4 ^ 0b1000, 8),
-        // The first lane is the first that takes part.
-        (true, 0b10, 4, 0),
-        (true, 0b10, 4, 8),
-        (false, 0b10, 4, 40),
-    ]) {
-        let addresses = std::array::from_fn(|lane| first + 4 * lane as u64);
-        let (result, _) = memo.look_up(lanes, bytes, 32, &addresses, |_, _, _| (at, 0));
-        assert_eq!(result == at, new, "request {at}");
-    }
-    let mut bent = std::array::from_fn(|lane| 40 + 4 * lane as u64);
-    bent[31] = 0;
-    assert_eq!(memo.look_up(0b10, 4, 32, &bent, |_, _, _| (0, 0)).0, 0, "one lane is elsewhere");
-}
-
 /// The tensor cores read 32 bytes of each of `n` columns of B once for four warps, and as much of each of 64 rows of A.
 #[test]
 fn products_of_warpgroups_read_shared_memory_without_a_request() {
@@ -231,51 +192,5 @@ fn a_half_that_goes_to_two_places_takes_two_passes() {
             to: &std::array::from_fn(|lane| of_lane(lane).1),
         };
         assert_eq!(bypassing_copy_wavefronts(0b111, &copy), 3);
-    }
-}
-
-/// Loads that are multiplied count as if each were looked at, also when their shape changes and comes back.
-#[test]
-fn repeated_loads_count_as_each_by_itself() {
-    let kernel = kernel(BODY);
-    let load = |start, base, offset, bytes| SharedLoad { instruction: number(&kernel, start), base, offset, bytes };
-    let loads =
-        [load("ld.shared.u32", 0, 4, 4), load("ld.shared.v2.u32", 1, 16, 8), load("ld.volatile.shared.u32", 1, 0, 4)];
-    let column = |stride: u32, start: u32| std::array::from_fn(|lane| start + stride * lane as u32);
-    let shapes: [[[u32; 32]; 2]; 6] = [
-        [column(1, 0), column(2, 0)],
-        [column(1, 7), column(2, 40)],
-        [column(0, 3), column(2, 40)],
-        [column(32, 0), column(8, 0)],
-        [column(32, 1), column(8, 6)],
-        [column(1, 0), column(2, 0)],
-    ];
-    let counted = |whole: bool| {
-        let counters = counted(|_, block| {
-            for shape in shapes.iter().flat_map(|shape| [shape; 3]) {
-                let bases = shape.each_ref();
-                let all = SharedLoads { warp: 1, loads: &loads, bases: &bases };
-                let each = loads.chunks(1).map(|loads| SharedLoads { loads, ..all });
-                if whole {
-                    block.shared_loads(&all);
-                } else {
-                    each.for_each(|one| Each(block).shared_loads(&one));
-                }
-            }
-        });
-        (counters.total(), counters.works())
-    };
-    assert_eq!(counted(true), counted(false));
-    assert_eq!(counted(true).0.shared_load_requests, 3 * 6 * 3);
-    let blocks: u64 = counted(true).1.unwrap().kinds().map(|(_, blocks)| blocks).sum();
-    assert_eq!(blocks, 1);
-}
-
-/// Counts every access by itself.
-struct Each<'a>(&'a mut BlockCounters);
-
-impl Observer for Each<'_> {
-    fn access(&mut self, access: &Access<'_>) {
-        self.0.access(access);
     }
 }
