@@ -21,7 +21,6 @@ pub(super) fn waiting_body() -> String {
     BODY.replace("\n    ret;", more)
 }
 
-/// A kernel with this body.
 pub(super) fn kernel(body: &str) -> Kernel {
     let head = ".version 8.1\n.target sm_80\n.address_size 64\n.extern .shared .align 16 .b8 d[];\n\
                 .visible .entry k(.param .u64 a, .param .u32 n)";
@@ -51,10 +50,9 @@ pub(super) fn begin(analysis: &mut impl crate::Analysis, kernel: &Kernel, memory
     analysis.begin(&LaunchInfo { kernel, config: &config, memory, shared_bytes: 1024, params: &[] });
 }
 
-/// A request of a warp.
 #[derive(Clone)]
 pub(super) struct Request {
-    pub start: &'static str,
+    pub start: String,
     pub kind: AccessKind,
     pub space: Space,
     pub warp: u32,
@@ -65,7 +63,7 @@ pub(super) struct Request {
 }
 
 /// A request by all lanes of the first warp, to neighbouring places.
-pub(super) fn request(start: &'static str) -> Request {
+pub(super) fn request(start: &str) -> Request {
     let kind = match &start[..2] {
         "ld" => AccessKind::Load,
         "st" => AccessKind::Store,
@@ -78,7 +76,7 @@ pub(super) fn request(start: &'static str) -> Request {
         _ => 4,
     };
     let addresses = std::array::from_fn(|lane| lane as u64 * u64::from(bytes));
-    Request { start, kind, space, warp: 0, lanes: u32::MAX, bytes, addresses, data: None }
+    Request { start: start.to_owned(), kind, space, warp: 0, lanes: u32::MAX, bytes, addresses, data: None }
 }
 
 impl Request {
@@ -95,13 +93,14 @@ impl Request {
         Self { addresses: std::array::from_fn(|lane| address(lane as u64)), ..self }
     }
 
-    /// The word each lane stores, in each element.
-    pub(super) fn values(self, value: impl Fn(u64) -> u32) -> Self {
-        Self { data: Some(std::array::from_fn(|lane| [value(lane as u64); 4])), ..self }
+    /// The word each lane stores in each element.
+    pub(super) fn values(self, value: impl Fn(u32, u32) -> u32) -> Self {
+        let of_lane = |lane| std::array::from_fn(|part| value(lane as u32, part as u32));
+        Self { data: Some(std::array::from_fn(of_lane)), ..self }
     }
 
     pub(super) fn access(&self, kernel: &Kernel) -> Access<'_> {
-        let by = (self.warp, number(kernel, self.start), self.lanes);
+        let by = (self.warp, number(kernel, &self.start), self.lanes);
         let access = Access::new(by, (self.kind, self.space), self.bytes, &self.addresses);
         Access { data: self.data.as_ref(), ..access }
     }
@@ -123,7 +122,7 @@ pub(super) fn mask(word: &str) -> u32 {
 
 /// Holds what `run` says of the lines of a text to the indented lines below each. `SIMT_BLESS=1` writes them again, to be reviewed as
 /// a diff; `path` is that of the text below `src/analyses`.
-pub(super) fn script(path: &str, text: &'static str, run: impl Fn(&'static str) -> Vec<String>) {
+pub(super) fn script(path: &str, text: &str, run: impl Fn(&str) -> Vec<String>) {
     let mut found = String::new();
     for line in text.lines().filter(|line| !line.starts_with(' ')) {
         found += &format!("{line}\n");

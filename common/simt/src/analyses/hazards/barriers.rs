@@ -6,7 +6,6 @@ use super::log::Log;
 use super::setup::Setup;
 use crate::observe::Arrival;
 
-/// The barriers of a block.
 #[derive(Debug)]
 pub(super) struct Barriers {
     /// What has arrived at each barrier since it opened last.
@@ -27,7 +26,6 @@ impl Barriers {
         }
     }
 
-    /// A barrier opens.
     pub(super) fn open(&mut self, setup: &Setup, log: &mut Log, id: u32) {
         let Some(arrivals) = self.arrivals.get_mut(id as usize) else { return };
         let met = std::mem::take(arrivals);

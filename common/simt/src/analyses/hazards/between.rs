@@ -111,13 +111,7 @@ fn races_at(setup: &Setup, address: u64, summary: &Summary, strong: &[(Sort, Fir
         action: setup.action(event.instruction(), sort.writes),
     };
     for (kind, first, second) in both_write.into_iter().chain(one_reads) {
-        let finding = Finding {
-            spot: Spot::Global(address),
-            first: side(first),
-            second: Some(side(second)),
-            count: 1,
-            time: None,
-        };
-        found.add(kind, finding);
+        let (spot, first, second) = (Spot::Global(address), side(first), Some(side(second)));
+        found.add(kind, Finding { spot, first, second, count: 1, time: None });
     }
 }

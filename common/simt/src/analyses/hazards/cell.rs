@@ -56,7 +56,6 @@ pub(super) enum Verdict {
 }
 
 impl Verdict {
-    /// The hazard that it is.
     pub(super) fn kind(self) -> HazardKind {
         match self {
             Self::Race => HazardKind::Race,
@@ -124,7 +123,8 @@ impl Lists {
     /// Bytes of the cells and lists of a number of places, if as much is kept of each as can be of plain accesses.
     pub(super) fn bytes(extent: &Extent, places: u64) -> u64 {
         let others = if extent.communicates { BLOCKS as u64 } else { 0 };
-        let listed = (extent.most_warps + others).saturating_sub(2);
+        let warps = if extent.all_warps { extent.warps } else { extent.warps.min(2) };
+        let listed = (warps + others).saturating_sub(2);
         let list = match listed {
             0 => 0,
             // A list grows by doubling.

@@ -30,7 +30,6 @@ struct Exchanges {
     pairs: Vec<u32>,
 }
 
-/// The clocks of a block.
 #[derive(Debug)]
 pub(super) struct Clock {
     block: u32,
@@ -48,7 +47,6 @@ pub(super) struct Clock {
 }
 
 impl Clock {
-    /// For a block of this number of threads.
     pub(super) fn new(block: u32, threads: u32) -> Self {
         let warps = threads.div_ceil(32) as usize;
         let lanes = |warp: usize| u32::MAX >> 32_u32.saturating_sub(threads - 32 * warp as u32);
@@ -79,7 +77,6 @@ impl Clock {
         self.full[warp as usize]
     }
 
-    /// The time of a warp.
     #[inline]
     pub(super) fn time(&self, warp: u32) -> u32 {
         self.times[warp as usize]
@@ -138,7 +135,6 @@ impl Clock {
         self.step(warp);
     }
 
-    /// Lanes of a warp exchange values.
     pub(super) fn lanes_exchange(&mut self, warp: u32, lanes: u32) {
         let (own, time) = (warp as usize, self.time(warp));
         let Exchanges { all, pairs } = &mut self.exchanges[own];
@@ -153,7 +149,6 @@ impl Clock {
         self.step(warp);
     }
 
-    /// A thread learns what a view knows.
     pub(super) fn learn(&mut self, thread: u32, view: &View) {
         self.beyond.warps[thread as usize / 32].learn(thread as usize % 32, view);
     }

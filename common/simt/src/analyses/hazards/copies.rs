@@ -44,7 +44,6 @@ struct OfWarp {
     groups: [u32; 32],
 }
 
-/// The copies of a block.
 #[derive(Debug)]
 pub(super) struct Copies {
     /// By word of shared memory; empty if the kernel has no copies.

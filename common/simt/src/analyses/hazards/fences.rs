@@ -39,7 +39,6 @@ pub(super) type Locations = HashMap<u64, Location>;
 /// A pair of what goes to the own block, and what goes to all.
 type Scoped<T> = [T; 2];
 
-/// The fences of a block.
 #[derive(Debug)]
 pub(super) struct Fences {
     /// What each thread knew at its last fence, and those whom it has met since.
@@ -128,7 +127,6 @@ impl Fences {
         of_warp.is_some_and(|seen| (0..32).any(|lane| knows(seen, lane)))
     }
 
-    /// Lanes of a warp execute a fence.
     pub(super) fn fence(&mut self, clock: &mut Clock, warp: u32, lanes: u32, order: MemoryOrder) {
         let scopes = if order.scope > Scope::Block { 2 } else { 1 };
         let own = warp as usize;

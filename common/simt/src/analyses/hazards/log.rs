@@ -42,7 +42,6 @@ impl Touch {
         Self { part: Part::of(access, lane), address: access.addresses[lane] as u32, bytes: access.bytes }
     }
 
-    /// The units that it touches.
     #[inline]
     pub(super) fn units(&self, setup: &Setup) -> std::ops::Range<usize> {
         let start = (self.address >> setup.unit) as usize;

@@ -34,13 +34,6 @@
 //!
 //! A lock that orders two accesses in a run orders them for its verdict. So where threads may wait for each other, a launch that is not
 //! too large runs twice, the second time with blocks and warps in the opposite order, and what only that finds is said as well.
-//!
-//! # The files
-//!
-//! Each knows only those before it: `event` (one access), `view` (a sparse vector clock), `clock` (the order in a block),
-//! `cell` (the shadow of one place); `finding`, `setup` (the launch), `log` (a block's findings); `fences`; the rules
-//! `registers`, `local`, `barriers`, `copies`, `meetings` (of the lanes of one access), `rows` and `shared`,
-//! `coverage` of outputs, `global`, `between` blocks; `products` of a warpgroup; `naming`; `block`, which hands what happens to the rules.
 
 mod barriers;
 mod between;

@@ -29,7 +29,6 @@ struct Busy {
     shape: Option<u32>,
 }
 
-/// A register of a warp.
 #[derive(Debug, Clone, Copy, Default)]
 struct Register {
     busy: Option<Busy>,
@@ -73,7 +72,6 @@ const PIECES: u64 = 320;
 /// memory.
 const MOST_FLIGHTS: usize = 1024;
 
-/// The products of a block.
 #[derive(Debug)]
 pub(super) struct Products {
     warps: Vec<OfWarp>,

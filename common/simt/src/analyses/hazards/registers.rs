@@ -13,7 +13,6 @@ use crate::lanes::select;
 use crate::lower::{Flow, Home, Step};
 use crate::observe::Executed;
 
-/// A register of a warp.
 #[derive(Debug, Clone, Copy, Default)]
 struct Register {
     /// Lanes in which it has no value.

@@ -1,7 +1,7 @@
 //! What the search knows of a launch before it starts: the kernel's instructions, the launch's shape, and the arrays.
 
 use super::cell::Sort;
-use super::extent::{counted, fenced, unit};
+use super::extent::Extent;
 use super::hazard::Action;
 use crate::lower::{Code, Facts, MemoryOrder, ProductUse, Role, Scope, Start, Step};
 use crate::{Access, AccessKind, Allocation, DevicePointer, Dim3, Kernel, LaunchInfo, SharedArray, Space};
@@ -70,10 +70,8 @@ pub(super) struct Setup {
     /// Units of a block's shared memory.
     pub shared_units: usize,
     pub arrays: Vec<Array>,
-    /// Fences, or accesses that acquire or release, may order threads.
     fenced: bool,
-    /// Some barrier is for a number of threads.
-    counted: bool,
+    all_warps: bool,
     /// What blocks do may depend on the order they run in.
     pub in_order: bool,
     reads_unwritten: Vec<bool>,
@@ -81,8 +79,7 @@ pub(super) struct Setup {
 
 impl Setup {
     pub(super) fn new(launch: &LaunchInfo<'_>, outputs: &[DevicePointer]) -> Self {
-        let unit = unit(&launch.kernel.code);
-        let facts = &launch.kernel.code.facts;
+        let Extent { unit, fenced, all_warps, .. } = Extent::new(launch.kernel, launch.config);
         let arrays = launch.memory.allocations().iter().map(|array| Array {
             base: array.base().0,
             bytes: array.bytes(),
@@ -100,8 +97,8 @@ impl Setup {
             unit,
             shared_units: (launch.shared_bytes as usize).div_ceil(1 << unit),
             arrays: arrays.collect(),
-            fenced: fenced(facts),
-            counted: counted(facts),
+            fenced,
+            all_warps,
         }
     }
 
@@ -124,7 +121,6 @@ impl Setup {
         self.reads_unwritten[instruction as usize]
     }
 
-    /// Whether an address belongs to an output.
     pub(super) fn is_output(&self, address: u64) -> bool {
         self.arrays.iter().any(|array| array.output && array.holds(address))
     }
@@ -170,7 +166,7 @@ impl Setup {
 
     /// How many warps of a block a shadow must keep for each place, see [`super::cell::Lists`].
     pub(super) fn most_warps(&self) -> usize {
-        if self.fenced || self.counted { usize::MAX } else { 2 }
+        if self.all_warps { usize::MAX } else { 2 }
     }
 
     /// What an instruction that writes, or does not, is said to do.

@@ -117,7 +117,8 @@ impl Block<'_> {
     }
 
     /// A step of a script: `COUNT*STEP`, or a word and what it needs. Places are bytes of shared memory, or (`a4`, `c-4`) of A
-    /// or C, or (`@4096`) any in global memory; an access is `WORD THREAD PLACE`, or `WORD WARP LANES PLACE STRIDE`, perhaps with what is stored: `=NUMBER`, or `=lane`.
+    /// or C, or (`@4096`) any in global memory; an access is `WORD THREAD PLACE`, or `WORD WARP LANES PLACE STRIDE`, perhaps with
+    /// what is stored: `=NUMBER`, `=lane`, `=product` (of the lane and the part of a vector), or `=high` (the lane, above a zero byte).
     fn step(&mut self, step: &str) {
         if let Some((count, step)) = step.split_once('*') {
             return (0..number_of(count)).for_each(|_| self.step(step));
@@ -169,16 +170,18 @@ impl Block<'_> {
             ["ends", warp, lanes] => self.watch.exit(number_of(warp), self.number("ret"), mask(lanes)),
             [word, thread, place] => {
                 let ((start, address), thread) = (self.place(word, place), number_of::<u32>(thread));
-                self.access(&request(start).warp(thread / 32).lanes(1 << (thread % 32)).at(|_| address));
+                self.access(&request(&start).warp(thread / 32).lanes(1 << (thread % 32)).at(|_| address));
             }
             [word, warp, lanes, place, stride, ref value @ ..] => {
                 let ((start, address), stride) = (self.place(word, place), number_of::<i64>(stride));
                 let at = |lane: u64| address.wrapping_add_signed(stride * lane as i64);
-                let request = request(start).warp(number_of(warp)).lanes(mask(lanes)).at(at);
+                let request = request(&start).warp(number_of(warp)).lanes(mask(lanes)).at(at);
                 self.access(&match value.first().map(|value| &value[1..]) {
                     None => request,
-                    Some("lane") => request.values(|lane| lane as u32),
-                    Some(number) => request.values(|_| number_of(number)),
+                    Some("lane") => request.values(|lane, _| lane),
+                    Some("product") => request.values(|lane, part| lane * part),
+                    Some("high") => request.values(|lane, _| 256 * lane),
+                    Some(number) => request.values(|_, _| number_of(number)),
                 });
             }
             _ => panic!("`{step}` is not a step"),
@@ -186,34 +189,28 @@ impl Block<'_> {
     }
 
     /// The start of an access's instruction, and its address.
-    fn place(&self, word: &str, place: &str) -> (&'static str, u64) {
+    fn place(&self, word: &str, place: &str) -> (String, u64) {
         let (base, offset) = match place.split_at(1) {
             ("a", offset) => (Some(self.launch.a.0), offset),
             ("c", offset) => (Some(self.launch.c.0), offset),
             ("@", offset) => (Some(0), offset),
             _ => (None, place),
         };
-        let start = match (word, base.is_some()) {
-            ("st", false) => "st.shared.u32",
-            ("ld", false) => "ld.shared.u32",
-            ("lds", false) => "ld.shared.s32",
-            ("st1", false) => "st.shared.u8",
-            ("at", false) => "atom.shared",
-            ("vst", false) => "st.volatile.shared",
-            ("vld", false) => "ld.volatile.shared",
-            ("st2", false) => "st.shared.v2",
-            ("ld2", false) => "ld.shared.v2",
-            ("stf", false) => "st.shared.f32",
-            ("ldf", false) => "ld.shared.f32",
-            ("st", true) => "st.global.u32",
-            ("ld", true) => "ld.global.u32",
-            ("st1", true) => "st.global.u8",
-            ("ld1", true) => "ld.global.u8",
-            ("at", true) => "atom.global",
-            ("vld", true) => "ld.volatile.global",
-            ("vst", true) => "st.volatile.global",
-            ("atb", true) => "atom.global.cta",
-            ("ld2", true) => "ld.global.v2",
+        let space = if base.is_some() { "global" } else { "shared" };
+        let start = match word {
+            "st" => format!("st.{space}.u32"),
+            "ld" => format!("ld.{space}.u32"),
+            "lds" => format!("ld.{space}.s32"),
+            "st1" => format!("st.{space}.u8"),
+            "ld1" => format!("ld.{space}.u8"),
+            "stf" => format!("st.{space}.f32"),
+            "ldf" => format!("ld.{space}.f32"),
+            "st2" => format!("st.{space}.v2"),
+            "ld2" => format!("ld.{space}.v2"),
+            "vst" => format!("st.volatile.{space}"),
+            "vld" => format!("ld.volatile.{space}"),
+            "at" => format!("atom.{space}"),
+            "atb" => format!("atom.{space}.cta"),
             _ => panic!("`{word} {place}` is not an access"),
         };
         (start, base.unwrap_or(0).wrapping_add_signed(number_of(offset)))
