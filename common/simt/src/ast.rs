@@ -97,7 +97,6 @@ impl std::fmt::Display for Space {
     }
 }
 
-/// A declared variable.
 #[derive(Debug, Clone)]
 pub(crate) struct Variable {
     pub name: String,
@@ -200,7 +199,6 @@ pub(crate) struct Refusal {
     pub reason: String,
 }
 
-/// A kernel or a function.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Function {
     pub name: String,

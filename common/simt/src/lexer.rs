@@ -2,7 +2,6 @@
 
 use crate::Error;
 
-/// What a token is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A name, an opcode with its modifiers, a directive, a register: `ld.global.f32`, `.reg`, `%r1`, `$L__BB0_2`.

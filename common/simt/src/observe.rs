@@ -125,7 +125,6 @@ impl<'a> Access<'a> {
 #[derive(Debug, Clone, Copy)]
 pub struct SharedLoads<'a> {
     pub warp: u32,
-    /// The loads, in order.
     pub loads: &'a [SharedLoad],
     /// What their addresses are counted from: for each base the word of each lane.
     pub bases: &'a [&'a [u32; 32]],
@@ -209,7 +208,6 @@ impl Executed<'_> {
 pub struct Arrival {
     pub warp: u32,
     pub instruction: u32,
-    /// Lanes that arrive.
     pub lanes: u32,
     pub id: u32,
     /// Threads that the barrier is for; 0 means all of the block.

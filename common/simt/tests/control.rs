@@ -220,7 +220,6 @@ const LIMIT: u64 = 1_000_000;
 /// Words of `out`.
 const WORDS: usize = 512;
 
-/// A kernel with this body.
 fn body(statements: &str) -> String {
     format!(
         ".version 8.1\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 out)\n{{\n\

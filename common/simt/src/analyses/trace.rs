@@ -157,14 +157,9 @@ impl BlockTrace {
 
 impl Observer for BlockTrace {
     fn access(&mut self, access: &Access<'_>) {
+        let &Access { space, kind, bytes, instruction, .. } = access;
         for (lane, steps) in self.of(access.warp, access.lanes) {
-            steps.push(Raw {
-                address: access.addresses[lane],
-                space: access.space,
-                kind: access.kind,
-                bytes: access.bytes,
-                instruction: access.instruction,
-            });
+            steps.push(Raw { address: access.addresses[lane], space, kind, bytes, instruction });
         }
     }
 

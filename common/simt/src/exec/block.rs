@@ -73,7 +73,6 @@ impl<'a> Worker<'a> {
         worker
     }
 
-    /// The number of the block.
     pub fn number(&self) -> u64 {
         self.info.number
     }

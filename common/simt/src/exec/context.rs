@@ -195,7 +195,6 @@ impl Context<'_, '_> {
         self.fault(kind, access.instruction, access.warp, Some(lane as u32))
     }
 
-    /// A place in shared memory.
     pub fn shared_place(&self, address: u64) -> Place {
         let of = u64::from(self.launch.shared_bytes);
         if let Some(bytes) = before_start(address) {

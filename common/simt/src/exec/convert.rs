@@ -118,7 +118,6 @@ pub(crate) fn convert_pair(detail: &Detail, [a, b, c, _]: [u64; 4]) -> u64 {
     one(a) << (4 * kind.bytes()) | one(b)
 }
 
-/// Whether a comparison holds.
 pub(crate) fn holds(detail: &Detail, kind: Type, a: u64, b: u64) -> bool {
     let float = is_real(kind);
     let order = if float {

@@ -89,7 +89,6 @@ impl Descriptor {
         self.swizzled(piece * PIECE + square * lines + k % 8 * self.row() + k / 8 * length)
     }
 
-    /// Bytes of a row.
     const fn row(&self) -> u32 {
         PIECE * self.pieces
     }

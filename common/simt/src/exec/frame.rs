@@ -20,7 +20,6 @@ impl LocalMemory {
         Self { words: vec![0; words], written: vec![false; words.div_ceil(PAGE)], pages: vec![] }
     }
 
-    /// A word.
     pub fn read(&self, word: usize) -> u32 {
         self.words[word]
     }

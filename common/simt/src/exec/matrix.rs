@@ -97,15 +97,9 @@ pub(super) fn multiply(context: &Context, inst: &Inst, r: Registers, warp: u32, 
         own
     });
     let [a, b, c] = [1, 2, 3].map(|index| gather(&fragments[index], registers[index], r));
-    let product = Product {
-        a: &a,
-        b: &b,
-        c: &c,
-        kinds: fragments.map(|fragment| fragment.kind),
-        length: fragments[1].columns as usize,
-        columns: fragments[0].columns as usize,
-        saturates: *saturates,
-    };
+    let [columns, length] = [0, 1].map(|index| fragments[index].columns as usize);
+    let (kinds, saturates) = (fragments.map(|fragment| fragment.kind), *saturates);
+    let product = Product { a: &a, b: &b, c: &c, kinds, length, columns, saturates };
     let results = multiplied(TensorCore::of(context.code.target), &product);
     scatter(&fragments[0], registers[0], r, &results);
     Ok(())

@@ -53,14 +53,12 @@ impl<'a> Registers<'a> {
         unsafe { *self.get(offset) }
     }
 
-    /// One lane of a register.
     #[inline(always)]
     pub fn lane<W: Word>(self, offset: u32, lane: usize) -> W {
         // SAFETY: as above; the index is checked.
         unsafe { (*self.get(offset))[lane] }
     }
 
-    /// Sets one lane of a register.
     #[inline(always)]
     pub fn set<W: Word>(self, offset: u32, lane: usize, value: W) {
         // SAFETY: as above; the index is checked.

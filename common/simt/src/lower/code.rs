@@ -92,7 +92,6 @@ pub(crate) enum ProductUse {
 /// An instruction writes a register.
 #[derive(Debug, Clone)]
 pub(crate) struct Write {
-    /// Instruction number.
     pub instruction: u32,
     pub name: String,
     pub home: Home,
@@ -156,7 +155,6 @@ pub(crate) struct Facts {
     pub role: Role,
     /// How it takes part in the order of memory.
     pub order: MemoryOrder,
-    /// It has a guard.
     pub guarded: bool,
     /// It runs only because of what an atomic operation has given back.
     pub decided: bool,

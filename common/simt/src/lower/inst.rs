@@ -5,7 +5,6 @@ use crate::named::named;
 
 /// No predicate, no register, no block.
 pub(crate) const NONE: u32 = u32::MAX;
-/// No guard.
 pub(crate) const NO_GUARD: u16 = u16::MAX;
 /// Set in a guard that is negated.
 pub(crate) const GUARD_NEGATED: u16 = 1 << 15;

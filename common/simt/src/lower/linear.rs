@@ -16,7 +16,6 @@ pub(super) struct Sum {
 /// Bits of an alignment that matter: nothing is wider than 16 bytes.
 const MOST: u8 = 4;
 
-/// What a base is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Base {
     /// None: the sum is a constant.
@@ -86,7 +85,6 @@ impl<'a> Sums<'a> {
         number
     }
 
-    /// The sum of a value.
     pub fn of(&mut self, value: u32) -> Sum {
         if let Some(preset) = self.decoded.values[value as usize].preset {
             return match preset {

@@ -28,7 +28,6 @@ impl Constant {
     }
 }
 
-/// A term of an expression.
 enum Term {
     /// Of integers.
     Integer(Constant),

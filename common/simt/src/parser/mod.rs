@@ -1,7 +1,4 @@
 //! Tokens to a program. Register and variable names are resolved here, because PTX scopes them by braces.
-//!
-//! `cursor` over the tokens, then what they form: `variables`, `operands` (with the names of a `scope`),
-//! `functions`, and here the file.
 
 mod constants;
 mod cursor;

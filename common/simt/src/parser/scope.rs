@@ -97,7 +97,6 @@ impl Body {
         self.find(name, false, |scope| scope.registers.get(name).copied())
     }
 
-    /// The elements of the vector of that name.
     pub(super) fn vector(&mut self, name: &str) -> Option<Vec<u32>> {
         self.find(name, true, |scope| scope.vectors.get(name).cloned())
     }
@@ -138,7 +137,6 @@ impl Body {
         }
     }
 
-    /// The variable of that name.
     pub(super) fn variable(&self, name: &str) -> Option<u32> {
         self.scopes.iter().rev().find_map(|scope| scope.variables.get(name).copied())
     }

@@ -112,18 +112,8 @@ impl Cursor<'_> {
         // Compilers declare arrays of every type as bytes, and align them to their elements.
         let as_bytes = element_bytes == 1 && matches!(align, 2 | 4 | 8) && bytes.is_multiple_of(align.into());
         let element_bytes = if as_bytes { align } else { element_bytes };
-        Ok(Variable {
-            name: token.text.into(),
-            space,
-            align,
-            kind,
-            element_bytes,
-            bytes,
-            external,
-            init,
-            init_symbols,
-            line: token.line,
-        })
+        let (name, line) = (token.text.into(), token.line);
+        Ok(Variable { name, space, align, kind, element_bytes, bytes, external, init, init_symbols, line })
     }
 
     fn initialiser(

@@ -172,10 +172,11 @@ impl<'a> Case<'a> {
         }
         let [d, a, b, c] = types;
         let kinds = if layouts.is_some() && a == "f16" { format!("{d}.{c}") } else { types.join(".") };
-        let word = match () {
-            () if saturates => ".satfinite",
-            () if layouts.is_some() && a == "f64" => ".rn",
-            () => "",
+        let rounded = layouts.is_some() && a == "f64";
+        let word = match (saturates, rounded) {
+            (true, _) => ".satfinite",
+            (_, true) => ".rn",
+            _ => "",
         };
         let shape = format!("m{m}n{n}k{k}");
         let multiply = match layouts {

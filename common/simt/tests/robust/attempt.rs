@@ -154,7 +154,6 @@ impl Random {
         self.below(times) == 0
     }
 
-    /// One of the list, if it has any.
     pub fn pick<'a, T>(&mut self, list: &'a [T]) -> Option<&'a T> {
         list.get(self.below(list.len()))
     }

@@ -5,6 +5,7 @@ use crate::{Kernel, LaunchConfig};
 
 /// What of a kernel and its launch decides on it.
 #[derive(Debug, Clone, Copy)]
+#[allow(clippy::struct_excessive_bools)] // Each stands for itself.
 pub(super) struct Extent {
     pub warps: u64,
     /// log2 of the bytes of a unit: a word, or a byte if some access is narrower.

@@ -57,10 +57,6 @@ struct Start {
     bytes: u32,
 }
 
-/// A wait for copies: how many groups may be left, if not all must land.
-#[derive(Debug)]
-struct Wait(Option<u32>);
-
 /// An asynchronous copy of a lane that has not landed.
 #[derive(Debug)]
 struct Flight {
@@ -81,7 +77,7 @@ struct Warp {
 }
 
 /// What is known of the values of a block.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct BlockOrigins {
     pub(super) launch: Arc<Launch>,
     pub(super) index: Dim3,
@@ -101,7 +97,8 @@ pub struct BlockOrigins {
     requests: Vec<Request>,
     starts: Vec<Start>,
     landed: Vec<BulkCopy>,
-    wait: Option<Wait>,
+    /// Waits for copies: how many groups may be left, if not all must land.
+    waits: Vec<Option<u32>>,
 }
 
 impl BlockOrigins {
@@ -110,19 +107,11 @@ impl BlockOrigins {
         let warp = |_| Warp { tags: vec![0; words], flights: vec![], groups: [0; 32] };
         Self {
             index: block.index,
-            nodes: Nodes::default(),
-            stores: vec![],
-            placed: vec![],
             warps: (0..block.threads.div_ceil(32)).map(warp).collect(),
             constants: launch.constants(),
             shared: vec![Cell::default(); 2 * launch.shared_words],
-            local: HashMap::new(),
-            global: HashMap::new(),
-            requests: vec![],
-            starts: vec![],
-            landed: vec![],
-            wait: None,
             launch,
+            ..Self::default()
         }
     }
 
@@ -540,7 +529,7 @@ impl Observer for BlockOrigins {
     }
 
     fn copy_wait(&mut self, _: u32, _: u32, _: u32, pending: Option<u32>) {
-        self.wait = Some(Wait(pending));
+        self.waits.push(pending);
     }
 
     fn executed(&mut self, step: &Executed<'_>) {
@@ -552,7 +541,7 @@ impl Observer for BlockOrigins {
         let inst = &launch.instructions[step.instruction as usize];
         self.take_off(step);
         self.land_bulk(step);
-        if let Some(Wait(keep)) = self.wait.take() {
+        for keep in std::mem::take(&mut self.waits) {
             self.land(step, keep);
         }
         for request in requests.iter().filter(|_| inst.op != Op::Matrix) {

@@ -24,22 +24,19 @@ pub(super) struct Launch {
 
 /// A store of a word to global memory.
 #[derive(Debug, Clone, Copy)]
+#[allow(missing_docs)] // Of fields without a sentence: the names say it.
 pub struct Store {
     /// The array, by its place among the allocations.
     pub array: usize,
     /// The word in it.
     pub index: u64,
-    /// Index of the block.
     pub block: Dim3,
-    /// Index of the thread.
     pub thread: Dim3,
-    /// The instruction.
     pub instruction: u32,
     /// The number of the thread in its block.
     pub number: u32,
     pub(super) of_block: usize,
     pub(super) order: u64,
-    /// What is stored.
     pub value: Tag,
 }
 

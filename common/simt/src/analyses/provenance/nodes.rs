@@ -420,12 +420,8 @@ pub enum Source {
     /// A number of the kernel, by its bits.
     Constant(u64),
     /// A word of an array in global memory, by the array's place among the allocations.
-    Element {
-        /// The array.
-        array: usize,
-        /// The word.
-        index: u64,
-    },
+    #[allow(missing_docs)] // The names say it.
+    Element { array: usize, index: u64 },
     /// A product or a sum.
     Computed,
 }

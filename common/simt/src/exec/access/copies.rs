@@ -10,11 +10,10 @@ use crate::exec::context::{Checked, Context};
 use crate::exec::isa::Plain;
 use crate::exec::warp::{Pending, Warp};
 use crate::lanes::{each, select};
-use crate::lower::inst::{CopyCount, NONE};
+use crate::lower::inst::{Copy, CopyCount, NONE};
 use crate::observe::{Access, CopyAccess};
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Starts a copy.
 #[inline(never)]
 pub(crate) fn copy_async(context: &mut Context, at: At, warp: &mut Warp) -> Checked<()> {
     let At { inst, r, lanes, .. } = at;
@@ -57,16 +56,9 @@ pub(crate) fn copy_async(context: &mut Context, at: At, warp: &mut Warp) -> Chec
         }
     }
     if let Some(observer) = &mut context.observer {
-        observer.copy(&CopyAccess {
-            warp: warp.number,
-            instruction: inst.pc,
-            lanes,
-            bytes: copy.bytes,
-            bypass: copy.bypass,
-            source_bytes: &source,
-            from: &from,
-            to: &to,
-        });
+        let ((warp, instruction, lanes), Copy { bytes, bypass, .. }) = (by, copy);
+        let (source_bytes, from, to) = (&source, &from, &to);
+        observer.copy(&CopyAccess { warp, instruction, lanes, bytes, bypass, source_bytes, from, to });
     }
     let to = to.map(|address| address as u32);
     let mut pending = Pending { lanes, bytes: copy.bytes, to, data: [[0; 4]; 32], group: warp.groups };

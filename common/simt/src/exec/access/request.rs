@@ -59,7 +59,6 @@ pub(super) fn show(context: &mut Context, access: &Access) {
     context.tell(|observer| observer.access(access));
 }
 
-/// Checks a request to shared memory.
 #[inline(always)]
 pub(super) fn check_shared<I: Isa>(context: &Context, access: &Access) -> Checked<()> {
     let Summary { high, bits, .. } = I::summary(access.addresses);

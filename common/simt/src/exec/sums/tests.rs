@@ -48,18 +48,8 @@ fn recorded() -> Vec<Recorded> {
 /// How many elements of D agree in every bit, and how many there are.
 fn agree(core: TensorCore, recorded: &Recorded) -> [usize; 2] {
     let Recorded { kinds: [kind, sum], length, parts: [a, b, c, d], .. } = recorded;
-    let found = product(
-        core,
-        &Product {
-            a,
-            b,
-            c,
-            kinds: [*sum, *kind, *kind, *sum],
-            length: *length,
-            columns: b.len() / length,
-            saturates: false,
-        },
-    );
+    let (kinds, columns) = ([*sum, *kind, *kind, *sum], b.len() / length);
+    let found = product(core, &Product { a, b, c, kinds, length: *length, columns, saturates: false });
     [found.iter().zip(d).filter(|(found, said)| found == said).count(), d.len()]
 }
 

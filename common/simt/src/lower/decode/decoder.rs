@@ -102,7 +102,6 @@ impl<'a> Decoder<'a> {
         self.values.len() as u32 - 1
     }
 
-    /// The carry of each thread.
     pub(super) fn carry_flag(&mut self) -> u32 {
         let known = self.carry;
         let flag = known.unwrap_or_else(|| self.unnamed(Type::Pred));

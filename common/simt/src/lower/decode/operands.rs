@@ -32,7 +32,6 @@ impl Decoder<'_> {
         }
     }
 
-    /// A source operand of the type.
     pub(super) fn source(&mut self, operand: &Operand, kind: Type) -> Result<u32, Error> {
         let wide = kind.bytes() == 8;
         match operand {
