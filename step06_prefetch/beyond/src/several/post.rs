@@ -1,13 +1,11 @@
-//! The post office of a run: messages between ranks, and the word that one of them has failed.
-//!
-//! Ranks are threads of one process. Nobody waits for a rank that has failed: whoever waits for any message gets the failure's
-//! sentence instead.
+//! The post office of a run: messages between ranks, which are threads of one process. If one of them fails, the process ends, so
+//! nobody waits for its messages.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Result, ensure};
 use bytemuck::{Pod, cast_slice, pod_collect_to_vec};
 
 use super::grid::Line;
@@ -37,55 +35,41 @@ impl fmt::Display for Label {
 /// A message with its label.
 type Message = (Label, Arc<[u8]>);
 
-#[derive(Default)]
-struct State {
-    /// By sender and receiver.
-    queues: HashMap<(usize, usize), VecDeque<Message>>,
-    /// What is to be said of the first rank that has failed.
-    failure: Option<String>,
-}
+/// Messages that are on their way, by sender and receiver.
+type Queues = HashMap<(usize, usize), VecDeque<Message>>;
 
 #[derive(Default)]
 pub struct Post {
-    state: Mutex<State>,
+    queues: Mutex<Queues>,
     changed: Condvar,
 }
 
 impl Post {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn queues(&self) -> MutexGuard<'_, Queues> {
+        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Puts a message into the box of a rank.
     fn send(&self, from: usize, to: usize, message: Message) {
-        self.state().queues.entry((from, to)).or_default().push_back(message);
+        self.queues().entry((from, to)).or_default().push_back(message);
         self.changed.notify_all();
     }
 
-    fn receive(&self, from: usize, to: usize) -> Result<Message> {
-        let mut state = self.state();
+    /// Waits for the next message from one rank to another.
+    fn receive(&self, from: usize, to: usize) -> Message {
+        let mut queues = self.queues();
         loop {
-            if let Some(message) = state.queues.get_mut(&(from, to)).and_then(VecDeque::pop_front) {
-                return Ok(message);
+            if let Some(message) = queues.get_mut(&(from, to)).and_then(VecDeque::pop_front) {
+                return message;
             }
-            if let Some(failure) = &state.failure {
-                bail!("{failure}");
-            }
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            queues = self.changed.wait(queues).unwrap_or_else(PoisonError::into_inner);
         }
-    }
-
-    /// Says that a rank has failed, and gives what everybody is told. The first failure counts: later ones follow from it.
-    pub fn fail(&self, text: &str) -> String {
-        let said = self.state().failure.get_or_insert_with(|| text.to_owned()).clone();
-        self.changed.notify_all();
-        said
     }
 
     /// Messages that were sent and never received.
     #[cfg(test)]
     pub fn left_over(&self) -> usize {
-        self.state().queues.values().map(VecDeque::len).sum()
+        self.queues().values().map(VecDeque::len).sum()
     }
 }
 
@@ -109,9 +93,9 @@ impl Member {
         self.post.send(self.rank, to, (label, bytes));
     }
 
-    /// Waits for a message of this label from another rank. Fails if another message comes, or a rank has failed.
+    /// Waits for a message of this label from another rank. Fails if another message comes.
     pub fn receive(&self, from: usize, label: Label) -> Result<Arc<[u8]>> {
-        let (found, bytes) = self.post.receive(from, self.rank)?;
+        let (found, bytes) = self.post.receive(from, self.rank);
         ensure!(
             found == label,
             "rank {} waits for {label} from rank {from} and gets {found}; this is a bug, report it with your options",
@@ -137,7 +121,6 @@ impl Member {
 #[cfg(test)]
 mod tests {
     use std::thread;
-    use std::time::Duration;
 
     use super::*;
 
@@ -157,17 +140,6 @@ mod tests {
             assert_eq!(thread.join().unwrap(), [vec![], vec![1], vec![2; 2], vec![3; 3], vec![4; 4]]);
         }
         assert_eq!(post.left_over(), 0);
-    }
-
-    #[test]
-    fn a_failure_ends_the_wait_of_all_and_the_first_one_counts() {
-        let post = Arc::new(Post::default());
-        let waiting = Member::new(0, 3, post.clone());
-        let waits = thread::spawn(move || waiting.receive(1, Label::Exchange(1)).unwrap_err().to_string());
-        thread::sleep(Duration::from_millis(20));
-        assert_eq!(post.fail("rank 2 is gone"), "rank 2 is gone");
-        assert_eq!(post.fail("rank 0 waits in vain"), "rank 2 is gone");
-        assert_eq!(waits.join().unwrap(), "rank 2 is gone");
     }
 
     #[test]

@@ -104,8 +104,8 @@ fn start(args: &Args) -> Result<bool> {
         match news.recv_timeout(limit) {
             Ok(News::Connected) => connected += 1,
             Ok(News::Ended(Ok(verified))) => right &= verified,
-            // The first failure is the cause; the others wait for a rank that is gone.
-            Ok(News::Ended(Err(error))) => bail!("{}", post.fail(&format!("{error:#}"))),
+            // The process ends with it: the others would wait for a rank that is gone.
+            Ok(News::Ended(Err(error))) => return Err(error),
             Err(RecvTimeoutError::Timeout) => {
                 bail!("NCCL has not connected the GPUs within 25 s; set NCCL_DEBUG=INFO to see what it waits for")
             }
