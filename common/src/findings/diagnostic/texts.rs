@@ -12,7 +12,7 @@ pub fn text(name: &str, words: &[Word]) -> [String; 2] {
         [known, happens, help] if known == name => Some([happens, help.trim_end()]),
         _ => None,
     });
-    // A kind that is newer than the file.
+    debug_assert!(found.is_some(), "texts.txt does not know {name:?}");
     let found = found.unwrap_or(["-", "look for the cause in the lines named here"]);
     let fill = |text: &str| {
         words.iter().fold(text.to_owned(), |text, (name, word)| text.replace(&format!("{{{name}}}"), word))
