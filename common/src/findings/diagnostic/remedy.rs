@@ -38,10 +38,10 @@ fn in_cuda(hazard: &Hazard) -> String {
     let array = array_name(&hazard.place).unwrap_or("the array");
     let cause = match (hazard.kind, &hazard.parties[..]) {
         (HazardKind::Race, [a, b]) => return race::remedy(a, b, array, Role::of(&hazard.place)),
-        (HazardKind::CopyNotWaited, [copy, read]) if copy.thread == read.thread => "copy read by its own thread",
-        (HazardKind::CopyNotWaited, [copy, read]) => return copied_by_another(copy, read),
+        (HazardKind::CopyNotWaited, [copy, read]) if copy.thread != read.thread => {
+            return copied_by_another(copy, read);
+        }
         (HazardKind::CopyOverwritten, [_, write]) if write.action == Action::Copies => "copy over a copy",
-        (HazardKind::CopyOverwritten, [_, _]) => "copy overwritten",
         (HazardKind::ExitBeforeBarrier, [waits, ended]) => return exit_before_barrier(waits, ended),
         _ => text_of(hazard),
     };
@@ -75,7 +75,7 @@ fn exit_before_barrier(waits: &Party, ended: &Party) -> String {
     let code = code_at(&ended.location);
     let cause = match code.trim() {
         code if code.contains("return") => "return before a barrier",
-        "}" if its_own.is_none() => "end before a barrier",
+        "}" if its_own.is_none() => HazardKind::ExitBeforeBarrier.name(),
         _ => "barrier in a condition",
     };
     let condition = its_own.unwrap_or_else(|| format!("the condition in {end}"));
