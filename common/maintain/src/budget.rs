@@ -19,11 +19,7 @@ const BUDGETS: [Budget; 10] = [
     ("common/plan/", 1_000, "slices of K have a test, and of what kind a variant is, is told here alone"),
     ("common/gpu/", 300, ""),
     ("common/verify/", 2_000, ""),
-    (
-        "common/simt/",
-        26_000,
-        "factors that are sums are multiplied out, and sums that double are followed no further; elements are followed through tensor cores (analyses/provenance/matrices)",
-    ),
+    ("common/simt/", 26_000, ""),
     ("common/explorer/", 3_500, "meanings, pictures of hazards, witnesses and strips come from here"),
     ("common/course/", 6_500, "a class is graded (grade), and tasks are drawn that are solved nowhere (lab/transfer)"),
     ("common/maintain/", 4_600, ""),
