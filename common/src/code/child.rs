@@ -82,7 +82,9 @@ pub fn compile(job: &Job) -> Result<Compiled> {
     };
     let no_process = |error: std::io::Error| {
         let reason = io_reason(&error);
-        anyhow!("{compiler} runs in a process of its own, which does not start ({reason}); end other programs")
+        anyhow!(
+            "{compiler} runs in a process of its own, which does not start ({reason}); end other programs, or free room in the folder for temporary files"
+        )
     };
     let job = serde_json::to_vec(job)?;
     // What it leaves there if it is ended goes with this folder.
