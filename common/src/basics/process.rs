@@ -2,7 +2,9 @@
 
 use std::io;
 use std::process::{Child, Command, ExitStatus};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use wait_timeout::ChildExt as _;
 
 /// What a program prints, without blanks around it; `None` if it does not start, or fails.
 pub fn printed(command: &mut Command) -> Option<String> {
@@ -12,23 +14,18 @@ pub fn printed(command: &mut Command) -> Option<String> {
 
 /// How a process ends that may take this long; one that takes longer is ended, and has no status.
 pub fn wait(child: &mut Child, limit: Duration) -> io::Result<Option<ExitStatus>> {
-    let begin = Instant::now();
-    loop {
-        let status = child.try_wait()?;
-        if status.is_some() {
-            return Ok(status);
-        }
-        if begin.elapsed() >= limit {
-            child.kill()?;
-            child.wait()?;
-            return Ok(None);
-        }
-        std::thread::sleep(Duration::from_millis(2));
+    let status = child.wait_timeout(limit)?;
+    if status.is_none() {
+        child.kill()?;
+        child.wait()?;
     }
+    Ok(status)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
     use super::*;
 
     #[test]

@@ -7,10 +7,10 @@ pub type Word = (&'static str, String);
 
 /// What happens, and what to do about it.
 pub fn text(name: &str, words: &[Word]) -> [String; 2] {
-    let mut parts = TEXTS.split("\n\n").map(|part| part.splitn(3, '\n').collect::<Vec<_>>());
-    let found = parts.find_map(|part| match part[..] {
-        [known, happens, help] if known == name => Some([happens, help.trim_end()]),
-        _ => None,
+    let found = TEXTS.split("\n\n").find_map(|part| {
+        let (known, rest) = part.split_once('\n')?;
+        let (happens, help) = rest.split_once('\n').filter(|_| known == name)?;
+        Some([happens, help.trim_end()])
     });
     debug_assert!(found.is_some(), "texts.txt does not know {name:?}");
     let found = found.unwrap_or(["-", "look for the cause in the lines named here"]);
