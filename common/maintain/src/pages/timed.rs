@@ -10,7 +10,7 @@ use course::files::read;
 use course::record::{self, Entry, Outcome, Record, SizeRecord};
 use course::steps;
 
-use crate::charts::{CHARTS, sheet};
+use crate::charts::{CHARTS, short};
 use crate::record::acceptance::{self, Acceptance};
 use common::basics::table;
 
@@ -35,10 +35,15 @@ impl<'a> Page<'a> {
 }
 
 /// The charts of all records: path and SVG.
-pub fn charts(records: &[(String, Record)]) -> impl Iterator<Item = (PathBuf, String)> {
-    let path = |record: &str, chart: &str| workspace::root().join(FOLDER).join(format!("{record}-{chart}.svg"));
-    let all = records.iter().flat_map(|(name, record)| CHARTS.iter().map(move |chart| (name, record, chart)));
-    all.filter_map(move |(name, record, chart)| Some((path(name, chart.name), chart.draw(record)?)))
+pub fn charts(records: &[(String, Record)]) -> Result<Vec<(PathBuf, String)>> {
+    let mut all = vec![];
+    for (name, record) in records {
+        for chart in CHARTS {
+            let path = workspace::root().join(FOLDER).join(format!("{name}-{}.svg", chart.name));
+            all.extend(chart.draw(record)?.map(|svg| (path, svg)));
+        }
+    }
+    Ok(all)
 }
 
 /// What `show` makes of the record that is named, or else of the foremost one with the cache as it is in ordinary use.
@@ -148,7 +153,7 @@ pub fn ladder(page: &Page, words: &[&str]) -> Result<String> {
         let row = |entry: &Entry| {
             let step = record.steps.iter().find(|step| step.name == entry.name);
             let title = step.map_or("the vendor's library", |step| &step.title);
-            row([&sheet::short(&entry.name), title], record, size, entry)
+            row([&short(&entry.name), title], record, size, entry)
         };
         let rows: Vec<Vec<String>> = size.entries.iter().map(row).collect();
         let table = table::markdown(&[&["step", "what it does"], &VALUES[..]].concat(), &rows);
@@ -162,10 +167,9 @@ pub fn sizes(page: &Page, words: &[&str]) -> Result<String> {
         let record = &record.steps_only();
         let names = record.names();
         let last = record.last_step().map_or("", |step| step.name.as_str());
-        let of_cublas = format!("{} of cuBLAS", sheet::short(last));
-        let short: Vec<String> = names.iter().map(|name| sheet::short(name)).collect();
-        let short: Vec<&str> = short.iter().map(String::as_str).collect();
-        let head = [&["M×N×K"], &short[..], &[&of_cublas]].concat();
+        let of_cublas = format!("{} of cuBLAS", short(last));
+        let mut head = vec!["M×N×K".to_owned()];
+        head.extend(names.iter().map(|name| short(name)).chain([of_cublas]));
         let row = |size: &SizeRecord| {
             let speeds = names.iter().map(|name| or_dash(size.gflops(name), tflops));
             let share = or_dash(size.share_of_cublas(last), percent);
@@ -192,7 +196,7 @@ pub fn languages(words: &[&str]) -> Result<String> {
         let median =
             |name: &str| size.entries.iter().find(|entry| entry.name == name)?.spread().map(|spread| spread.median);
         let (Some(cuda), Some(rust)) = (median(&step.name), median(&format!("{}/rust", step.name))) else { continue };
-        rows.push(vec![size.words(), sheet::short(&step.name), ms(cuda), ms(rust), format!("{:.2}", cuda / rust)]);
+        rows.push(vec![size.words(), short(&step.name), ms(cuda), ms(rust), format!("{:.2}", cuda / rust)]);
     }
     let head = ["M×N×K", "step", "CUDA C", "Rust", "speed in Rust over CUDA C"];
     Ok(format!("{}\n{}", table::markdown(&head, &rows), source(&format!("rust/{name}"), &record)))
