@@ -54,9 +54,6 @@ pub struct Options {
     /// For `cargo x record`: the commit of the course, if git cannot tell it
     #[arg(long, value_name = "HASH", hide = true)]
     pub commit: Option<String>,
-    /// For the program itself: go on with this file after a kernel broke the GPU's context
-    #[arg(long, value_name = "FILE", hide = true)]
-    pub resume: Option<PathBuf>,
 }
 
 /// Sizes on the simulator: seconds in all. At the last one each step takes less time than the one before.
