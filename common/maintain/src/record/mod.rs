@@ -107,8 +107,7 @@ impl Session<'_> {
 
     fn acceptance(&mut self) -> Result<bool> {
         let Options { out, device, jobs, commit, .. } = self.options;
-        let options = runs::Options { device, jobs: *jobs, commit: commit.clone(), end: self.end };
-        let (table, right) = runs::all(&options)?;
+        let (table, right) = runs::all(device, usize::from(*jobs), commit.clone(), self.end)?;
         write(&out.join("acceptance.json"), &json::lines(&table, 2)?)?;
         write(&out.join("acceptance.md"), &acceptance::markdown(&table))?;
         self.log(if right { "acceptance: all right\n" } else { "acceptance: not all right, see acceptance.md\n" })?;

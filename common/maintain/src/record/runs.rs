@@ -32,23 +32,15 @@ struct Task {
     run: Run,
 }
 
-/// Where and how the runs are made.
-pub struct Options<'a> {
-    /// The device's name, as a step's program takes it: cuda, cuda:N or sim.
-    pub device: &'a str,
-    pub jobs: u8,
-    pub commit: Option<String>,
-    pub end: Instant,
-}
-
-/// Makes all runs, and says whether what has to be right is.
-pub fn all(options: &Options) -> Result<(Acceptance, bool)> {
-    let sim = options.device == "sim";
+/// Makes all runs on a device that is named as a step's program takes it (cuda, cuda:N or sim), so many at a time and begun before `end`,
+/// and says whether what has to be right is.
+pub fn all(on: &str, jobs: usize, commit: Option<String>, end: Instant) -> Result<(Acceptance, bool)> {
+    let sim = on == "sim";
     let info = device::cuda_devices().ok().and_then(|devices| devices.into_iter().next()).filter(|_| !sim);
     let mut table = Acceptance {
         format: record::FORMAT,
         date: record::now(),
-        commit: options.commit.clone().or_else(record::commit),
+        commit: commit.or_else(record::commit),
         device: info.as_ref().map_or_else(|| "the simulator".to_owned(), |info| info.name.clone()),
         driver: nvidia_smi::driver().filter(|_| !sim),
         kernels: BTreeMap::new(),
@@ -70,8 +62,8 @@ pub fn all(options: &Options) -> Result<(Acceptance, bool)> {
     // What counts most comes first, should the time run out; the longest of it early, to share the cores at the end.
     let long = |task: &Task| task.host && task.run.size == SIZES[9];
     tasks.sort_by_key(|task| (task.run.variant.is_some(), !long(task), task.run.dtype == Dtype::I32));
-    let workers = rayon::ThreadPoolBuilder::new().num_threads(options.jobs.into()).build()?;
-    let one = |task: &Task| one_run(task, options.device, options.end);
+    let workers = rayon::ThreadPoolBuilder::new().num_threads(jobs).build()?;
+    let one = |task: &Task| one_run(task, on, end);
     table.runs = workers.install(|| tasks.iter().par_bridge().map(one).collect());
     let fine = |run: &Run| {
         matches!(run.outcome, RunOutcome::Verified | RunOutcome::Limit)
