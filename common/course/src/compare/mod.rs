@@ -3,15 +3,13 @@
 
 mod options;
 mod participants;
-mod side_by_side;
 mod size;
 mod table;
 mod turns;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use common::basics::nvidia_smi;
-use common::basics::output::{escape, print};
-use common::basics::workspace;
+use common::basics::output::print;
 use common::code::nvrtc;
 use common::device::{self, Device, SimOptions, cublas};
 use common::measure::timing::{Cache, L2};
@@ -24,17 +22,6 @@ pub use options::Options;
 
 /// Runs the command; `false` if a product is wrong or a step fails.
 pub fn run(options: &Options) -> Result<bool> {
-    match options.saved.as_slice() {
-        [] => compare(options),
-        [one, other] => print(&escape(&side_by_side::text(&Record::read(one)?, &Record::read(other)?))).map(|()| true),
-        saved => bail!(
-            "{} is only one of the two saved comparisons that are shown side by side; name the other one, too",
-            saved.first().map(|path| workspace::display(path)).unwrap_or_default()
-        ),
-    }
-}
-
-fn compare(options: &Options) -> Result<bool> {
     options.save.as_deref().map_or(Ok(()), Record::check_place)?;
     let mut device = device::open(options.device, &SimOptions { counters: true, ..SimOptions::default() })?;
     let device = device.as_mut();

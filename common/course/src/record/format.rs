@@ -198,7 +198,7 @@ impl Record {
 
     /// The record of a size.
     pub fn size(&self, size: [u64; 3]) -> Option<&SizeRecord> {
-        self.sizes.iter().find(|record| [record.m, record.n, record.k] == size)
+        self.sizes.iter().find(|record| record.shape() == size)
     }
 }
 

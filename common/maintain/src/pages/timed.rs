@@ -193,8 +193,7 @@ pub fn languages(words: &[&str]) -> Result<String> {
         .retain(|step| steps::split(&step.name).1.is_none_or(|variant| variant == "rust") && wanted(&step.name));
     let mut rows = vec![];
     for (size, step) in record.sizes.iter().flat_map(|size| record.steps.iter().map(move |step| (size, step))) {
-        let median =
-            |name: &str| size.entries.iter().find(|entry| entry.name == name)?.spread().map(|spread| spread.median);
+        let median = |name: &str| size.entry(name)?.spread().map(|spread| spread.median);
         let (Some(cuda), Some(rust)) = (median(&step.name), median(&format!("{}/rust", step.name))) else { continue };
         rows.push(vec![size.words(), short(&step.name), ms(cuda), ms(rust), format!("{:.2}", cuda / rust)]);
     }
@@ -204,7 +203,7 @@ pub fn languages(words: &[&str]) -> Result<String> {
 
 /// The sizes after `only:`, as `only:256,4096x64x64`; without it all that a step was timed at.
 pub fn wanted(words: &[&str], size: &SizeRecord) -> bool {
-    let sizes = [size.m, size.n, size.k].map(|size| size.to_string());
+    let sizes = size.shape().map(|size| size.to_string());
     let (cube, all) = (size.is_cube().then(|| &sizes[0]), sizes.join("x"));
     let mut lists = words.iter().filter_map(|word| word.strip_prefix("only:")).peekable();
     lists.peek().is_none()
@@ -219,7 +218,7 @@ pub fn of_step(page: &Page, words: &[&str]) -> Result<String> {
     with_record(page, record, |name, record| {
         let record = &record.steps_only();
         let row = |size: &SizeRecord| {
-            let entry = size.entries.iter().find(|entry| entry.name == *step && entry.spread().is_some())?;
+            let entry = size.entry(step).filter(|entry| entry.spread().is_some())?;
             Some(row([&size.words()], record, size, entry))
         };
         let rows: Vec<Vec<String>> = record.sizes.iter().filter(only).filter_map(row).collect();
