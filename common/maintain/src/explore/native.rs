@@ -9,7 +9,7 @@ use explorer::instructions::{file_name, own_line};
 use explorer::request::Order;
 use explorer::run::{Setup, counts, stopped};
 use serde_json::{Value, json};
-use simt::{Counters, Counts, Hazard, Party};
+use simt::{Analyses, Counters, Counts, Hazard, Party};
 
 /// Sizes at which every form is run: of each kernel the first three that it takes.
 const SIZES: [[u32; 3]; 10] = [
@@ -48,9 +48,10 @@ fn run(kernel: &Kernel, form: &Form, size: [u32; 3]) -> Result<Value> {
         (Counts::default(), BTreeMap::<String, Counts>::new(), vec![], None);
     let files: BTreeMap<u32, &str> = setup.module.source_files().collect();
     for number in 0..setup.plan.launches.len() {
-        let mut analyses = (Counters::new(), setup.hazards(number));
+        let (counters, hazards) = (Some(Counters::new()), Some(setup.hazards(number)));
+        let mut analyses = Analyses { counters, hazards, trace: None };
         failed = stopped(setup.launch(number, (Order::WARPS, 0), &mut memory, &mut analyses))?;
-        let (counters, hazards) = &analyses;
+        let Analyses { counters: Some(counters), hazards: Some(hazards), .. } = &analyses else { continue };
         total += &counters.total();
         for ((file, line), counts) in counters.lines() {
             let file = files.get(&file).map_or("", |file| file_name(file));
