@@ -147,6 +147,6 @@ impl Decoder<'_> {
     /// A cache policy: any number.
     fn policy(&mut self, statement: &Statement) -> Result<(), Error> {
         let Some(to) = statement.operands.first() else { return Err(self.malformed("no operands")) };
-        self.compute(Op::Mov64, (to, Type::B64), &[(&Operand::Integer(0), Type::B64)])
+        self.compute(Inst::new(Op::Mov64), (to, Type::B64), &[(&Operand::Integer(0), Type::B64)])
     }
 }
