@@ -46,7 +46,7 @@ impl<'a> Decoder<'a> {
             frame: 0,
             position: Position::default(),
             guard: None,
-            order: MemoryOrder::WEAK,
+            order: MemoryOrder::default(),
         }
     }
 

@@ -46,7 +46,7 @@ pub(super) fn decode(layout: Layout<'_>) -> Result<Decoded, Error> {
                 decoder.labels.insert((*frame, name.clone()), decoder.raws.len() as u32);
             }
             Flat::Pass { to, from, position } => {
-                (decoder.position, decoder.guard, decoder.order) = (*position, None, MemoryOrder::WEAK);
+                (decoder.position, decoder.guard, decoder.order) = (*position, None, MemoryOrder::default());
                 decoder.pass(to, from)?;
             }
             Flat::Statement(frame, statement) => {
