@@ -13,6 +13,7 @@ mod context;
 mod convert;
 pub(crate) mod descriptor;
 mod exchange;
+pub(crate) mod flights;
 mod float;
 mod frame;
 mod grid;
