@@ -125,7 +125,7 @@ pub fn summary(record: &Record) -> String {
         }
     }
     if !text.is_empty() {
-        text = format!("\nover all sizes but the saw-tooth's ({})\n{text}", record.l2.words());
+        text = format!("\nover all sizes ({})\n{text}", record.l2.words());
     }
     let count = |outcome: Outcome| record.entries().filter(|(_, entry)| entry.outcome == outcome).count();
     let (right, wrong, failed) = (count(Outcome::Verified), count(Outcome::Wrong), count(Outcome::Failed));

@@ -85,8 +85,8 @@ fn of_course(kernel: steps::Kernel) -> Result<Kernel> {
     let all = taken.filter(|one| committed.contains(one)).map(form).collect::<Result<Vec<_>>>()?;
     let id = kernel.name();
     ensure!(!all.is_empty(), "{id} has no plan for a product of up to 64×64×64; leave it out of the explorer");
-    let name = variant.unwrap_or("kernel").to_owned();
-    Ok(Kernel::new(id, kernel.step.name.into(), name, kernel.role(), &source, all))
+    let (step, name) = (kernel.step.name.into(), variant.unwrap_or("kernel").to_owned());
+    Ok(Kernel { id, step, name, role: kernel.role(), ..Kernel::of(&source, all) })
 }
 
 /// The chapters of a step and its kernels, with smaller tiles, times and tours.

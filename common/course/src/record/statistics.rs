@@ -19,16 +19,6 @@ pub struct Speed {
     pub over_previous: Option<f64>,
 }
 
-/// The sizes that show the tiles' steps.
-pub fn saw_tooth() -> Vec<[u64; 3]> {
-    (1000..=1100).step_by(4).map(|edge| [edge; 3]).collect()
-}
-
-/// Whether a size is there for the saw-tooth only: 1000³ and 1024³ stand for themselves as well.
-pub fn only_in_saw_tooth(size: [u64; 3]) -> bool {
-    saw_tooth().contains(&size) && size[0] != 1000 && size[0] != 1024
-}
-
 /// `4096³` or `1000×777×513`.
 pub fn size_words([m, n, k]: [u64; 3]) -> String {
     if m == n && n == k { format!("{m}³") } else { format!("{m}×{n}×{k}") }
@@ -85,11 +75,6 @@ impl SizeRecord {
     pub fn is_cube(&self) -> bool {
         self.m == self.n && self.n == self.k
     }
-
-    /// Whether the size is there to be drawn in the saw-tooth, and not to be tabled.
-    pub fn is_saw_tooth(&self) -> bool {
-        only_in_saw_tooth(self.shape())
-    }
 }
 
 impl Record {
@@ -122,10 +107,9 @@ impl Record {
         self.size([4096; 3]).filter(timed).or_else(|| self.sizes.iter().filter(timed).max_by_key(|size| size.m))
     }
 
-    /// Least share and geometric mean of a step's share of cuBLAS, over the sizes that are not drawn only.
+    /// Least share and geometric mean of a step's share of cuBLAS.
     pub fn shares_of_cublas(&self, name: &str) -> Option<(f64, f64)> {
-        let sizes = self.sizes.iter().filter(|size| !size.is_saw_tooth());
-        let shares: Vec<f64> = sizes.filter_map(|size| size.share_of_cublas(name)).collect();
+        let shares: Vec<f64> = self.sizes.iter().filter_map(|size| size.share_of_cublas(name)).collect();
         let least = shares.iter().copied().reduce(f64::min)?;
         Some((least, geometric_mean(&shares)))
     }

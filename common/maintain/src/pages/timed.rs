@@ -175,7 +175,7 @@ pub fn sizes(page: &Page, words: &[&str]) -> Result<String> {
             let share = or_dash(size.share_of_cublas(last), percent);
             std::iter::once(size.words()).chain(speeds).chain([share]).collect()
         };
-        let rows: Vec<Vec<String>> = record.sizes.iter().filter(|size| !size.is_saw_tooth()).map(row).collect();
+        let rows: Vec<Vec<String>> = record.sizes.iter().map(row).collect();
         let mean = record.shares_of_cublas(last).map_or_else(String::new, |(least, mean)| {
             format!(" {last} reaches at least {least:.3} × cuBLAS, {mean:.3} × in the geometric mean.")
         });
@@ -213,7 +213,7 @@ pub fn wanted(words: &[&str], size: &SizeRecord) -> bool {
 /// One step at the sizes it was timed at.
 pub fn of_step(page: &Page, words: &[&str]) -> Result<String> {
     let (step, words) = words.split_first().context("name a step")?;
-    let only = |size: &&SizeRecord| !size.is_saw_tooth() && wanted(words, size);
+    let only = |size: &&SizeRecord| wanted(words, size);
     let record = words.iter().find(|word| !word.starts_with("only:"));
     with_record(page, record, |name, record| {
         let record = &record.steps_only();
