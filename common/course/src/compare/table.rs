@@ -8,15 +8,7 @@ use common::{Kind, verify};
 use crate::record::{Entry, Outcome, Record, SizeRecord};
 
 /// What the headings stand for.
-const LEGEND: &str = "
-  flop/B     operations for each byte that is loaded from global memory
-  sectors    sectors of 32 bytes that one load of a warp touches
-  shared     passes through shared memory (wavefronts) for each multiply-add of a warp
-  banks      passes through shared memory that bank conflicts add
-  barriers   barriers that warps wait at
-  warps      warps that an SM of an H100 holds at a time, of 64
-  least      the least time that the product takes on an H200; and what takes that long
-";
+const LEGEND: &str = include_str!("legend.txt");
 
 /// The headings of the columns, of which the first stand for the ratios.
 const HEAD: [&str; RATIOS.len() + 3] =
