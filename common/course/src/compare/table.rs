@@ -5,7 +5,7 @@ use common::basics::units::{ms, number};
 use common::findings::analysis::RATIOS;
 use common::{Kind, verify};
 
-use crate::record::{Entry, Outcome, Record, SizeRecord};
+use crate::record::{Entry, Outcome, Record, SizeRecord, times};
 
 /// What the headings stand for.
 const LEGEND: &str = include_str!("legend.txt");
@@ -27,8 +27,6 @@ fn cells(entry: &Entry) -> Option<Vec<String>> {
 
 /// The table of a size, for people.
 pub fn of_size(record: &Record, size: &SizeRecord) -> String {
-    let percent = |share: Option<f64>| share.map_or_else(|| "-".to_owned(), |share| format!("{:.1} %", share * 100.0));
-    let times = |times: Option<f64>| times.map_or_else(|| "-".to_owned(), |times| format!("{times:.2} ×"));
     // Beside a simulated kernel, not even the host's own time is shown: they do not compare.
     let timed = record.device.kind == Kind::Cuda && size.entries.iter().any(|entry| entry.spread().is_some());
     let counted = !timed && size.entries.iter().any(|entry| entry.counters.is_some());
@@ -43,16 +41,11 @@ pub fn of_size(record: &Record, size: &SizeRecord) -> String {
     let mut rows: Vec<Vec<String>> = vec![head.iter().map(|&cell| cell.to_owned()).collect()];
     for entry in &size.entries {
         let mut row = vec![short(&entry.name)];
-        if let Some(speed) = record.speed(size, entry).filter(|_| timed) {
-            row.extend([
-                ms(speed.spread.median),
-                format!("{:.1}", speed.gflops),
-                percent(speed.of_peak),
-                percent(speed.of_cublas),
-                times(speed.over_previous),
-                times(entry.over_least()),
-                format!("{} to {}", ms(speed.spread.min), ms(speed.spread.max)),
-            ]);
+        let speed = record.speed(size, entry, |gflops| format!("{gflops:.1}"), "-");
+        if let (true, Some(speed), Some(spread)) = (timed, speed, entry.spread()) {
+            row.extend(speed);
+            row.push(entry.over_least().map_or_else(|| "-".to_owned(), times));
+            row.push(format!("{} to {}", ms(spread.min), ms(spread.max)));
         } else {
             row.extend(ratios(entry).unwrap_or_else(|| vec![words(entry)]));
         }
