@@ -9,7 +9,7 @@ use libtest_mimic::Trial;
 use super::trial::trial;
 use crate::basics::host;
 use crate::basics::matrix::Operands;
-use crate::code::{Code, Source, file_of};
+use crate::code::{Code, Source, file_of, rustc};
 use crate::device::session::Session;
 use crate::device::{Device, DeviceInfo};
 use crate::verify::Verification;
@@ -68,7 +68,9 @@ impl Kernel {
         let stem = plan.specialisation.stem(self.name());
         let may_differ = device.compiles || self.variant.is_some();
         ensure!(committed || may_differ, "a plan without NVRTC takes {stem}, which is not committed");
-        Ok(if device.kind == Kind::Sim { committed != self.compiled } else { committed || device.compiles })
+        let is_rust = || self.variant.is_some_and(|variant| variant.file().ends_with(".rs"));
+        let compiles = || if is_rust() { rustc::find().is_ok() } else { device.compiles };
+        Ok(if device.kind == Kind::Sim { committed != self.compiled } else { committed || compiles() })
     }
 
     /// The trials on the simulator: of what is committed, and of what is compiled if that is anything else. The latter says
