@@ -157,6 +157,12 @@ impl BlockOrigins {
                     let (instruction, thread) = (step.instruction, 32 * step.warp + lane as u32);
                     let node = match operation {
                         Operation::Multiply => Node::Product { a, b, instruction, thread },
+                        Operation::Divide if !self.nodes.is_constant(b) => continue,
+                        Operation::Divide => {
+                            let factor = 1.0 / f32::from_bits(self.nodes.bits(b) as u32);
+                            let b = self.nodes.constant(factor.to_bits().into());
+                            Node::Product { a, b, instruction, thread }
+                        }
                         Operation::MultiplyAdd => Node::MultiplyAdd { a, b, c, instruction, thread },
                         Operation::Add => Node::Sum { a, b },
                         Operation::Subtract => {
@@ -237,6 +243,7 @@ impl BlockOrigins {
                 self.computed(step, inst, wide, Operation::Add);
             }
             Function::SubSingle | Function::SubDouble => self.computed(step, inst, wide, Operation::Subtract),
+            Function::DivFull | Function::DivApprox => self.computed(step, inst, wide, Operation::Divide),
             Function::FmaSingle | Function::FmaDouble | Function::MadLo | Function::FmaFloat => {
                 self.computed(step, inst, wide, Operation::MultiplyAdd);
             }
@@ -490,6 +497,7 @@ impl BlockOrigins {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Operation {
     Multiply,
+    Divide,
     Add,
     Subtract,
     MultiplyAdd,
@@ -568,6 +576,7 @@ impl Observer for BlockOrigins {
             Op::MulF32 | Op::Mul32 => self.computed(step, inst, false, Operation::Multiply),
             Op::AddF32 | Op::Add32 => self.computed(step, inst, false, Operation::Add),
             Op::SubF32 | Op::Sub32 => self.computed(step, inst, false, Operation::Subtract),
+            Op::DivF32 => self.computed(step, inst, false, Operation::Divide),
             Op::FmaF32 | Op::Mad32 => self.computed(step, inst, false, Operation::MultiplyAdd),
             Op::MulF64 => self.computed(step, inst, true, Operation::Multiply),
             Op::AddF64 => self.computed(step, inst, true, Operation::Add),
@@ -579,6 +588,16 @@ impl Observer for BlockOrigins {
             Op::And32 if !self.constants.contains_key(&inst.b) => self.forget(step),
             Op::CvtF32S32 | Op::CvtF32U32 | Op::And32 => {
                 self.derived(step, inst, (false, false), |value| Some(Node::Converted { value, instruction }));
+                // A size as a number.
+                if inst.op != Op::And32 && self.operand(step, inst.a) == [0; 32] {
+                    let tags = values(step, inst.d, false).map(|bits| self.nodes.constant(bits));
+                    self.set(step, inst.d, &tags);
+                }
+            }
+            Op::AbsF32 => {
+                let (from, bits) = (self.operand(step, inst.a), values(step, inst.d, false));
+                let tags = std::array::from_fn(|lane| self.nodes.absolute(from[lane], bits[lane], instruction));
+                self.set(step, inst.d, &tags);
             }
             Op::Generic => self.generic(step, inst, &launch.code.details[inst.imm as usize]),
             Op::Shfl => self.shuffled(step, inst),
