@@ -20,7 +20,7 @@ enum Command {
     Lab(lab::Options),
     /// Show how one kernel differs from another: cargo course diff 4 5
     Diff(difference::Options),
-    /// Run all steps on the same data, in turns: a table for each size; or show two saved comparisons
+    /// Run all steps on the same data, in turns: a table for each size
     Compare(compare::Options),
     /// Write a page on which a kernel runs before your eyes: a file of yours, or a step
     Explore(explore::Options),

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{IsTerminal as _, stdin};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
@@ -23,6 +23,9 @@ const AT_A_TIME: usize = 3;
 
 /// Days until a question comes again for the first time. After that it is twice as long each time.
 const DAYS: u64 = 3;
+
+/// The file with the dates, beside the learner's kernels.
+const FILE: &str = "review.json";
 
 /// By the question, the days since 1970 on which it was asked.
 type Dates = BTreeMap<String, Vec<u64>>;
@@ -63,8 +66,7 @@ pub fn run(options: &Options) -> Result<bool> {
     let read_so_far = last.map_or_else(|| Ok(vec![]), |lab| pages_before(&lab))?;
     let texts: Vec<String> = read_so_far.iter().map(|page| files::read(page)).collect::<Result<_>>()?;
     let questions: Vec<Question> = texts.iter().flat_map(|text| questions(text)).collect();
-    let file = file();
-    let mut dates = read(&file)?;
+    let dates: Dates = mine::read(FILE)?;
     let today = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs() / 86_400);
     let due = due(&questions, &dates, today);
     if due.is_empty() {
@@ -86,12 +88,7 @@ pub fn run(options: &Options) -> Result<bool> {
         if let Some((command, term)) = &question.run {
             output::print(&format!("  a run of {} counts {term} = {}\n", command.join(" "), computed(command, term)?))?;
         }
-        // Another review may have asked meanwhile.
-        let _lock = files::lock(&mine::folder());
-        dates = read(&file)?;
-        dates.entry(question.words.clone()).or_default().push(today);
-        let is_ours = |old: &str| serde_json::from_str::<Dates>(old).is_ok();
-        files::replace(&file, &serde_json::to_string_pretty(&dates)?, is_ours, "move it away")?;
+        mine::update(FILE, |dates: &mut Dates| dates.entry(question.words.clone()).or_default().push(today))?;
     }
     Ok(true)
 }
@@ -105,18 +102,6 @@ fn pages_before(page: &str) -> Result<Vec<PathBuf>> {
     // Of a step's pages, docs/src has only the frames.
     let file = |link: &str| Some(root.join(link)).filter(|file| file.is_file());
     Ok(links.map(|(link, _)| file(link).unwrap_or_else(|| root.join("docs/src").join(link))).collect())
-}
-
-fn file() -> PathBuf {
-    mine::folder().join("review.json")
-}
-
-fn read(file: &Path) -> Result<Dates> {
-    if std::fs::symlink_metadata(file).is_err() {
-        return Ok(Dates::new());
-    }
-    serde_json::from_str(&files::read(file)?)
-        .with_context(|| format!("{} holds no dates; move it away to begin again", workspace::display(file)))
 }
 
 /// The questions to ask: those that have waited longest beyond their time, then those that were never asked.

@@ -5,8 +5,6 @@ use crate::instructions::Program;
 use crate::log::{Array, Event, LaunchTape, Log};
 use crate::origins::{Followed, Times};
 use crate::state::GARBAGE;
-use simt::analyses::counters::BlockCounters;
-use simt::analyses::hazards::BlockHazards;
 use simt::analyses::provenance::{BlockOrigins, Tag};
 use simt::{
     Access, AccessKind, Analysis, Arrival, BlockInfo, BulkCopy, CopyAccess, Counters, Counts, DevicePointer, Executed,
@@ -23,6 +21,8 @@ pub struct Recorder {
     log: Arc<Mutex<Log>>,
     hazards: Hazards,
     counters: Counters,
+    /// What was counted of the instruction that has just been executed.
+    counted: Arc<Mutex<Counts>>,
     provenance: Provenance,
     file: String,
     shared_words: usize,
@@ -31,10 +31,12 @@ pub struct Recorder {
 impl Recorder {
     /// Before the first launch, with what global memory holds.
     pub fn new(arrays: Vec<Array>, file: &str) -> Self {
+        let counted = Arc::new(Mutex::new(Counts::default()));
         Self {
             log: Arc::new(Mutex::new(Log::new(arrays))),
             hazards: Hazards::new(),
-            counters: Counters::new(),
+            counters: Counters::new().by_step(counted.clone()),
+            counted,
             provenance: Provenance::default(),
             file: file.to_owned(),
             shared_words: 0,
@@ -67,9 +69,6 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Analysis for Recorder {
-    /// The counters first: what they counted of an instruction is there when the instruction is recorded.
-    type Block = ((BlockCounters, Option<BlockHazards>), BlockRecorder);
-
     fn begin(&mut self, launch: &LaunchInfo<'_>) {
         self.counters.begin(launch);
         self.hazards.begin(launch);
@@ -93,32 +92,25 @@ impl Analysis for Recorder {
         true
     }
 
-    fn block(&self, block: &BlockInfo) -> Self::Block {
-        let counted = Arc::new(Mutex::new(Counts::default()));
+    fn block(&self, block: &BlockInfo) -> Vec<Box<dyn Observer>> {
         let recorder = BlockRecorder {
             log: self.log.clone(),
-            counted: counted.clone(),
+            counted: self.counted.clone(),
             number: block.number as u32,
-            origins: Some(self.provenance.block(block)),
+            origins: Some(self.provenance.origins(block)),
             times: Times::default(),
             shared: vec![GARBAGE; self.shared_words],
             effects: vec![],
             looked_up: BTreeSet::new(),
             waited: false,
         };
-        ((self.counters.block(block).by_step(counted), self.hazards.block(block)), recorder)
-    }
-
-    fn end(&self, ((counters, hazards), recorder): Self::Block) {
-        if let (Some(launch), Some(origins)) = (locked(&self.log).launches.last_mut(), recorder.origins) {
-            launch.followed.insert(recorder.number, Followed::new(origins, recorder.times));
-        }
-        self.counters.end(counters);
-        self.hazards.end(hazards);
+        // The counters first: what they counted of an instruction is there when the instruction is recorded.
+        let counters = self.counters.block(block).into_iter();
+        counters.chain(self.hazards.block(block)).chain([Box::new(recorder) as Box<dyn Observer>]).collect()
     }
 }
 
-pub struct BlockRecorder {
+struct BlockRecorder {
     log: Arc<Mutex<Log>>,
     /// What was counted of the instruction that has just been executed.
     counted: Arc<Mutex<Counts>>,
@@ -174,7 +166,7 @@ impl BlockRecorder {
 
 impl Observer for BlockRecorder {
     fn access(&mut self, access: &Access<'_>) {
-        self.origins.access(access);
+        self.origins.iter_mut().for_each(|origins| origins.access(access));
         let &Access { kind, space, lanes: mask, bytes, .. } = access;
         let first = access.addresses[mask.trailing_zeros() as usize & 31];
         let array = if space == Space::Global { locked(&self.log).array_at(first) } else { None };
@@ -192,7 +184,7 @@ impl Observer for BlockRecorder {
     }
 
     fn copy(&mut self, copy: &CopyAccess<'_>) {
-        self.origins.copy(copy);
+        self.origins.iter_mut().for_each(|origins| origins.copy(copy));
         // So many in flight that the oldest may land.
         self.waited = true;
         let reading = lanes(copy.lanes).find(|&lane| copy.source_bytes[lane] > 0);
@@ -211,17 +203,17 @@ impl Observer for BlockRecorder {
     }
 
     fn bulk_landed(&mut self, copy: &BulkCopy) {
-        self.origins.bulk_landed(copy);
+        self.origins.iter_mut().for_each(|origins| origins.bulk_landed(copy));
         self.waited = true;
     }
 
     fn copy_commit(&mut self, warp: u32, instruction: u32, lanes: u32) {
-        self.origins.copy_commit(warp, instruction, lanes);
+        self.origins.iter_mut().for_each(|origins| origins.copy_commit(warp, instruction, lanes));
         self.effects.push(Effect::Commit);
     }
 
     fn copy_wait(&mut self, warp: u32, instruction: u32, lanes: u32, pending: Option<u32>) {
-        self.origins.copy_wait(warp, instruction, lanes, pending);
+        self.origins.iter_mut().for_each(|origins| origins.copy_wait(warp, instruction, lanes, pending));
         self.waited = true;
         self.effects.push(Effect::Wait(pending));
     }
@@ -279,5 +271,11 @@ impl Observer for BlockRecorder {
             effects: std::mem::take(&mut self.effects).into(),
         };
         log.push(event);
+    }
+
+    fn end(self: Box<Self>) {
+        if let (Some(launch), Some(origins)) = (locked(&self.log).launches.last_mut(), self.origins) {
+            launch.followed.insert(self.number, Followed::new(origins, self.times));
+        }
     }
 }

@@ -123,7 +123,7 @@ impl Setup {
         number: usize,
         (order, used): (Order, u64),
         memory: &mut GlobalMemory,
-        watch: &mut impl Analysis,
+        watch: &mut dyn Analysis,
     ) -> Result<Launched, Error> {
         let (kernel, launch) = (&self.kernels[number], &self.plan.launches[number]);
         let [grid, block] = [launch.grid, launch.block].map(|[x, y, z]| (x, y, z));
@@ -142,7 +142,7 @@ impl Setup {
     }
 
     /// Runs everything in an order, watched. Gives C at the end.
-    pub(crate) fn again(&self, order: Order, watch: &mut impl Analysis) -> Result<Vec<u32>, Error> {
+    pub(crate) fn again(&self, order: Order, watch: &mut dyn Analysis) -> Result<Vec<u32>, Error> {
         let (mut memory, mut used) = (self.memory()?, 0);
         for number in 0..self.kernels.len() {
             used += self.launch(number, (order, used), &mut memory, watch)?.warp_instructions;

@@ -3,21 +3,19 @@
 use crate::request::Order;
 use crate::run::Run;
 use serde_json::{Value, json};
-use simt::{Analysis, BlockInfo};
+use simt::{Analysis, BlockInfo, Observer};
 
 /// Watches nothing, but every instruction: so that warps take turns as if they were recorded.
 struct Steps;
 
 impl Analysis for Steps {
-    type Block = ();
-
     fn steps(&self) -> bool {
         true
     }
 
-    fn block(&self, _: &BlockInfo) {}
-
-    fn end(&self, (): ()) {}
+    fn block(&self, _: &BlockInfo) -> Vec<Box<dyn Observer>> {
+        vec![]
+    }
 }
 
 /// An order in words.

@@ -8,7 +8,6 @@ mod counters;
 mod explore;
 mod generated;
 mod pages;
-mod picture;
 mod programs;
 mod ptx;
 mod record;

@@ -24,83 +24,51 @@ impl Names {
     /// Reads what stands in code; lines of comment and the tests at the end of a file do not count.
     fn of(text: &str) -> Self {
         let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
-        let code: String =
-            code.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n");
-        let code = code.replace("'{'", "").replace("'}'", "");
-        let tokens = tokens(&code);
-        let (mut names, mut at, mut depth) = (Self::default(), 0, 0_usize);
-        // Where modules within this file begin: within their braces, `super` is this file.
-        let mut within = vec![];
-        while at < tokens.len() {
-            let (is_use, known) = (tokens[at] == "use", names.paths.len());
-            let is_path = tokens.get(at + 1) == Some(&"::") && !["}", ">"].contains(&tokens[at]);
-            match tokens[at] {
-                "{" => depth += 1,
-                "}" => depth = depth.saturating_sub(1),
-                "mod" if tokens.get(at + 2) == Some(&"{") => within.push(depth),
-                _ => {}
-            }
-            within.retain(|&outside| depth > outside || tokens[at] != "}");
-            at = if is_use || is_path {
-                names.tree(&tokens, at + usize::from(is_use), &[], is_use && within.is_empty())
-            } else {
-                at + 1
-            };
-            for path in &mut names.paths[known..] {
-                let inner = path.iter().take(within.len()).take_while(|first| *first == "super").count();
-                path.drain(..inner);
+        let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
+        let code: String = lines.flat_map(|line| [line, "\n"]).collect();
+        let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
+        let mut names = Self::default();
+        for statement in code.split(';') {
+            let is_tree = |tree: &str| tree.chars().all(|c| is_part(c) || " \n{,}*".contains(c));
+            let (before, tree) = statement.rsplit_once("use ").unwrap_or((statement, ""));
+            let before = if is_tree(tree) { before } else { statement };
+            let words = before.split(|c| !is_part(c)).filter(|word| word.contains("::") && !word.starts_with("::"));
+            names.paths.extend(words.map(|word| parts(word).collect()));
+            if is_tree(tree) && !tree.is_empty() {
+                // Within the braces of a module in this file, `super` is this file.
+                let within = before.lines().last().is_some_and(|line| line.starts_with(' '));
+                names.import(if within { tree.trim_start_matches("super::") } else { tree }, &[], within);
             }
         }
         names
     }
 
-    /// Reads `a::b::{c, d as e}` from a token on; gives the first token after it.
-    fn tree(&mut self, tokens: &[&str], mut at: usize, before: &[String], imported: bool) -> usize {
-        let mut path = before.to_vec();
-        loop {
-            match tokens.get(at).copied() {
-                Some("{") => {
-                    while tokens.get(at).is_some_and(|token| ["{", ","].contains(token)) {
-                        at = self.tree(tokens, at + 1, &path, imported);
-                    }
-                    return at + 1;
-                }
-                Some(token) if token != "}" => path.push(token.to_owned()),
-                _ => return at,
-            }
-            at += 1;
-            if tokens.get(at) != Some(&"::") {
-                break;
-            }
-            at += 1;
+    /// Reads `a::b::{c, d as e}`.
+    fn import(&mut self, tree: &str, before: &[String], within: bool) {
+        let (start, branches) =
+            tree.split_once('{').map_or((tree, None), |(start, rest)| (start, rest.rsplit_once('}')));
+        let (path, name) = start.split_once(" as ").unwrap_or((start, start));
+        let path: Vec<String> = before.iter().cloned().chain(parts(path)).collect();
+        if let Some((branches, _)) = branches {
+            let mut depth = 0;
+            let ends = |c: char| {
+                depth += i32::from(c == '{') - i32::from(c == '}');
+                c == ',' && depth == 0
+            };
+            branches
+                .split(ends)
+                .filter(|branch| !branch.trim().is_empty())
+                .for_each(|branch| self.import(branch, &path, within));
+            return;
         }
-        let renamed = tokens.get(at) == Some(&"as");
-        let name = if renamed { tokens.get(at + 1).map(|name| (*name).to_owned()) } else { path.last().cloned() };
-        if let (true, Some(name)) = (imported, name) {
-            self.imports.insert(name, path.clone());
-        }
+        self.imports.extend(parts(name).last().filter(|_| !within).map(|name| (name, path.clone())));
         self.paths.push(path);
-        if renamed { at + 2 } else { at }
     }
 }
 
-/// Words, `::` and single characters.
-fn tokens(code: &str) -> Vec<&str> {
-    let mut rest = code.trim_start();
-    let mut found = vec![];
-    while let Some(first) = rest.chars().next() {
-        let word = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
-        let length = if word > 0 {
-            word
-        } else if rest.starts_with("::") {
-            2
-        } else {
-            first.len_utf8()
-        };
-        found.push(&rest[..length]);
-        rest = rest[length..].trim_start();
-    }
-    found
+/// The names of a path.
+fn parts(path: &str) -> impl Iterator<Item = String> {
+    path.split("::").map(|part| part.trim().to_owned()).filter(|part| !part.is_empty())
 }
 
 /// The file that a path leads to: modules as far as they go, and past names that their file only passes on.
@@ -253,14 +221,15 @@ fn a_circle_is_found_however_the_names_are_written() {
         // Through what the crate's root passes on.
         ("use crate::B;", "use crate::One;"),
     ] {
-        let found = circle(&files(&[("", "pub use a::A as One; pub use b::B;"), ("a", a), ("b", b)]));
+        let found = circle(&files(&[("", "pub use a::A as One;\npub use b::B;"), ("a", a), ("b", b)]));
         assert_eq!(found.unwrap(), ["a", "b"], "{a} {b}");
     }
     // A parent that passes on what its children define is none; a child that takes what its parent defines is one.
-    let parent = ("a", "pub use one::One; use two::Two; use std::fmt::{self, Debug}; mod own { use super::One; }");
+    let parent =
+        ("a", "pub use one::One;\nuse two::Two;\nuse std::fmt::{self, Debug};\nmod own {\n    use super::One;\n}");
     let tests = "pub struct One;\n#[cfg(test)]\nmod tests { use crate::a::two::Two; }";
     let found = circle(&files(&[("", "pub use a::two::Two;"), parent, ("a/one", tests), ("a/two", "use super::One;")]));
     assert_eq!(found, None);
-    let found = circle(&files(&[("", "pub struct Here; use a::A;"), ("a", "use crate::Here; pub struct A;")]));
+    let found = circle(&files(&[("", "pub struct Here;\nuse a::A;"), ("a", "use crate::Here;\npub struct A;")]));
     assert_eq!(found.unwrap(), ["", "a"]);
 }

@@ -79,7 +79,7 @@ mod parsed;
 mod parser;
 mod place;
 
-pub use analyses::all::{Analyses, analyse};
+pub use analyses::all::Analyses;
 pub use analyses::counters::{Counters, Counts};
 pub use analyses::hazards::{Action, Hazard, HazardKind, Hazards, Party, Touched};
 pub use analyses::provenance::Provenance;
@@ -89,7 +89,7 @@ pub use ast::{Space, Type};
 pub use config::{InstructionSet, LaunchConfig};
 pub use dim3::Dim3;
 pub use error::{AccessKind, Error, Fault, FaultKind, Limit, Location};
-pub use exec::{Arg, Launched, launch};
+pub use exec::{Arg, Launched, launch, launch_blocks};
 pub use lower::{Form, SharedArray, SharedLoad, WarpgroupProduct, forms};
 pub use memory::{Allocation, DevicePointer, Element, GlobalMemory};
 pub use module::{Kernel, Module, Param, Register};

@@ -1,10 +1,10 @@
 //! How analyses watch a launch.
 //!
-//! An [`Analysis`] belongs to a launch and is shared by the host's threads; it makes an [`Observer`] for every block,
-//! which belongs to the one thread that runs the block, and takes it back when the block has ended.
+//! An [`Analysis`] belongs to a launch and is shared by the host's threads; it makes the [`Observer`]s of every block, which belong
+//! to the one thread that runs the block, until the block has ended.
 //!
-//! The loop that runs a warp sees an observer as a pointer that is there or not. So the loop is compiled once, in this library,
-//! whatever analyses there are, and a launch that nobody watches pays one test for each hook.
+//! The loop that runs a warp has a list of pointers to observers. So the loop is compiled once, in this library, whatever
+//! analyses there are, and a launch that nobody watches pays one test for each hook.
 //!
 //! Warps and threads are numbered in their block, and instructions in their kernel: [`Kernel::location`] says where one stands.
 
@@ -13,19 +13,11 @@
 use crate::lower::Home;
 use crate::{AccessKind, Dim3, GlobalMemory, Kernel, LaunchConfig, Register, SharedLoad, Space};
 
-/// Makes and collects the observers of blocks.
+/// Makes the observers of blocks.
 pub trait Analysis: Sync {
-    /// What watches one block.
-    type Block: Observer;
-
     /// Called once before the first block, with everything known of the launch.
     fn begin(&mut self, launch: &LaunchInfo<'_>) {
         let _ = launch;
-    }
-
-    /// Whether its observers watch what happens within a block; if not, the block runs as if there were no analysis.
-    fn watches(&self) -> bool {
-        true
     }
 
     /// Whether [`Observer::executed`] is wanted after each instruction. Instructions are then executed one by one.
@@ -41,18 +33,16 @@ pub trait Analysis: Sync {
 
     /// Who watches the launch a second time if its threads may wait for each other, with blocks and warps in the opposite order, and
     /// before that is told so; what the kernel then leaves in memory does not count.
-    fn second(&mut self) -> Option<&mut dyn Watch> {
+    fn second(&mut self) -> Option<&mut dyn Analysis> {
         None
     }
 
     /// The second time begins.
     fn begin_again(&mut self) {}
 
-    /// Makes the observer of a block.
-    fn block(&self, block: &BlockInfo) -> Self::Block;
-
-    /// Takes the observer of a block that has ended or failed. Blocks end in any order.
-    fn end(&self, block: Self::Block);
+    /// Makes the observers of a block, which are told of everything in this order; none if the block is to run as if there were no
+    /// analysis.
+    fn block(&self, block: &BlockInfo) -> Vec<Box<dyn Observer>>;
 }
 
 /// A launch about to start.
@@ -286,164 +276,13 @@ pub trait Observer {
     /// A warp has executed an instruction, if [`Analysis::steps`] asks for it. What the other methods say of the instruction they say
     /// before; only barriers open after it.
     fn executed(&mut self, step: &Executed<'_>) {}
+    /// The block has ended or failed. Blocks end in any order.
+    fn end(self: Box<Self>) {}
 }
 
+/// Nobody watches.
 impl Analysis for () {
-    type Block = ();
-    fn watches(&self) -> bool {
-        false
-    }
-    fn block(&self, _: &BlockInfo) {}
-    fn end(&self, (): ()) {}
-}
-
-impl Observer for () {}
-
-/// An analysis that may be absent at run time.
-impl<A: Analysis> Analysis for Option<A> {
-    type Block = Option<A::Block>;
-    fn begin(&mut self, launch: &LaunchInfo<'_>) {
-        if let Some(analysis) = self {
-            analysis.begin(launch);
-        }
-    }
-    fn watches(&self) -> bool {
-        self.as_ref().is_some_and(Analysis::watches)
-    }
-    fn steps(&self) -> bool {
-        self.as_ref().is_some_and(Analysis::steps)
-    }
-    fn in_order(&self) -> bool {
-        self.as_ref().is_some_and(Analysis::in_order)
-    }
-    fn second(&mut self) -> Option<&mut dyn Watch> {
-        self.as_mut().and_then(Analysis::second)
-    }
-    fn block(&self, block: &BlockInfo) -> Self::Block {
-        self.as_ref().map(|analysis| analysis.block(block))
-    }
-    fn end(&self, block: Self::Block) {
-        if let (Some(analysis), Some(block)) = (self, block) {
-            analysis.end(block);
-        }
-    }
-}
-
-macro_rules! forward {
-    ($($name:ident($($argument:ident: $type:ty),*);)*) => {
-        impl<O: Observer> Observer for Option<O> {
-            $(#[inline] fn $name(&mut self, $($argument: $type),*) {
-                if let Some(observer) = self {
-                    observer.$name($($argument),*);
-                }
-            })*
-        }
-        impl<A: Observer, B: Observer> Observer for (A, B) {
-            $(#[inline] fn $name(&mut self, $($argument: $type),*) {
-                self.0.$name($($argument),*);
-                self.1.$name($($argument),*);
-            })*
-        }
-    };
-}
-forward! {
-    enter(warp: u32, block: u32, first: u32, end: u32, lanes: u32);
-    guarded(warp: u32, instruction: u32, lanes: u32);
-    follow(step: &Executed<'_>);
-    branch(warp: u32, instruction: u32, taken: u32, not_taken: u32);
-    access(access: &Access<'_>);
-    shared_loads(loads: &SharedLoads<'_>);
-    copy(copy: &CopyAccess<'_>);
-    copy_commit(warp: u32, instruction: u32, lanes: u32);
-    copy_wait(warp: u32, instruction: u32, lanes: u32, pending: Option<u32>);
-    bulk_copy(copy: &BulkCopy);
-    bulk_landed(copy: &BulkCopy);
-    barrier_arrive(arrival: &Arrival);
-    barrier_release(id: u32, warps: u32);
-    warpgroup(warp: u32, instruction: u32, step: WarpgroupStep<'_>);
-    warp_sync(warp: u32, instruction: u32, lanes: u32, named: u32, exchange: bool);
-    fence(warp: u32, instruction: u32, lanes: u32);
-    exit(warp: u32, instruction: u32, lanes: u32);
-    executed(step: &Executed<'_>);
-}
-
-impl<A: Analysis, B: Analysis> Analysis for (A, B) {
-    type Block = (A::Block, B::Block);
-    fn begin(&mut self, launch: &LaunchInfo<'_>) {
-        self.0.begin(launch);
-        self.1.begin(launch);
-    }
-    fn watches(&self) -> bool {
-        self.0.watches() || self.1.watches()
-    }
-    fn steps(&self) -> bool {
-        self.0.steps() || self.1.steps()
-    }
-    fn in_order(&self) -> bool {
-        self.0.in_order() || self.1.in_order()
-    }
-    fn second(&mut self) -> Option<&mut dyn Watch> {
-        self.0.second().or_else(|| self.1.second())
-    }
-    fn block(&self, block: &BlockInfo) -> Self::Block {
-        (self.0.block(block), self.1.block(block))
-    }
-    fn end(&self, block: Self::Block) {
-        self.0.end(block.0);
-        self.1.end(block.1);
-    }
-}
-
-/// An [`Analysis`] as a launch sees it: behind a pointer.
-pub trait Watch: Sync {
-    fn begin(&mut self, launch: &LaunchInfo<'_>);
-    fn second(&mut self) -> Option<&mut dyn Watch>;
-    fn begin_again(&mut self);
-    fn steps(&self) -> bool;
-    fn in_order(&self) -> bool;
-    fn block(&self, block: &BlockInfo) -> Box<dyn WatchedBlock + '_>;
-}
-
-/// A block under way, with its observer.
-pub trait WatchedBlock {
-    /// What is told of the block; none if nobody watches.
-    fn observer(&mut self) -> Option<&mut dyn Observer>;
-    /// The block has ended or failed.
-    fn end(self: Box<Self>);
-}
-
-/// An analysis and its observer of a block.
-struct Watched<'a, A: Analysis> {
-    analysis: &'a A,
-    observer: A::Block,
-}
-
-impl<A: Analysis> Watch for A {
-    fn begin(&mut self, launch: &LaunchInfo<'_>) {
-        Analysis::begin(self, launch);
-    }
-    fn steps(&self) -> bool {
-        Analysis::steps(self)
-    }
-    fn in_order(&self) -> bool {
-        Analysis::in_order(self)
-    }
-    fn second(&mut self) -> Option<&mut dyn Watch> {
-        Analysis::second(self)
-    }
-    fn begin_again(&mut self) {
-        Analysis::begin_again(self);
-    }
-    fn block(&self, block: &BlockInfo) -> Box<dyn WatchedBlock + '_> {
-        Box::new(Watched { analysis: self, observer: Analysis::block(self, block) })
-    }
-}
-
-impl<A: Analysis> WatchedBlock for Watched<'_, A> {
-    fn observer(&mut self) -> Option<&mut dyn Observer> {
-        self.analysis.watches().then_some(&mut self.observer)
-    }
-    fn end(self: Box<Self>) {
-        self.analysis.end(self.observer);
+    fn block(&self, _: &BlockInfo) -> Vec<Box<dyn Observer>> {
+        vec![]
     }
 }

@@ -1,44 +1,39 @@
 //! An observer that wants to know of every instruction: what it is told, and that nothing else changes.
 
-use simt::analyses::counters::BlockCounters;
 use simt::{
     Analysis, Arg, BlockInfo, Counters, Counts, Error, Executed, GlobalMemory, Kernel, LaunchConfig, LaunchInfo,
     Module, Observer, Works,
 };
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 const PTX: &str = include_str!("steps.ptx");
 
 /// Adds up what is counted at each step, and keeps the order of the warps and the values of a register.
-#[derive(Default)]
 struct Steps {
     counters: Counters,
-    kernel: Option<Kernel>,
-    seen: Mutex<Seen>,
+    block: BlockSteps,
 }
 
 #[derive(Default, Clone)]
 struct Seen {
     counts: Counts,
     works: Option<Works>,
-    warps: Vec<(u64, u32)>,
+    warps: Vec<u32>,
     sums: Vec<f32>,
 }
 
+#[derive(Default, Clone)]
 struct BlockSteps {
     counted: Arc<Mutex<Counts>>,
     kernel: Option<Kernel>,
-    block: u64,
-    seen: Seen,
+    seen: Arc<Mutex<Seen>>,
 }
 
 impl Analysis for Steps {
-    /// The counters first: what they counted of an instruction is there when it is added up.
-    type Block = (BlockCounters, BlockSteps);
-
     fn begin(&mut self, launch: &LaunchInfo<'_>) {
         self.counters.begin(launch);
-        self.kernel = Some(launch.kernel.clone());
+        self.block.kernel = Some(launch.kernel.clone());
     }
 
     fn in_order(&self) -> bool {
@@ -49,34 +44,27 @@ impl Analysis for Steps {
         true
     }
 
-    fn block(&self, block: &BlockInfo) -> Self::Block {
-        let counted = Arc::new(Mutex::new(Counts::default()));
-        let counters = self.counters.block(block).by_step(counted.clone());
-        (counters, BlockSteps { counted, kernel: self.kernel.clone(), block: block.number, seen: Seen::default() })
-    }
-
-    fn end(&self, (counters, block): Self::Block) {
-        let mut seen = self.seen.lock().unwrap();
-        seen.counts += &block.seen.counts;
-        seen.warps.extend(block.seen.warps);
-        seen.sums.extend(block.seen.sums);
-        self.counters.end(counters);
+    fn block(&self, block: &BlockInfo) -> Vec<Box<dyn Observer>> {
+        let mut observers = self.counters.block(block);
+        observers.push(Box::new(self.block.clone()));
+        observers
     }
 }
 
 impl Observer for BlockSteps {
     fn executed(&mut self, step: &Executed<'_>) {
-        self.seen.counts += &self.counted.lock().unwrap();
-        self.seen.warps.push((self.block, step.warp));
+        let mut seen = self.seen.lock().unwrap();
+        seen.counts += &self.counted.lock().unwrap();
+        seen.warps.push(step.warp);
         let Some(kernel) = &self.kernel else { return };
         for register in kernel.registers_written(step.instruction).filter(|register| register.name == "%f3") {
-            self.seen.sums.extend(step.register(&register).map(|bits| f32::from_bits(bits as u32)));
+            seen.sums.extend(step.register(&register).map(|bits| f32::from_bits(bits as u32)));
             assert!(register.float && register.bytes() == 4);
         }
     }
 }
 
-fn launch<A: Analysis>(analysis: &mut A, change: impl Fn(&mut LaunchConfig)) -> Result<(u64, Vec<f32>), Error> {
+fn launch(analysis: &mut dyn Analysis, change: impl Fn(&mut LaunchConfig)) -> Result<(u64, Vec<f32>), Error> {
     let kernel = Module::parse(PTX)?.kernel("sums")?;
     let mut memory = GlobalMemory::new();
     let data = memory.alloc("data", 512, 4)?;
@@ -89,9 +77,10 @@ fn launch<A: Analysis>(analysis: &mut A, change: impl Fn(&mut LaunchConfig)) -> 
 }
 
 fn steps(change: impl Fn(&mut LaunchConfig)) -> (u64, Vec<f32>, Seen) {
-    let mut steps = Steps::default();
+    let block = BlockSteps::default();
+    let mut steps = Steps { counters: Counters::new().by_step(block.counted.clone()), block };
     let (instructions, result) = launch(&mut steps, change).unwrap();
-    let seen = Seen { works: steps.counters.works(), ..steps.seen.lock().unwrap().clone() };
+    let seen = Seen { works: steps.counters.works(), ..steps.block.seen.lock().unwrap().clone() };
     (instructions, result, seen)
 }
 
@@ -130,7 +119,7 @@ fn warps_take_turns_and_blocks_run_side_by_side() {
             config.turn = turn;
             config.resident = resident;
         });
-        seen.warps[..200].windows(2).filter(|pair| pair[0].1 != pair[1].1).count()
+        seen.warps[..200].windows(2).filter(|pair| pair[0] != pair[1]).count()
     };
     assert!(changes(0, 0) < 12, "{}", changes(0, 0));
     assert!(changes(1, 0) > 150, "{}", changes(1, 0));
@@ -141,4 +130,18 @@ fn warps_take_turns_and_blocks_run_side_by_side() {
 fn turns_without_steps_change_nothing() {
     let (instructions, result) = launch(&mut (), |config| config.turn = 1).unwrap();
     assert_eq!((instructions, result), launch(&mut (), |_| {}).unwrap());
+}
+
+#[test]
+fn blocks_are_counted_as_they_end() {
+    let kernel = Module::parse(PTX).unwrap().kernel("sums").unwrap();
+    for (blocks, ended) in [(None, 6), (Some(&[1, 4][..]), 2)] {
+        let count = AtomicU64::new(0);
+        let count_one = || _ = count.fetch_add(1, Ordering::Relaxed);
+        let mut memory = GlobalMemory::new();
+        let data = [Arg::Pointer(memory.alloc("data", 512, 4).unwrap())];
+        let config = LaunchConfig::new((3, 2), 128);
+        simt::launch_blocks(&kernel, &mut memory, &config, &data, &mut (), blocks, &count_one).unwrap();
+        assert_eq!(count.into_inner(), ended);
+    }
 }

@@ -148,9 +148,9 @@ fn sampled(
 ) -> Result<Option<simt::Works>, simt::Error> {
     let mut works = simt::Works::default();
     for Class { blocks, count } in classes(grid) {
-        let mut analyses = (Some(simt::Counters::new()), Default::default());
-        simt::analyse(kernel, memory, config, pointers, (&mut analyses, &|| ()), Some(&blocks))?;
-        let Some(counted) = analyses.0.as_ref().and_then(simt::Counters::works) else { return Ok(None) };
+        let mut counters = simt::Counters::new();
+        simt::launch_blocks(kernel, memory, config, pointers, &mut counters, Some(&blocks), &|| ())?;
+        let Some(counted) = counters.works() else { return Ok(None) };
         let least = counted.kinds().map(|(work, _)| work).reduce(simt::Work::least);
         works.add(least.unwrap_or_default(), count);
     }
@@ -314,9 +314,9 @@ impl Device for SimDevice {
             self.origins.push(Origins::new(kernel.clone(), provenance, memory, extents));
             return ended.map(|_| ()).map_err(explain);
         }
-        let mut analyses = (counters, (hazards, trace));
-        let ended = simt::analyse(kernel, memory, &config, &pointers, (&mut analyses, &|| progress.add(1)), None);
-        let (counters, (hazards, trace)) = analyses;
+        let mut analyses = simt::Analyses { counters, hazards, trace };
+        let ended = simt::launch_blocks(kernel, memory, &config, &pointers, &mut analyses, None, &|| progress.add(1));
+        let simt::Analyses { counters, hazards, trace } = analyses;
         let found = hazards.map(|hazards| hazards.found()).unwrap_or_default();
         self.seen.hazards.extend(analysis::hazards(found, launch.block));
         analysis::add_trace(&mut self.seen.trace, trace.map(|trace| trace.threads()).unwrap_or_default());

@@ -3,108 +3,56 @@
 
 mod options;
 mod participants;
-mod side_by_side;
 mod size;
 mod table;
 mod turns;
 
-use std::collections::BTreeMap;
-use std::process::Command;
-
-use anyhow::{Context, Result, bail};
+use anyhow::Result;
 use common::basics::nvidia_smi;
-use common::basics::output::{escape, print};
-use common::basics::workspace;
+use common::basics::output::print;
 use common::code::nvrtc;
 use common::device::{self, Device, SimOptions, cublas};
 use common::measure::timing::{Cache, L2};
-use plan::{Dtype, Fill, Kind, Problem};
+use plan::{Dtype, Fill, Kind};
 
 use crate::record::{self, FORMAT, Record};
 use participants::Participant;
-use size::{clocks, one_size};
-use turns::Broken;
 
 pub use options::Options;
 
 /// Runs the command; `false` if a product is wrong or a step fails.
 pub fn run(options: &Options) -> Result<bool> {
-    match options.saved.as_slice() {
-        [] => compare(options),
-        [one, other] => print(&escape(&side_by_side::text(&Record::read(one)?, &Record::read(other)?))).map(|()| true),
-        saved => bail!(
-            "{} is only one of the two saved comparisons that are shown side by side; name the other one, too",
-            saved.first().map(|path| workspace::display(path)).unwrap_or_default()
-        ),
-    }
-}
-
-fn compare(options: &Options) -> Result<bool> {
     options.save.as_deref().map_or(Ok(()), Record::check_place)?;
     let mut device = device::open(options.device, &SimOptions { counters: true, ..SimOptions::default() })?;
     let device = device.as_mut();
     let sizes = options.sizes(device.info().kind);
-    let mut record = match &options.resume {
-        Some(path) => Record::read(path)?,
-        None => new_record(options, device),
-    };
-    let problems: Vec<Problem> = sizes.iter().map(|&size| record.problem(size)).collect();
+    let mut record = new_record(options, device);
     let mut participants = participants::all(&options.steps, options.rungs, options.rust)?;
-    if record.steps.is_empty() {
-        record.steps = participants.iter().map(Participant::record).collect();
-    }
-    if record.sizes.is_empty() {
-        print(&format!("{}\n", record.provenance()))?;
-        if device.info().kind == Kind::Cuda {
-            match cublas::find() {
-                Ok(version) => record.cublas = Some(version),
-                Err(error) => print(&format!("no comparison with cuBLAS: {error:#}\n"))?,
-            }
+    record.steps = participants.iter().map(Participant::record).collect();
+    print(&format!("{}\n", record.provenance()))?;
+    if device.info().kind == Kind::Cuda {
+        match cublas::find() {
+            Ok(version) => record.cublas = Some(version),
+            Err(error) => print(&format!("no comparison with cuBLAS: {error:#}\n"))?,
         }
-        record.clocks_before = clocks(options, device);
     }
     let mut cache =
         if options.flush_l2 && device.info().kind == Kind::Cuda { Cache::flushed(device)? } else { Cache::warm() };
-    for problem in problems.iter().skip(record.sizes.len()) {
-        match one_size(options, device, &mut participants, &record, problem, &mut cache) {
-            Ok(size) => {
-                print(&table::of_size(&record, &size))?;
-                record.sizes.push(size);
-            }
-            // The context is lost with everything on it: a new process goes on without that kernel.
-            Err(Broken::Context { name, reason }) => {
-                let size = record::size_words([problem.m, problem.n, problem.k]);
-                record.faulted.insert(name, format!("at {size}: {reason}"));
-                return restart(&record);
-            }
-            Err(Broken::Other(error)) => return Err(error),
-        }
+    for size in sizes {
+        let problem = record.problem(size);
+        let size = size::one_size(options.rounds, device, &mut participants, &record, &problem, &mut cache)?;
+        print(&table::of_size(&record, &size))?;
+        record.sizes.push(size);
         if let Some(path) = &options.save {
             record.write(path)?;
         }
     }
-    record.clocks_after = clocks(options, device);
     record.complete = true;
     if let Some(path) = &options.save {
         record.write(path)?;
     }
     print(&table::summary(&record))?;
     Ok(record.ok())
-}
-
-/// Starts this program again, which goes on with the record: the context that a fault broke is this process's.
-fn restart(record: &Record) -> Result<bool> {
-    let path = std::env::temp_dir().join(format!("course-compare-{}.json", std::process::id()));
-    record.write(&path)?;
-    let program =
-        std::env::current_exe().context("the program does not know its own path; start it by its full name")?;
-    let mut args: Vec<std::ffi::OsString> = std::env::args_os().skip(1).collect();
-    if let Some(at) = args.iter().position(|arg| arg == "--resume") {
-        args.drain(at..(at + 2).min(args.len()));
-    }
-    let status = Command::new(program).args(args).arg("--resume").arg(&path).status();
-    let _ = std::fs::remove_file(&path);
-    Ok(status?.success())
 }
 
 /// A record without sizes: the machine, the course's commit, the problem.
@@ -127,10 +75,7 @@ fn new_record(options: &Options, device: &dyn Device) -> Record {
         seed: options.seed,
         l2: if options.flush_l2 { L2::Flushed } else { L2::Warm },
         rounds: options.rounds.into(),
-        clocks_before: None,
-        clocks_after: None,
         steps: Vec::new(),
-        faulted: BTreeMap::new(),
         sizes: Vec::new(),
         complete: false,
     }

@@ -10,17 +10,10 @@ use common::program::cli::parse_size;
 use crate::arguments::{parse_file, parse_seed};
 use crate::record;
 
-/// What says how to run, and so means nothing beside two saved comparisons.
-const RUNNING: [&str; 11] =
-    ["device", "size", "saw_tooth", "rounds", "rungs", "rust", "steps", "seed", "flush_l2", "save", "commit"];
-
 /// Options of `cargo course compare`.
 #[derive(clap::Args, Clone)]
 #[allow(clippy::struct_excessive_bools, reason = "each is an option that is given or not")]
 pub struct Options {
-    /// Two saved comparisons: shows the second's speed over the first's, and runs nothing
-    #[arg(value_name = "SAVED.json", num_args = 0..=2, conflicts_with_all = RUNNING)]
-    pub saved: Vec<PathBuf>,
     /// Where to run: auto (CUDA if there is any, else the simulator), cuda, cuda:N or sim
     #[arg(long, value_name = "DEVICE", default_value = "auto", value_parser = |text: &str| text.parse::<Choice>())]
     pub device: Choice,
@@ -54,9 +47,6 @@ pub struct Options {
     /// For `cargo x record`: the commit of the course, if git cannot tell it
     #[arg(long, value_name = "HASH", hide = true)]
     pub commit: Option<String>,
-    /// For the program itself: go on with this file after a kernel broke the GPU's context
-    #[arg(long, value_name = "FILE", hide = true)]
-    pub resume: Option<PathBuf>,
 }
 
 /// Sizes on the simulator: seconds in all. At the last one each step takes less time than the one before.

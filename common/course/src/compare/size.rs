@@ -2,18 +2,17 @@
 
 use anyhow::{Result, anyhow};
 use common::basics::progress::Progress;
+use common::device::Device;
 use common::device::cublas::CublasProduct;
 use common::device::product::Matrices;
 use common::device::session::Session;
-use common::device::{Choice, Device};
 use common::measure::timing::{Cache, Spread};
 use common::measure::{capacity, time_on_host};
 use common::program::report::LaunchReport;
 use plan::{HostProduct, Kind, Problem};
 
-use crate::compare::options::Options;
 use crate::compare::participants::Participant;
-use crate::compare::turns::{Broken, Contender, time_all, verify_all};
+use crate::compare::turns::{Contender, time_all, verify_all};
 use crate::record::{self, CUBLAS, Entry, Outcome, Record, SizeRecord};
 
 /// Multiply-adds that a step on the host is asked for at most: seconds of three plain loops.
@@ -21,38 +20,34 @@ const HOST_LIMIT: u128 = 1 << 31;
 
 /// Prepares every kernel, checks it, and times it if the device is a GPU.
 pub fn one_size(
-    options: &Options,
+    rounds: u16,
     device: &mut dyn Device,
     participants: &mut [Participant],
     record: &Record,
     problem: &Problem,
     cache: &mut Cache,
-) -> Result<SizeRecord, Broken> {
+) -> Result<SizeRecord> {
     let size = [problem.m, problem.n, problem.k];
     let progress = Progress::new(record::size_words(size), participants.len() as u64);
-    let of_size = |entries, clocks| SizeRecord { m: problem.m, n: problem.n, k: problem.k, entries, clocks };
+    let of_size = |entries| SizeRecord { m: problem.m, n: problem.n, k: problem.k, entries };
     let fits = capacity::ensure_fits(problem, None, device);
     let matrices = match fits.and_then(|()| Matrices::allocate(device, problem)) {
         Ok(matrices) => matrices,
         Err(error) => {
             let skipped = |name: &str| Entry::new(name, Outcome::Skipped, Some(format!("{error:#}")));
-            return Ok(of_size(record.names().into_iter().map(skipped).collect(), None));
+            return Ok(of_size(record.names().into_iter().map(skipped).collect()));
         }
     };
     let failed = |name: &str, error| Contender::idle(name, Outcome::Failed, format!("{error:#}"));
     let mut contenders = Vec::new();
     for participant in &mut *participants {
         let name = participant.name.clone();
-        let contender = contender(record, device, participant, &matrices);
+        let contender = contender(device, participant, &matrices);
         contenders.push(contender.unwrap_or_else(|error| failed(&name, error)));
         progress.add(1);
     }
     if record.cublas.is_some() {
-        let library = match record.faulted.get(CUBLAS) {
-            Some(reason) => Err(anyhow!("{reason}")),
-            None => CublasProduct::new(device, &matrices),
-        };
-        contenders.push(match library {
+        contenders.push(match CublasProduct::new(device, &matrices) {
             Ok(library) => {
                 let entry = Entry::new(CUBLAS, Outcome::Verified, None);
                 Contender { entry, product: Some(Box::new(library)) }
@@ -61,11 +56,8 @@ pub fn one_size(
         });
     }
     verify_all(device, &mut contenders, &matrices, &progress)?;
-    let mut clocks_after = None;
     if device.info().kind == Kind::Cuda {
-        time_all(options.rounds, device, &mut contenders, cache, &progress)?;
-        let long = problem.multiply_adds() >= 1 << 30 && !record::only_in_saw_tooth(size);
-        clocks_after = long.then(|| clocks(options, device)).flatten();
+        time_all(rounds, device, &mut contenders, cache, &progress)?;
     }
     let mut entries = Vec::new();
     for Contender { mut entry, product } in contenders {
@@ -77,22 +69,14 @@ pub fn one_size(
         entries.push(entry);
     }
     matrices.release(device)?;
-    Ok(of_size(entries, clocks_after))
+    Ok(of_size(entries))
 }
 
 /// A step at a size.
-fn contender(
-    record: &Record,
-    device: &mut dyn Device,
-    participant: &mut Participant,
-    matrices: &Matrices,
-) -> Result<Contender> {
+fn contender(device: &mut dyn Device, participant: &mut Participant, matrices: &Matrices) -> Result<Contender> {
     let problem = &matrices.problem;
     let name = participant.name.clone();
     let without = |outcome, note: String| Ok(Contender::idle(&name, outcome, note));
-    if let Some(reason) = record.faulted.get(&name) {
-        return without(Outcome::Failed, reason.clone());
-    }
     if let Some(product) = participant.kernel.step.host.filter(|_| participant.kernel.is_on_host()) {
         return Ok(Contender { entry: on_host(participant, product, problem)?, product: None });
     }
@@ -141,10 +125,4 @@ fn on_host(participant: &Participant, product: HostProduct, problem: &Problem) -
         products_per_sample: 1,
         ..Entry::new(name, outcome, verification.diagnosis)
     })
-}
-
-/// The clocks of the GPU now, if it is one and tells them.
-pub fn clocks(options: &Options, device: &dyn Device) -> Option<record::Clocks> {
-    let index = if let Choice::Cuda(index) = options.device { index } else { 0 };
-    (device.info().kind == Kind::Cuda).then(|| record::clocks(index)).flatten()
 }

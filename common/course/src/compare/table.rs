@@ -127,9 +127,7 @@ pub fn summary(record: &Record) -> String {
     if !text.is_empty() {
         text = format!("\nover all sizes but the saw-tooth's ({})\n{text}", record.l2.words());
     }
-    let count = |outcome: Outcome| {
-        record.sizes.iter().flat_map(|size| &size.entries).filter(|entry| entry.outcome == outcome).count()
-    };
+    let count = |outcome: Outcome| record.entries().filter(|(_, entry)| entry.outcome == outcome).count();
     let (right, wrong, failed) = (count(Outcome::Verified), count(Outcome::Wrong), count(Outcome::Failed));
     text += &format!(
         "\n{right} products right, {wrong} wrong, {failed} failed; every product was checked before it was timed\n"

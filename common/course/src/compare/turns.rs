@@ -3,7 +3,7 @@
 
 use std::ops::RangeInclusive;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use common::basics::matrix::Operands;
 use common::basics::progress::Progress;
 use common::device::Device;
@@ -41,20 +41,6 @@ impl Contender {
     }
 }
 
-/// Why a size was not finished.
-pub enum Broken {
-    /// A kernel's fault: nothing more can be run in this process.
-    Context { name: String, reason: String },
-    /// An error that ends the comparison.
-    Other(anyhow::Error),
-}
-
-impl From<anyhow::Error> for Broken {
-    fn from(error: anyhow::Error) -> Self {
-        Self::Other(error)
-    }
-}
-
 /// Runs and checks every kernel: first on the integer twin if the check wants one, then on the problem itself, whose
 /// A and B stay on the device.
 pub fn verify_all(
@@ -62,7 +48,7 @@ pub fn verify_all(
     contenders: &mut [Contender],
     matrices: &Matrices,
     progress: &Progress,
-) -> Result<(), Broken> {
+) -> Result<()> {
     for problem in verify::twin(&matrices.problem).iter().chain([&matrices.problem]) {
         let operands = Operands::new(problem)?;
         matrices.upload(device, &operands)?;
@@ -98,7 +84,7 @@ pub fn time_all(
     contenders: &mut [Contender],
     cache: &mut Cache,
     progress: &Progress,
-) -> Result<(), Broken> {
+) -> Result<()> {
     progress.expect(contenders.len() as u64 * u64::from(rounds));
     let mut samples = vec![0; contenders.len()];
     for round in 0..rounds {
@@ -125,12 +111,14 @@ pub fn time_all(
     Ok(())
 }
 
-/// Marks a kernel as failing; if its failure has broken the GPU's context, nothing more runs in this process.
-fn fail(device: &mut dyn Device, entry: &mut Entry, error: &anyhow::Error) -> Result<(), Broken> {
+/// Marks a kernel as failing. If its fault has broken the GPU's context, nothing more runs in this process.
+fn fail(device: &mut dyn Device, entry: &mut Entry, error: &anyhow::Error) -> Result<()> {
     // An error of a launch alone is gone by now; a fault of a kernel stays for good.
-    if device.synchronize().is_err() {
-        return Err(Broken::Context { name: entry.name.clone(), reason: format!("{error:#}") });
-    }
+    let name = &entry.name;
+    ensure!(
+        device.synchronize().is_ok(),
+        "{name} has broken the GPU's context, so that nothing runs after it: {error:#}; correct it, or leave it out with --steps"
+    );
     entry.outcome = Outcome::Failed;
     entry.note = Some(format!("{error:#}"));
     entry.samples_ms.clear();

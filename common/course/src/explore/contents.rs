@@ -107,10 +107,7 @@ pub fn of_step(step: &'static Step) -> Result<(Vec<Chapter>, Vec<Kernel>)> {
 
 /// How long a kernel took at the largest size of a record.
 fn measured(record: &Record, kernel: &str) -> Option<String> {
-    let times = record.sizes.iter().filter_map(|size| {
-        let entry = size.entries.iter().find(|entry| entry.name == kernel)?;
-        Some((size, entry.spread()?.median))
-    });
+    let times = record.sizes.iter().filter_map(|size| Some((size, size.entry(kernel)?.spread()?.median)));
     let (size, ms) = times.max_by_key(|(size, _)| size.m * size.n * size.k)?;
     let date = record.date.split('T').next().unwrap_or_default();
     Some(format!("{ms:.2} ms for {} on an {} ({date})", size.words(), record.device.name))

@@ -1,6 +1,5 @@
 //! The checklist of a graded kernel, and how it is filled in.
 
-use common::basics::progress::Progress;
 use common::findings::analysis::HazardReport;
 use common::findings::diagnostic::{Diagnostic, Underlined};
 use serde::{Deserialize, Serialize};
@@ -75,16 +74,22 @@ impl Next {
     }
 }
 
-#[derive(Clone, Debug, Default)]
-pub struct Grade {
+/// A task with its lines of the checklist.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct GradedTask {
+    pub name: String,
+    /// An open challenge: worth no points.
+    pub open: bool,
+    pub passed: bool,
+    pub points: f64,
+    pub of: f64,
     pub lines: Vec<Line>,
-    pub passed: Vec<bool>,
-    /// What is wrong, one for each line that failed.
-    pub findings: Vec<Next>,
-    /// Seed of the hidden shapes and of the matrices.
-    pub seed: u64,
-    /// How many hints the learner has seen, by task.
-    pub hints: Vec<usize>,
+}
+
+impl GradedTask {
+    fn has(&self, state: State) -> bool {
+        self.lines.iter().any(|line| line.state == state)
+    }
 }
 
 /// What a line of the checklist is found to be.
@@ -106,55 +111,75 @@ pub enum Until {
     WrongProduct,
 }
 
-/// A line that is yet to be looked into.
-pub struct Asked<'a> {
-    pub task: usize,
-    pub part: Part,
-    pub words: String,
-    pub find: Box<dyn Fn() -> Verdict + 'a>,
+pub struct Grade {
+    until: Until,
+    /// Whether lines are still looked into.
+    is_reached: bool,
+    pub tasks: Vec<GradedTask>,
+    /// What is wrong, one for each line that failed.
+    pub findings: Vec<Next>,
+    /// Seed of the hidden shapes and of the matrices.
+    pub seed: u64,
+    /// How many hints the learner has seen, by task.
+    pub hints: Vec<usize>,
 }
 
-/// Fills in a checklist: after a failure nothing more is asked, but goals of one task are all measured.
-pub fn fill_in(tasks: &[Task], asked: Vec<Asked>, until: Until) -> Grade {
-    let progress = Progress::new("grading, lines of the checklist", asked.len() as u64);
-    let mut grade = Grade { passed: vec![true; tasks.len()], ..Grade::default() };
-    let mut is_reached = true;
-    for Asked { task, part, words, find } in asked {
-        let of_same_goals = |last: &Line| part == Part::Counters && (last.part, last.task) == (part, task);
-        if !grade.lines.last().is_some_and(of_same_goals) {
-            is_reached = reached(&grade, tasks, task, until);
+impl Grade {
+    /// An empty checklist.
+    pub fn new(tasks: &[Task], seed: u64, until: Until) -> Self {
+        let task = |Task { name, open, .. }: &Task| {
+            let (name, open) = (name.clone(), *open);
+            GradedTask { name, open, passed: false, points: 0.0, of: 0.0, lines: vec![] }
+        };
+        let tasks = tasks.iter().map(task).collect();
+        Self { until, is_reached: true, tasks, findings: vec![], seed, hints: vec![] }
+    }
+
+    /// Fills in the next line: after a failure nothing more is asked, but goals of one task are all measured.
+    pub fn ask(&mut self, task: usize, part: Part, words: String, find: impl FnOnce() -> Verdict) {
+        let of_same_goals = |last: &Line| part == Part::Counters && last.part == part;
+        if !self.tasks[task].lines.last().is_some_and(of_same_goals) {
+            self.is_reached = self.reaches(task);
         }
-        let (state, found) = match is_reached.then(find) {
+        let (state, found) = match self.is_reached.then(find) {
             None => (State::NotReached, None),
             Some(Verdict::Passed(found)) => (State::Passed, found),
             Some(Verdict::LeftOut(why)) => (State::LeftOut, Some(why)),
             Some(Verdict::Failed(found, next)) => {
-                grade.findings.push(next);
+                self.findings.push(next);
                 (State::Failed, found)
             }
         };
-        grade.passed[task] &= !matches!(state, State::Failed | State::NotReached);
-        grade.lines.push(Line { task, part, words, state, found });
-        progress.add(1);
+        let graded = &mut self.tasks[task];
+        graded.lines.push(Line { task, part, words, state, found });
+        // A task of which this machine can tell nothing has not passed.
+        graded.passed = graded.has(State::Passed) && !graded.has(State::Failed) && !graded.has(State::NotReached);
     }
-    // A task of which this machine can tell nothing has not passed.
-    for (task, passed) in grade.passed.iter_mut().enumerate() {
-        *passed &= grade.lines.iter().any(|line| line.task == task && line.state == State::Passed);
-    }
-    grade
-}
 
-/// Whether nothing that comes before a task's lines has failed.
-fn reached(grade: &Grade, tasks: &[Task], task: usize, until: Until) -> bool {
-    match until {
-        Until::WrongProduct => {
-            let must = |line: &&Line| matches!(line.part, Part::Compiles | Part::Correct);
-            grade.lines.iter().filter(must).all(|line| line.state == State::Passed)
+    /// Whether nothing that comes before a task's next line has failed.
+    fn reaches(&self, task: usize) -> bool {
+        match self.until {
+            Until::WrongProduct => {
+                let must = |line: &&Line| matches!(line.part, Part::Compiles | Part::Correct);
+                self.tasks.iter().flat_map(|task| &task.lines).filter(must).all(|line| line.state == State::Passed)
+            }
+            Until::FirstFailure => {
+                let is_open = |number: usize| number != task && self.tasks[number].open;
+                let failed =
+                    |number: usize| self.tasks[number].has(State::Failed) || self.tasks[number].has(State::NotReached);
+                !(0..=task).any(|number| failed(number) && !is_open(number))
+            }
         }
-        Until::FirstFailure => {
-            let held_up = |number: usize| !grade.passed[number] && (number == task || !tasks[number].open);
-            !(0..=task).any(held_up)
-        }
+    }
+
+    /// The first task that has not passed.
+    pub fn next(&self) -> Option<usize> {
+        self.tasks.iter().position(|task| !task.passed)
+    }
+
+    /// Whether all tasks that are required have passed.
+    pub fn is_done(&self) -> bool {
+        self.tasks.iter().all(|task| task.passed || task.open)
     }
 }
 
@@ -176,13 +201,14 @@ mod tests {
             LeftOut => Verdict::LeftOut("no GPU".into()),
             _ => Verdict::Failed(None, Next::new("look here", None)),
         };
-        let asked = cases.iter().map(|&(task, part, found)| {
-            let find = move || verdict(found.expect("nothing is asked after what has failed"));
-            Asked { task, part, words: String::new(), find: Box::new(find) }
-        });
-        let grade = fill_in(&tasks, asked.collect(), until);
-        assert_eq!(grade.lines.iter().map(|line| line.state).collect::<Vec<_>>(), states);
-        assert_eq!(grade.passed, passed);
+        let mut grade = Grade::new(&tasks, 0, until);
+        for &(task, part, found) in cases {
+            let find = || verdict(found.expect("nothing is asked after what has failed"));
+            grade.ask(task, part, String::new(), find);
+        }
+        let lines = grade.tasks.iter().flat_map(|task| &task.lines);
+        assert_eq!(lines.map(|line| line.state).collect::<Vec<_>>(), states);
+        assert_eq!(grade.tasks.iter().map(|task| task.passed).collect::<Vec<_>>(), passed);
         assert_eq!(grade.findings.len(), states.iter().filter(|state| **state == Failed).count());
     }
 

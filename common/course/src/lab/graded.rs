@@ -10,7 +10,7 @@ use common::code::hash;
 use serde::{Deserialize, Serialize};
 
 use crate::lab::candidate::Candidate;
-use crate::lab::checklist::{Grade, Line, Next, Part, State, Until};
+use crate::lab::checklist::{Grade, GradedTask, Line, Next, Part, State, Until};
 use crate::lab::data::Lab;
 use crate::lab::grading;
 use crate::lab::task::Points;
@@ -38,35 +38,19 @@ pub struct Graded {
     pub seconds: f64,
 }
 
-/// A task with its lines of the checklist.
-#[derive(Debug, Serialize, Deserialize)]
-pub struct GradedTask {
-    pub name: String,
-    /// An open challenge: worth no points.
-    pub open: bool,
-    pub passed: bool,
-    pub points: f64,
-    pub of: f64,
-    pub lines: Vec<Line>,
-}
-
 /// Grades a kernel as far as it can earn points.
 pub fn grade(lab: &Lab, kernel: &Path, seed: u64, instruction_limit: Option<u64>) -> Result<Graded> {
     let begun = Instant::now();
     let mut candidate = Candidate::read(lab, kernel, seed, instruction_limit)?;
     candidate.silent = true;
-    let Grade { lines, passed, mut findings, .. } = grading::grade(lab, &candidate, seed, Until::WrongProduct);
+    let Grade { mut tasks, mut findings, .. } = grading::grade(lab, &candidate, seed, Until::WrongProduct);
     // An open challenge that is not met is no finding.
-    let mut failed = lines.iter().filter(|line| line.state == State::Failed).map(|line| lab.data.tasks[line.task].open);
+    let lines = tasks.iter().flat_map(|task| task.lines.iter().map(|line| (task.open, line.state)));
+    let mut failed = lines.filter(|(_, state)| *state == State::Failed).map(|(open, _)| open);
     findings.retain(|_| !failed.next().unwrap_or_default());
-    let tasks: Vec<GradedTask> = (0..)
-        .zip(&lab.data.tasks)
-        .map(|(number, task)| {
-            let lines: Vec<Line> = lines.iter().filter(|line| line.task == number).cloned().collect();
-            let (points, of) = if task.open { (0.0, 0.0) } else { points(&lab.data.points, &lines) };
-            GradedTask { name: task.name.clone(), open: task.open, passed: passed[number], points, of, lines }
-        })
-        .collect();
+    for task in tasks.iter_mut().filter(|task| !task.open) {
+        (task.points, task.of) = points(&lab.data.points, &task.lines);
+    }
     let plain = |next: Next| Next { text: strip_str(&next.text).to_string(), ..next };
     Ok(Graded {
         format: FORMAT,

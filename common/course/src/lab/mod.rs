@@ -119,23 +119,21 @@ fn grade(lab: &Lab, kernel: &Path, own: bool, options: &Options) -> Result<bool>
     }
     let kept = if own { note(lab, &candidate, &grade) } else { Ok(None) };
     // Whoever cannot keep it still gets it.
-    output::print(&match &kept {
-        Ok(Some(new)) => text::passed(lab, kernel, &grade, new),
-        _ => text::checklist(lab, kernel, &grade),
-    })?;
-    kept.map(|_| text::done(lab, &grade))
+    let new = kept.as_ref().map_or(None, Option::as_ref);
+    output::print(&text::checklist(lab, kernel, &grade, new))?;
+    kept.map(|_| grade.is_done())
 }
 
 /// Notes the progress, and says which tasks have passed now for the first time.
 fn note(lab: &Lab, candidate: &Candidate, grade: &Grade) -> Result<Option<New>> {
     let (progress, name) = (Progress::read()?, &lab.full_name());
-    let new: Vec<usize> =
-        (0..grade.passed.len()).filter(|&task| grade.passed[task] && !progress.has_passed(name, task)).collect();
+    let passed: Vec<bool> = grade.tasks.iter().map(|task| task.passed).collect();
+    let new: Vec<usize> = (0..passed.len()).filter(|&task| passed[task] && !progress.has_passed(name, task)).collect();
     let (Some(&first), Some(&last)) = (new.first(), new.last()) else { return Ok(None) };
     let gain = gain::gain(lab, first, &candidate.source.path);
     // The text that was graded: the file may have changed since.
     let kept = files::keep_text(&lab.as_passed(last), &candidate.source.text)?;
-    Progress::update(|progress| progress.note(name, &grade.passed))?;
+    Progress::update(|progress| progress.note(name, &passed))?;
     Ok(Some(New { first, last, kept, gain }))
 }
 

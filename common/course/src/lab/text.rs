@@ -22,21 +22,42 @@ pub struct New {
 }
 
 /// A graded kernel: the task that the learner works at with all its lines, those that have passed in a line each, and
-/// nothing of those that come later.
-pub fn checklist(lab: &Lab, kernel: &Path, grade: &Grade) -> String {
-    let mut text = head(lab, kernel, grade);
-    let tasks = &lab.data.tasks;
-    let current = grade.passed.iter().position(|passed| !passed);
-    before(&mut text, lab, grade, current.unwrap_or(tasks.len()));
-    if let Some(current) = current {
-        let _ = writeln!(text, "  {}{}", title(lab, current), helped(grade, current));
-        lines(&mut text, grade, current);
-        later(&mut text, tasks.len() - current - 1);
+/// nothing of those that come later. If tasks have passed for the first time, they have all their lines, and what that was worth follows.
+pub fn checklist(lab: &Lab, kernel: &Path, grade: &Grade, new: Option<&New>) -> String {
+    let mut text = format!("lab {}: {} (seed {})\n\n", lab.name(), workspace::display(kernel), grade.seed);
+    let last = grade.tasks.len();
+    let current = grade.next().unwrap_or(last);
+    let shown = new.map_or(current..last.min(current + 1), |new| new.first..new.last + 1);
+    for passed in 0..shown.start {
+        let _ = writeln!(text, "  {}{}{}", state(State::Passed), title(lab, passed), helped(grade, passed));
     }
-    let Some(next) = grade.findings.first() else {
-        text += &done_with(lab, kernel, grade);
-        return text;
+    text += if shown.start > 0 { "\n" } else { "" };
+    for task in shown.clone().filter(|&task| new.is_none() || grade.tasks[task].passed) {
+        let _ = writeln!(text, "  {}{}", title(lab, task), helped(grade, task));
+        for Line { words, state: found_to_be, found, .. } in &grade.tasks[task].lines {
+            let found = found.as_ref().map_or_else(String::new, |found| format!(" ({found})"));
+            let _ = writeln!(text, "    {}{words}{found}", state(*found_to_be));
+        }
+        text += if new.is_some() { "\n" } else { "" };
+    }
+    if let Some(New { first, last, kept, gain }) = new {
+        let green = AnsiColor::Green.on_default().bold();
+        let passed = match last - first {
+            0 => format!("task {} has passed", last + 1),
+            1 => format!("tasks {} and {} have passed", first + 1, last + 1),
+            _ => format!("tasks {} to {} have passed", first + 1, last + 1),
+        };
+        let kept = workspace::display(kept);
+        let _ = writeln!(text, "{green}{passed}{green:#}; the file as it is now is kept as {kept}");
+        text += &gain.as_ref().map_or_else(String::new, table);
+        return text + &done_with(lab, kernel, grade);
+    }
+    let _ = match last - shown.end {
+        0 => Ok(()),
+        1 => writeln!(text, "\n  one more task follows"),
+        tasks => writeln!(text, "\n  {tasks} more tasks follow"),
     };
+    let Some(next) = grade.findings.first() else { return text + &done_with(lab, kernel, grade) };
     text.push_str("\nlook at this next:\n");
     for line in next.text.lines() {
         let _ = writeln!(text, "  {line}");
@@ -44,40 +65,11 @@ pub fn checklist(lab: &Lab, kernel: &Path, grade: &Grade) -> String {
     if let Some(command) = &next.command {
         let _ = write!(text, "\nsee it for yourself:\n  {command}\n");
     }
-    if done(lab, grade) {
+    if grade.is_done() {
         text.push_str("\nthe lab is done; this is its open challenge\n");
     }
     let _ = writeln!(text, "\nfor a hint: {} --hint", lab.command());
     text
-}
-
-/// A graded kernel that has passed a task for the first time: what that was worth, and how to go on.
-pub fn passed(lab: &Lab, kernel: &Path, grade: &Grade, new: &New) -> String {
-    let mut text = head(lab, kernel, grade);
-    before(&mut text, lab, grade, new.first);
-    for task in (new.first..=new.last).filter(|&task| grade.passed[task]) {
-        let _ = writeln!(text, "  {}{}", title(lab, task), helped(grade, task));
-        lines(&mut text, grade, task);
-        text.push('\n');
-    }
-    let green = AnsiColor::Green.on_default().bold();
-    let kept = workspace::display(&new.kept);
-    let (first, last) = (new.first + 1, new.last + 1);
-    let passed = match last - first {
-        0 => format!("task {last} has passed"),
-        1 => format!("tasks {first} and {last} have passed"),
-        _ => format!("tasks {first} to {last} have passed"),
-    };
-    let _ = writeln!(text, "{green}{passed}{green:#}; the file as it is now is kept as {kept}");
-    if let Some(gain) = &new.gain {
-        text += &table(gain);
-    }
-    text += &done_with(lab, kernel, grade);
-    text
-}
-
-fn head(lab: &Lab, kernel: &Path, grade: &Grade) -> String {
-    format!("lab {}: {} (seed {})\n\n", lab.name(), workspace::display(kernel), grade.seed)
 }
 
 fn title(lab: &Lab, task: usize) -> String {
@@ -106,31 +98,6 @@ fn state(state: State) -> String {
     format!("{style}{word:<13}{style:#}")
 }
 
-fn lines(text: &mut String, grade: &Grade, task: usize) {
-    for Line { words, state: found_to_be, found, .. } in grade.lines.iter().filter(|line| line.task == task) {
-        let found = found.as_ref().map_or_else(String::new, |found| format!(" ({found})"));
-        let _ = writeln!(text, "    {}{words}{found}", state(*found_to_be));
-    }
-}
-
-/// The tasks before this one, in a line each.
-fn before(text: &mut String, lab: &Lab, grade: &Grade, task: usize) {
-    for passed in 0..task {
-        let _ = writeln!(text, "  {}{}{}", state(State::Passed), title(lab, passed), helped(grade, passed));
-    }
-    if task > 0 {
-        text.push('\n');
-    }
-}
-
-fn later(text: &mut String, tasks: usize) {
-    let _ = match tasks {
-        0 => Ok(()),
-        1 => writeln!(text, "\n  one more task follows"),
-        tasks => writeln!(text, "\n  {tasks} more tasks follow"),
-    };
-}
-
 fn table(gain: &Gain) -> String {
     let Gain { size, before, rows } = gain;
     let mut text = format!("\nwhat has changed since {before}, counted at {}:\n", names(&[*size]));
@@ -150,11 +117,11 @@ fn done_with(lab: &Lab, kernel: &Path, grade: &Grade) -> String {
     let tasks = &lab.data.tasks;
     let (name, command) = (lab.name(), lab.command());
     let mut text = String::new();
-    let solved = tasks.iter().zip(&grade.passed).take_while(|(_, passed)| **passed).last();
-    if let Some(answer) = solved.and_then(|(task, _)| lab.answer(task)) {
+    let solved = tasks[..grade.next().unwrap_or(tasks.len())].last();
+    if let Some(answer) = solved.and_then(|task| lab.answer(task)) {
         let _ = write!(text, "\ncompare it with the course's:\n  {}\n", difference(kernel, &answer));
     }
-    if let Some(next) = grade.passed.iter().position(|passed| !passed) {
+    if let Some(next) = grade.next() {
         if tasks[next].open {
             text.push_str("\nthe lab is done; what is left is an open challenge\n");
         }
@@ -167,7 +134,7 @@ fn done_with(lab: &Lab, kernel: &Path, grade: &Grade) -> String {
     } else {
         let _ = writeln!(text, "\nlab {name} is done");
     }
-    if !done(lab, grade) {
+    if !grade.is_done() {
         return text;
     }
     if let Some(drawn) = &lab.transfer {
@@ -188,11 +155,6 @@ fn done_with(lab: &Lab, kernel: &Path, grade: &Grade) -> String {
 
 fn difference(kernel: &Path, answer: &str) -> String {
     format!("cargo course diff {} {answer}", files::from_here(kernel))
-}
-
-/// Whether all tasks that are required have passed.
-pub fn done(lab: &Lab, grade: &Grade) -> bool {
-    grade.passed.iter().zip(&lab.data.tasks).all(|(passed, task)| *passed || task.open)
 }
 
 /// The first `shown` hints of a task, and how many are left.

@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, ensure};
 use common::basics::output::io_reason;
-use common::basics::{json, nvidia_smi, workspace};
+use common::basics::{json, workspace};
 use common::code::Source;
 use common::measure::provenance::provenance;
 
 use crate::files;
-use crate::record::format::{Clocks, FORMAT, Record, StepRecord};
+use crate::record::format::{FORMAT, Record, StepRecord};
 
 impl Record {
     /// Reads a record.
@@ -76,19 +76,6 @@ pub fn all() -> Result<Vec<(String, Record)>> {
     let names = files.iter().filter_map(|file| file.strip_suffix(".json"));
     let record = |name: &str| Ok((name.to_owned(), Record::read(&folder().join(format!("{name}.json")))?));
     names.filter(|name| !name.starts_with("acceptance")).map(record).collect()
-}
-
-/// The clocks of a device now; `None` without `nvidia-smi`.
-pub fn clocks(index: usize) -> Option<Clocks> {
-    // Newer drivers call the reasons events; older ones know the first name only.
-    let ask = |reasons: &str| {
-        let query = format!("--query-gpu=clocks.sm,clocks.mem,temperature.gpu,power.draw,{reasons}");
-        nvidia_smi::first_line(&[&query, "--format=csv,noheader,nounits", "-i", &index.to_string()])
-    };
-    let line = ask("clocks_throttle_reasons.active").or_else(|| ask("clocks_event_reasons.active"))?;
-    let mut fields = line.split(',').map(str::trim);
-    let [sm_mhz, memory_mhz, celsius, watts] = [(); 4].map(|()| fields.next().and_then(|field| field.parse().ok()));
-    Some(Clocks { sm_mhz, memory_mhz, celsius, watts, throttle_reasons: fields.next().map(str::to_owned) })
 }
 
 #[cfg(test)]

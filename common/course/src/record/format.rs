@@ -1,7 +1,5 @@
 //! What a comparison found, as plain data: the form of the files that `compare --save` writes.
 
-use std::collections::BTreeMap;
-
 use common::device::{Figures, KernelResources};
 use common::findings::analysis::Counters;
 use common::measure::LeastTime;
@@ -44,14 +42,7 @@ pub struct Record {
     pub l2: L2,
     /// Rounds in which all kernels took turns.
     pub rounds: usize,
-    /// The GPU's clocks before the first size.
-    pub clocks_before: Option<Clocks>,
-    /// The GPU's clocks after the last size.
-    pub clocks_after: Option<Clocks>,
     pub steps: Vec<StepRecord>,
-    /// Kernels that broke the GPU's context, and how: they are left out from there on.
-    #[serde(default)]
-    pub faulted: BTreeMap<String, String>,
     pub sizes: Vec<SizeRecord>,
     /// Whether all sizes that were asked for are there.
     pub complete: bool,
@@ -81,9 +72,6 @@ pub struct SizeRecord {
     pub k: u64,
     /// Steps in order, cuBLAS last.
     pub entries: Vec<Entry>,
-    /// The GPU's clocks right after the last sample.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub clocks: Option<Clocks>,
 }
 
 /// How a kernel fared at a size.
@@ -164,17 +152,6 @@ impl Traffic {
     }
 }
 
-/// A GPU's clocks and what limits them, as `nvidia-smi` tells.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Clocks {
-    pub sm_mhz: Option<f64>,
-    pub memory_mhz: Option<f64>,
-    pub celsius: Option<f64>,
-    pub watts: Option<f64>,
-    /// What holds the clocks down, as NVIDIA's bit mask; 0 is nothing, 1 is an idle GPU.
-    pub throttle_reasons: Option<String>,
-}
-
 impl Entry {
     /// An entry without measurements.
     pub fn new(name: &str, outcome: Outcome, note: Option<String>) -> Self {
@@ -221,7 +198,7 @@ impl Record {
 
     /// The record of a size.
     pub fn size(&self, size: [u64; 3]) -> Option<&SizeRecord> {
-        self.sizes.iter().find(|record| [record.m, record.n, record.k] == size)
+        self.sizes.iter().find(|record| record.shape() == size)
     }
 }
 

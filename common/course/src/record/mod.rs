@@ -6,8 +6,8 @@ mod format;
 mod statistics;
 
 pub use common::measure::provenance::{commit, now, provenance};
-pub use file::{all, clocks, folder};
-pub use format::{CUBLAS, Clocks, Entry, FORMAT, Outcome, Record, SizeRecord, StepRecord, Traffic, rounded};
+pub use file::{all, folder};
+pub use format::{CUBLAS, Entry, FORMAT, Outcome, Record, SizeRecord, StepRecord, Traffic, rounded};
 pub use statistics::{Speed, only_in_saw_tooth, saw_tooth, size_words};
 
 /// A record with two steps and cuBLAS at two sizes.

@@ -48,15 +48,24 @@ impl Entry {
 }
 
 impl SizeRecord {
+    /// M, N and K.
+    pub fn shape(&self) -> [u64; 3] {
+        [self.m, self.n, self.k]
+    }
+
     /// The size as people write it: `4096³` or `1000×777×513`.
     pub fn words(&self) -> String {
-        size_words([self.m, self.n, self.k])
+        size_words(self.shape())
+    }
+
+    /// How a kernel fared.
+    pub fn entry(&self, name: &str) -> Option<&Entry> {
+        self.entries.iter().find(|entry| entry.name == name)
     }
 
     /// Speed of a kernel in GFLOP/s, by the median of its samples.
     pub fn gflops(&self, name: &str) -> Option<f64> {
-        let entry = self.entries.iter().find(|entry| entry.name == name)?;
-        let ms = entry.spread()?.median;
+        let ms = self.entry(name)?.spread()?.median;
         Some(2.0 * self.m as f64 * self.n as f64 * self.k as f64 / (ms * 1e6))
     }
 
@@ -79,15 +88,19 @@ impl SizeRecord {
 
     /// Whether the size is there to be drawn in the saw-tooth, and not to be tabled.
     pub fn is_saw_tooth(&self) -> bool {
-        only_in_saw_tooth([self.m, self.n, self.k])
+        only_in_saw_tooth(self.shape())
     }
 }
 
 impl Record {
+    /// Every kernel at every size.
+    pub fn entries(&self) -> impl Iterator<Item = (&SizeRecord, &Entry)> {
+        self.sizes.iter().flat_map(|size| size.entries.iter().map(move |entry| (size, entry)))
+    }
+
     /// Whether all that was tried is right.
     pub fn ok(&self) -> bool {
-        let entries = self.sizes.iter().flat_map(|size| &size.entries);
-        self.complete && !entries.into_iter().any(|entry| matches!(entry.outcome, Outcome::Wrong | Outcome::Failed))
+        self.complete && !self.entries().any(|(_, entry)| matches!(entry.outcome, Outcome::Wrong | Outcome::Failed))
     }
 
     /// The speed of a kernel at a size, if its product is right and was timed.
@@ -119,8 +132,7 @@ impl Record {
 
     /// Whether it holds times of a GPU.
     pub fn has_times(&self) -> bool {
-        self.device.kind == Kind::Cuda
-            && self.sizes.iter().flat_map(|size| &size.entries).any(|entry| entry.spread().is_some())
+        self.device.kind == Kind::Cuda && self.entries().any(|(_, entry)| entry.spread().is_some())
     }
 }
 

@@ -11,9 +11,7 @@ use common::basics::table;
 pub fn at_one_size(page: &Page, words: &[&str]) -> Result<String> {
     with_record(page, words.first(), |name, record| {
         let mut record = record.clone();
-        for ((size, entry), least) in least::of_record(&record)? {
-            record.sizes[size].entries[entry].least_time = Some(least);
-        }
+        least::fill(&mut record, |_, entry| entry.least_time.is_none());
         let Some(size) = record.ladder_size() else { return Ok(format!("*Record `{name}` has no times.*")) };
         let bounded =
             size.entries.iter().filter_map(|entry| Some((entry, entry.spread()?, entry.least_time.as_ref()?)));

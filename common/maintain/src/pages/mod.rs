@@ -39,7 +39,7 @@ pub fn run(options: &Options) -> Result<bool> {
         options.files.is_empty() || options.files.iter().any(|part| path.contains(part.as_str()))
     };
     let mut generated = Generated::new(options.check);
-    for (path, svg) in timed::charts(&records).filter(|(path, _)| wanted(path)) {
+    for (path, svg) in timed::charts(&records)?.into_iter().filter(|(path, _)| wanted(path)) {
         generated.file(&path, &svg)?;
     }
     for path in chapters::all()?.into_iter().filter(|path| wanted(path)) {

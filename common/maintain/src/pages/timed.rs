@@ -10,7 +10,7 @@ use course::files::read;
 use course::record::{self, Entry, Outcome, Record, SizeRecord};
 use course::steps;
 
-use crate::charts::{CHARTS, sheet};
+use crate::charts::{CHARTS, short};
 use crate::record::acceptance::{self, Acceptance};
 use common::basics::table;
 
@@ -35,10 +35,15 @@ impl<'a> Page<'a> {
 }
 
 /// The charts of all records: path and SVG.
-pub fn charts(records: &[(String, Record)]) -> impl Iterator<Item = (PathBuf, String)> {
-    let path = |record: &str, chart: &str| workspace::root().join(FOLDER).join(format!("{record}-{chart}.svg"));
-    let all = records.iter().flat_map(|(name, record)| CHARTS.iter().map(move |chart| (name, record, chart)));
-    all.filter_map(move |(name, record, chart)| Some((path(name, chart.name), chart.draw(record)?)))
+pub fn charts(records: &[(String, Record)]) -> Result<Vec<(PathBuf, String)>> {
+    let mut all = vec![];
+    for (name, record) in records {
+        for chart in CHARTS {
+            let path = workspace::root().join(FOLDER).join(format!("{name}-{}.svg", chart.name));
+            all.extend(chart.draw(record)?.map(|svg| (path, svg)));
+        }
+    }
+    Ok(all)
 }
 
 /// What `show` makes of the record that is named, or else of the foremost one with the cache as it is in ordinary use.
@@ -148,7 +153,7 @@ pub fn ladder(page: &Page, words: &[&str]) -> Result<String> {
         let row = |entry: &Entry| {
             let step = record.steps.iter().find(|step| step.name == entry.name);
             let title = step.map_or("the vendor's library", |step| &step.title);
-            row([&sheet::short(&entry.name), title], record, size, entry)
+            row([&short(&entry.name), title], record, size, entry)
         };
         let rows: Vec<Vec<String>> = size.entries.iter().map(row).collect();
         let table = table::markdown(&[&["step", "what it does"], &VALUES[..]].concat(), &rows);
@@ -162,10 +167,9 @@ pub fn sizes(page: &Page, words: &[&str]) -> Result<String> {
         let record = &record.steps_only();
         let names = record.names();
         let last = record.last_step().map_or("", |step| step.name.as_str());
-        let of_cublas = format!("{} of cuBLAS", sheet::short(last));
-        let short: Vec<String> = names.iter().map(|name| sheet::short(name)).collect();
-        let short: Vec<&str> = short.iter().map(String::as_str).collect();
-        let head = [&["M×N×K"], &short[..], &[&of_cublas]].concat();
+        let of_cublas = format!("{} of cuBLAS", short(last));
+        let mut head = vec!["M×N×K".to_owned()];
+        head.extend(names.iter().map(|name| short(name)).chain([of_cublas]));
         let row = |size: &SizeRecord| {
             let speeds = names.iter().map(|name| or_dash(size.gflops(name), tflops));
             let share = or_dash(size.share_of_cublas(last), percent);
@@ -189,10 +193,9 @@ pub fn languages(words: &[&str]) -> Result<String> {
         .retain(|step| steps::split(&step.name).1.is_none_or(|variant| variant == "rust") && wanted(&step.name));
     let mut rows = vec![];
     for (size, step) in record.sizes.iter().flat_map(|size| record.steps.iter().map(move |step| (size, step))) {
-        let median =
-            |name: &str| size.entries.iter().find(|entry| entry.name == name)?.spread().map(|spread| spread.median);
+        let median = |name: &str| size.entry(name)?.spread().map(|spread| spread.median);
         let (Some(cuda), Some(rust)) = (median(&step.name), median(&format!("{}/rust", step.name))) else { continue };
-        rows.push(vec![size.words(), sheet::short(&step.name), ms(cuda), ms(rust), format!("{:.2}", cuda / rust)]);
+        rows.push(vec![size.words(), short(&step.name), ms(cuda), ms(rust), format!("{:.2}", cuda / rust)]);
     }
     let head = ["M×N×K", "step", "CUDA C", "Rust", "speed in Rust over CUDA C"];
     Ok(format!("{}\n{}", table::markdown(&head, &rows), source(&format!("rust/{name}"), &record)))
@@ -200,7 +203,7 @@ pub fn languages(words: &[&str]) -> Result<String> {
 
 /// The sizes after `only:`, as `only:256,4096x64x64`; without it all that a step was timed at.
 pub fn wanted(words: &[&str], size: &SizeRecord) -> bool {
-    let sizes = [size.m, size.n, size.k].map(|size| size.to_string());
+    let sizes = size.shape().map(|size| size.to_string());
     let (cube, all) = (size.is_cube().then(|| &sizes[0]), sizes.join("x"));
     let mut lists = words.iter().filter_map(|word| word.strip_prefix("only:")).peekable();
     lists.peek().is_none()
@@ -215,7 +218,7 @@ pub fn of_step(page: &Page, words: &[&str]) -> Result<String> {
     with_record(page, record, |name, record| {
         let record = &record.steps_only();
         let row = |size: &SizeRecord| {
-            let entry = size.entries.iter().find(|entry| entry.name == *step && entry.spread().is_some())?;
+            let entry = size.entry(step).filter(|entry| entry.spread().is_some())?;
             Some(row([&size.words()], record, size, entry))
         };
         let rows: Vec<Vec<String>> = record.sizes.iter().filter(only).filter_map(row).collect();

@@ -18,7 +18,6 @@ use course::doctor;
 use course::files::write;
 
 use crate::programs::{self, timed_run};
-use acceptance::Acceptance;
 
 #[derive(clap::Args)]
 pub struct Options {
@@ -108,12 +107,9 @@ impl Session<'_> {
 
     fn acceptance(&mut self) -> Result<bool> {
         let Options { out, device, jobs, commit, .. } = self.options;
-        let keep = |table: &Acceptance| -> Result<()> {
-            write(&out.join("acceptance.json"), &json::lines(table, 2)?)?;
-            write(&out.join("acceptance.md"), &acceptance::markdown(table))
-        };
-        let options = runs::Options { device, jobs: *jobs, commit: commit.clone(), end: self.end };
-        let right = runs::all(&options, &keep)?;
+        let (table, right) = runs::all(device, usize::from(*jobs), commit.clone(), self.end)?;
+        write(&out.join("acceptance.json"), &json::lines(&table, 2)?)?;
+        write(&out.join("acceptance.md"), &acceptance::markdown(&table))?;
         self.log(if right { "acceptance: all right\n" } else { "acceptance: not all right, see acceptance.md\n" })?;
         Ok(right)
     }

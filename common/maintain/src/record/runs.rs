@@ -1,13 +1,11 @@
 //! The runs of the acceptance table: every kernel at every size, several at a time, each in a process of its own.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use common::basics::output::print;
 use common::basics::{host, nvidia_smi};
 use common::code::{Source, file_of, folder_of};
@@ -16,6 +14,7 @@ use common::program::report::Report;
 use course::record;
 use course::steps::{Kernel, Role, STEPS};
 use plan::{DeviceInfo, Dtype, Problem, Step};
+use rayon::iter::{ParallelBridge as _, ParallelIterator as _};
 
 use super::acceptance::{Acceptance, Run, RunOutcome, SIZES};
 use crate::programs::{self, timed_run};
@@ -33,23 +32,15 @@ struct Task {
     run: Run,
 }
 
-/// Where and how the runs are made.
-pub struct Options<'a> {
-    /// The device's name, as a step's program takes it: cuda, cuda:N or sim.
-    pub device: &'a str,
-    pub jobs: u8,
-    pub commit: Option<String>,
-    pub end: Instant,
-}
-
-/// Makes all runs; `keep` gets the table now and then, and at the end.
-pub fn all(options: &Options, keep: &(dyn Fn(&Acceptance) -> Result<()> + Sync)) -> Result<bool> {
-    let sim = options.device == "sim";
+/// Makes all runs on a device that is named as a step's program takes it (cuda, cuda:N or sim), so many at a time and begun before `end`,
+/// and says whether what has to be right is.
+pub fn all(on: &str, jobs: usize, commit: Option<String>, end: Instant) -> Result<(Acceptance, bool)> {
+    let sim = on == "sim";
     let info = device::cuda_devices().ok().and_then(|devices| devices.into_iter().next()).filter(|_| !sim);
     let mut table = Acceptance {
         format: record::FORMAT,
         date: record::now(),
-        commit: options.commit.clone().or_else(record::commit),
+        commit: commit.or_else(record::commit),
         device: info.as_ref().map_or_else(|| "the simulator".to_owned(), |info| info.name.clone()),
         driver: nvidia_smi::driver().filter(|_| !sim),
         kernels: BTreeMap::new(),
@@ -71,35 +62,16 @@ pub fn all(options: &Options, keep: &(dyn Fn(&Acceptance) -> Result<()> + Sync))
     // What counts most comes first, should the time run out; the longest of it early, to share the cores at the end.
     let long = |task: &Task| task.host && task.run.size == SIZES[9];
     tasks.sort_by_key(|task| (task.run.variant.is_some(), !long(task), task.run.dtype == Dtype::I32));
-    let next = AtomicUsize::new(0);
-    let shared = Mutex::new((table, Instant::now()));
-    std::thread::scope(|scope| {
-        for worker in 0..options.jobs {
-            let (next, shared, tasks) = (&next, &shared, &tasks);
-            scope.spawn(move || {
-                while let Some(task) = tasks.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let output = std::env::temp_dir().join(format!("course-run-{}-{worker}.txt", std::process::id()));
-                    let run = one_run(task, options.device, options.end, &output);
-                    let _ = std::fs::remove_file(&output);
-                    let Ok(mut shared) = shared.lock() else { return };
-                    shared.0.runs.push(run);
-                    if shared.1.elapsed() > Duration::from_secs(3) {
-                        shared.1 = Instant::now();
-                        // A failure shows at the end.
-                        let _ = keep(&shared.0);
-                    }
-                }
-            });
-        }
-    });
-    let table = shared.into_inner().map_err(|_| anyhow!("a worker broke off; run again with --jobs 1"))?.0;
-    keep(&table)?;
+    let workers = rayon::ThreadPoolBuilder::new().num_threads(jobs).build()?;
+    let one = |task: &Task| one_run(task, on, end);
+    table.runs = workers.install(|| tasks.iter().par_bridge().map(one).collect());
     let fine = |run: &Run| {
         matches!(run.outcome, RunOutcome::Verified | RunOutcome::Limit)
             || run.outcome == RunOutcome::NotRun && run.variant.is_some()
             || run.counter_example
     };
-    Ok(table.runs.iter().all(fine))
+    let right = table.runs.iter().all(fine);
+    Ok((table, right))
 }
 
 /// The hash of a step's kernel, and the runs of all its kernels.
@@ -127,7 +99,7 @@ fn of_step(step: &'static Step, device: &DeviceInfo, problems: &[Problem]) -> Re
     Ok((source.hash, tasks))
 }
 
-fn one_run(task: &Task, device: &str, end: Instant, output: &Path) -> Run {
+fn one_run(task: &Task, device: &str, end: Instant) -> Run {
     let begin = Instant::now();
     let mut run = task.run.clone();
     let left = end.saturating_duration_since(begin);
@@ -143,9 +115,12 @@ fn one_run(task: &Task, device: &str, end: Instant, output: &Path) -> Run {
     if !task.host {
         command.args(["--device", device]);
     }
-    let status = timed_run(command, left.min(Duration::from_secs(RUN_SECONDS)), output);
+    let worker = rayon::current_thread_index().unwrap_or_default();
+    let output = std::env::temp_dir().join(format!("course-run-{}-{worker}.txt", std::process::id()));
+    let status = timed_run(command, left.min(Duration::from_secs(RUN_SECONDS)), &output);
     run.seconds = begin.elapsed().as_secs_f64();
-    let text = std::fs::read_to_string(output).unwrap_or_default();
+    let text = std::fs::read_to_string(&output).unwrap_or_default();
+    let _ = std::fs::remove_file(&output);
     let json = text.find('{').and_then(|start| serde_json::from_str::<Report>(text[start..].trim()).ok());
     let sentence = || {
         text.lines().find_map(|line| line.strip_prefix("error: ")).or_else(|| text.lines().last()).unwrap_or_default()

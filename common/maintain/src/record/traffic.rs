@@ -7,20 +7,20 @@ use common::code::Source;
 use common::device::product::Product as _;
 use common::device::session::Session;
 use common::device::{self, Device as _, SimOptions};
-use course::record::{Record, Traffic};
+use course::record::{Record, SizeRecord, Traffic};
 use course::steps::Kernel;
 use plan::{DeviceInfo, Problem};
 
 /// Adds the traffic of each kernel at the size of the ladder to a record; gives what was found in words.
 pub fn add(file: &Path) -> Result<String> {
     let mut record = Record::read(file)?;
-    let Some(size) = record.ladder_size().filter(|_| record.has_times()).map(|size| [size.m, size.n, size.k]) else {
+    let Some(size) = record.ladder_size().filter(|_| record.has_times()).map(SizeRecord::shape) else {
         return Ok("the record has no times, so there is nothing to place in a roofline\n".to_owned());
     };
     let problem = record.problem(size);
     let device = record.device.clone();
     let mut text = String::new();
-    let entries = record.sizes.iter_mut().find(|record| [record.m, record.n, record.k] == size);
+    let entries = record.sizes.iter_mut().find(|record| record.shape() == size);
     let entries = entries.map(|size| &mut size.entries).context("the record has lost a size; record it again")?;
     for entry in entries {
         let Some(kernel) = Kernel::recorded(&entry.name) else { continue };

@@ -143,13 +143,23 @@ fn ratio(a: u64, b: u64) -> f64 {
 pub struct Counters {
     kernel: Option<Kernel>,
     /// Observers not in use, with what they have counted so far.
-    idle: Mutex<Vec<BlockCounters>>,
+    idle: Idle,
+    by_step: Option<Arc<Mutex<Counts>>>,
 }
+
+type Idle = Arc<Mutex<Vec<BlockCounters>>>;
 
 impl Counters {
     /// No counts yet.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// After each executed instruction, what was counted of it lies there: together that is what [`Counters::total`] says of a
+    /// launch. For whoever is told of each instruction after these counters are, on one of the host's threads.
+    #[must_use]
+    pub fn by_step(self, counted: Arc<Mutex<Counts>>) -> Self {
+        Self { by_step: Some(counted), ..self }
     }
 
     /// Bytes of the host's memory that counting takes in a launch.
@@ -217,16 +227,14 @@ impl Counters {
 }
 
 impl Analysis for Counters {
-    type Block = BlockCounters;
-
     fn begin(&mut self, launch: &LaunchInfo<'_>) {
         self.kernel = Some(launch.kernel.clone());
         self.idle().clear();
     }
 
-    fn block(&self, _: &BlockInfo) -> BlockCounters {
+    fn block(&self, _: &BlockInfo) -> Vec<Box<dyn Observer>> {
         let idle = self.idle().pop();
-        idle.unwrap_or_else(|| {
+        let mut block = idle.unwrap_or_else(|| {
             let code = self.kernel.as_ref().map(|kernel| kernel.code.clone()).unwrap_or_default();
             let instructions = code.facts.len();
             let fma = |block: &Range<u32>| {
@@ -244,21 +252,12 @@ impl Analysis for Counters {
                 before: Work::default(),
                 works: Works::default(),
                 code,
-                by_step: None,
+                by_step: self.by_step.clone(),
+                home: None,
             }
-        })
-    }
-
-    fn end(&self, mut block: BlockCounters) {
-        for first in std::mem::take(&mut block.repeated) {
-            block.count_repeats(first);
-        }
-        let fma: u64 = block.executed.iter().zip(&block.fma).map(|((times, _), fma)| times * fma).sum();
-        let Work { fma: guarded, issued, passes } = block.work;
-        let total = Work { fma: fma + guarded, issued: issued + fma + guarded, passes };
-        block.works.add(total.since(block.before), 1);
-        block.before = total;
-        self.idle().push(block);
+        });
+        block.home = Some(self.idle.clone());
+        vec![Box::new(block)]
     }
 }
 
@@ -282,6 +281,8 @@ pub struct BlockCounters {
     works: Works,
     code: Arc<Code>,
     by_step: Option<Arc<Mutex<Counts>>>,
+    /// Where it belongs when it has ended.
+    home: Option<Idle>,
 }
 
 /// The latest request of an instruction, which has one size: the next is most often the same but for a shift, and then counts the
@@ -337,14 +338,6 @@ fn shared_passes(memo: &mut Memo, merged: Merged, access: &Access<'_>) -> Option
 }
 
 impl BlockCounters {
-    /// After each executed instruction, what was counted of it lies there: together that is what [`Counters::total`] says of a
-    /// launch. For observers that are told of each instruction.
-    #[must_use]
-    pub fn by_step(mut self, counted: Arc<Mutex<Counts>>) -> Self {
-        self.by_step = Some(counted);
-        self
-    }
-
     fn take_step(&mut self, instruction: u32, lanes: u32) -> Counts {
         let mut counts = self.counts.get_mut(instruction as usize).map(std::mem::take).unwrap_or_default();
         counts.instructions = 1;
@@ -496,6 +489,20 @@ impl Observer for BlockCounters {
 
     fn barrier_arrive(&mut self, &Arrival { instruction, .. }: &Arrival) {
         self.counts[instruction as usize].barriers += 1;
+    }
+
+    fn end(mut self: Box<Self>) {
+        for first in std::mem::take(&mut self.repeated) {
+            self.count_repeats(first);
+        }
+        let fma: u64 = self.executed.iter().zip(&self.fma).map(|((times, _), fma)| times * fma).sum();
+        let Work { fma: guarded, issued, passes } = self.work;
+        let total = Work { fma: fma + guarded, issued: issued + fma + guarded, passes };
+        self.works.add(total.since(self.before), 1);
+        self.before = total;
+        if let Some(home) = self.home.take() {
+            home.lock().unwrap_or_else(PoisonError::into_inner).push(*self);
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::observe::{Access, Analysis, BlockInfo, BulkCopy, CopyAccess, LaunchInfo, Observer};
 use crate::{AccessKind, Dim3, Kernel, Location, Space};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Accesses of a thread that a trace keeps; those after them are not kept. A thread of the naive kernel at K = 16,384 makes half as
 /// many.
@@ -44,8 +44,11 @@ pub struct ThreadTrace {
 pub struct Trace {
     wanted: Vec<(Dim3, Dim3)>,
     setup: Option<Setup>,
-    done: Mutex<Vec<(usize, Vec<Raw>)>>,
+    done: Done,
 }
+
+/// By the number of the wish: what the thread did.
+type Done = Arc<Mutex<Vec<(usize, Vec<Raw>)>>>;
 
 #[derive(Debug)]
 struct Setup {
@@ -111,8 +114,6 @@ impl Setup {
 }
 
 impl Analysis for Trace {
-    type Block = BlockTrace;
-
     fn begin(&mut self, launch: &LaunchInfo<'_>) {
         let arrays = launch.memory.allocations().iter();
         self.setup = Some(Setup {
@@ -120,28 +121,25 @@ impl Analysis for Trace {
             block: launch.config.block,
             arrays: arrays.map(|a| (a.base().0, a.bytes(), a.name().to_string(), a.element_bytes())).collect(),
         });
-        self.done.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
+        self.done.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
-    fn block(&self, block: &BlockInfo) -> BlockTrace {
+    fn block(&self, block: &BlockInfo) -> Vec<Box<dyn Observer>> {
         let size = self.setup.as_ref().map_or_else(Dim3::default, |setup| setup.block);
         let inside = |thread: Dim3| thread.x < size.x && thread.y < size.y && thread.z < size.z;
         let wanted = self.wanted.iter().enumerate().filter(|(_, wanted)| wanted.0 == block.index && inside(wanted.1));
         let linear = |thread: Dim3| thread.x + size.x * (thread.y + size.y * thread.z);
-        BlockTrace { threads: wanted.map(|(number, wanted)| (number, linear(wanted.1), vec![])).collect() }
-    }
-
-    fn end(&self, block: BlockTrace) {
-        let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
-        done.extend(block.threads.into_iter().map(|(number, _, steps)| (number, steps)));
+        let threads = wanted.map(|(number, wanted)| (number, linear(wanted.1), vec![])).collect();
+        vec![Box::new(BlockTrace { threads, done: self.done.clone() })]
     }
 }
 
 /// Traces the chosen threads of a block.
 #[derive(Debug)]
-pub struct BlockTrace {
+struct BlockTrace {
     /// Number of the wish, linear thread index, accesses.
     threads: Vec<(usize, u32, Vec<Raw>)>,
+    done: Done,
 }
 
 impl BlockTrace {
@@ -181,5 +179,10 @@ impl Observer for BlockTrace {
             steps.push(step(Space::Global, AccessKind::CopySource, from));
             steps.push(step(Space::Shared, AccessKind::CopyDestination, to.into()));
         }
+    }
+
+    fn end(self: Box<Self>) {
+        let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
+        done.extend(self.threads.into_iter().map(|(number, _, steps)| (number, steps)));
     }
 }

@@ -116,33 +116,67 @@ pub(super) struct Awaited {
 /// Warp instructions for which a turn counts that a warp has waited in vain.
 const WAIT: u64 = 1 << 14;
 
-/// Everything of a block but its warps.
-pub(super) struct Context<'a, 'b> {
+/// What shared memory holds before a kernel writes it: a NaN that shows in every result it reaches.
+const GARBAGE: u32 = 0xffff_ffff;
+
+/// Everything of a block but its warps. Its buffers are kept for the next one.
+pub(super) struct Context<'a> {
     pub launch: &'a Launch<'a>,
     pub code: &'a Code,
-    /// What watches the block. A loop that is compiled once asks for it: behind a pointer that is there or not.
-    pub observer: Option<&'b mut dyn Observer>,
-    pub shared: &'b mut [u32],
+    /// What watches the block. A loop that is compiled once asks for it: behind pointers.
+    pub observers: Vec<Box<dyn Observer>>,
+    pub shared: Vec<u32>,
     /// By instruction number.
-    pub caches: &'b mut [Cache<'a>],
-    pub barriers: &'b mut [Barrier; BARRIERS],
+    pub caches: Vec<Cache<'a>>,
+    pub barriers: [Barrier; BARRIERS],
     /// What barriers in shared memory await of bulk copies.
-    pub transactions: &'b mut Transactions,
+    pub transactions: Transactions,
     pub info: BlockInfo,
     /// Warp instructions of this turn of a warp.
     pub executed: u64,
     /// In this turn of a warp something was written that another one may wait for.
     pub told: bool,
-    /// Those of the block before it.
+    /// Warp instructions that the block has executed before this turn: its clock.
     pub clock: u64,
 }
 
-impl Context<'_, '_> {
+impl<'a> Context<'a> {
+    pub fn new(launch: &'a Launch<'a>, info: BlockInfo) -> Self {
+        let code = &*launch.kernel.code;
+        Self {
+            launch,
+            code,
+            observers: vec![],
+            shared: vec![GARBAGE; launch.shared_bytes.div_ceil(4) as usize],
+            caches: vec![Cache { base: 1, bytes: 0, words: &[] }; code.facts.len()],
+            barriers: [Barrier::default(); BARRIERS],
+            transactions: Transactions::default(),
+            info,
+            executed: 0,
+            told: false,
+            clock: 0,
+        }
+    }
+
+    /// Another block starts.
+    pub fn restart(&mut self, info: BlockInfo, observers: Vec<Box<dyn Observer>>) {
+        (self.info, self.observers, self.clock) = (info, observers, 0);
+        self.barriers = [Barrier::default(); BARRIERS];
+        self.transactions.clear();
+        self.shared.fill(GARBAGE);
+    }
+
+    /// Whether anybody watches.
+    #[inline(always)]
+    pub fn is_watched(&self) -> bool {
+        !self.observers.is_empty()
+    }
+
     /// Tells whoever watches, if anybody does.
     #[inline(always)]
-    pub fn tell(&mut self, event: impl FnOnce(&mut dyn Observer)) {
-        if let Some(observer) = &mut self.observer {
-            event(*observer);
+    pub fn tell(&mut self, event: impl Fn(&mut dyn Observer)) {
+        for observer in &mut self.observers {
+            event(&mut **observer);
         }
     }
 

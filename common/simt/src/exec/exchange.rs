@@ -61,11 +61,11 @@ pub(super) fn exchange(warp: &mut Warp, context: &mut Context, inst: &Inst, r: R
             came |= waited;
             missing |= absent & !waited;
         }
-        if let Some(observer) = &mut context.observer {
+        if context.is_watched() {
             // NVIDIA's own `cuda::pipeline` relies on `match.sync` where its last thread unmakes the barriers.
             let orders = plain_sync || inst.op == Op::Match && inst.sub != sub::ELECT;
             for (name, same) in groups(names, if plain_sync { came } else { mask }) {
-                observer.warp_sync(warp.number, inst.pc, same, name, !orders);
+                context.tell(|observer| observer.warp_sync(warp.number, inst.pc, same, name, !orders));
             }
         }
         if plain_sync && missing == 0 {

@@ -2,7 +2,7 @@
 
 use super::block::{Turn, Worker};
 use super::context::{Launch, Outcome};
-use crate::observe::{BlockInfo, Watch, WatchedBlock};
+use crate::observe::{Analysis, BlockInfo};
 use rayon::prelude::*;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,7 +23,7 @@ struct Grid<'a> {
 /// Runs all blocks, or only those of these numbers; the failure of the first block in grid order, if any.
 pub(super) fn run(
     launch: &Launch,
-    analysis: &dyn Watch,
+    analysis: &dyn Analysis,
     only: Option<&[u64]>,
     ended: &(dyn Fn() + Sync),
 ) -> Option<(u64, Outcome)> {
@@ -50,7 +50,7 @@ fn grid_blocks(launch: &Launch, only: Option<&[u64]>) -> u64 {
 
 impl<'a> Grid<'a> {
     /// Runs blocks until there are none left, and calls `ended` after each.
-    fn work(&self, analysis: &dyn Watch, ended: &(dyn Fn() + Sync)) {
+    fn work(&self, analysis: &dyn Analysis, ended: &(dyn Fn() + Sync)) {
         let most = self.launch.kernel.resident_blocks(self.launch.config);
         // Blocks in the middle of their work, which may wait for others.
         let mut waiting = VecDeque::new();
@@ -63,33 +63,33 @@ impl<'a> Grid<'a> {
             let looks = looking > 0;
             looking -= usize::from(looks);
             let new = if !looks && waiting.len() < most { self.take(analysis, &mut idle) } else { None };
-            let Some((mut worker, mut watched)) = new.or_else(|| waiting.pop_front()) else { break };
-            let before = worker.executed();
+            let Some(mut worker) = new.or_else(|| waiting.pop_front()) else { break };
+            let before = worker.clock();
             let stopped = worker.number() > self.last.load(Ordering::Relaxed);
-            let turn = if stopped { Ok(Turn::Ended) } else { worker.turn(watched.observer(), looks) };
+            let turn = if stopped { Ok(Turn::Ended) } else { worker.turn(looks) };
             if let Ok(Turn::Idle(warps)) = turn {
                 nothing += 1;
                 if nothing > waiting.len() {
                     self.launch.waits(warps);
                 } else {
-                    self.launch.spared.fetch_add(worker.executed() - before, Ordering::Relaxed);
+                    self.launch.spared.fetch_add(worker.clock() - before, Ordering::Relaxed);
                 }
             } else {
                 nothing = 0;
             }
             if matches!(turn, Ok(Turn::Over | Turn::Idle(_))) {
-                waiting.push_back((worker, watched));
+                waiting.push_back(worker);
                 continue;
             }
             if self.launch.watched && !looks && matches!(turn, Ok(Turn::Told | Turn::Ended)) {
-                waiting.make_contiguous().sort_by_key(|(worker, _): &(Worker, _)| !worker.asks());
-                looking = waiting.iter().filter(|(worker, _)| worker.asks()).count();
+                waiting.make_contiguous().sort_by_key(|worker: &Worker| !worker.asks());
+                looking = waiting.iter().filter(|worker| worker.asks()).count();
             }
             if matches!(turn, Ok(Turn::Told)) {
-                waiting.push_back((worker, watched));
+                waiting.push_back(worker);
                 continue;
             }
-            watched.end();
+            worker.end();
             ended();
             if let Err(outcome) = turn {
                 self.fail(worker.number(), outcome);
@@ -98,12 +98,8 @@ impl<'a> Grid<'a> {
         }
     }
 
-    /// The next block that is to be run, with its observer.
-    fn take<'w>(
-        &self,
-        analysis: &'w dyn Watch,
-        idle: &mut Option<Worker<'a>>,
-    ) -> Option<(Worker<'a>, Box<dyn WatchedBlock + 'w>)> {
+    /// The next block that is to be run.
+    fn take(&self, analysis: &dyn Analysis, idle: &mut Option<Worker<'a>>) -> Option<Worker<'a>> {
         let config = self.launch.config;
         let turn = self.next.fetch_add(1, Ordering::Relaxed);
         let count = grid_blocks(self.launch, self.only);
@@ -116,15 +112,9 @@ impl<'a> Grid<'a> {
             return None;
         }
         let info = BlockInfo { index: config.grid.index(number), number, threads: config.block.count() as u32 };
-        let watched = analysis.block(&info);
-        let worker = match idle.take() {
-            Some(mut worker) => {
-                worker.start(info);
-                worker
-            }
-            None => Worker::new(self.launch, info),
-        };
-        Some((worker, watched))
+        let mut worker = idle.take().unwrap_or_else(|| Worker::new(self.launch, info));
+        worker.start(info, analysis.block(&info));
+        Some(worker)
     }
 
     fn fail(&self, number: u64, outcome: Outcome) {

@@ -41,7 +41,7 @@ use crate::dim3::Dim3;
 use crate::error::{Error, Limit};
 use crate::memory::GlobalMemory;
 use crate::module::Kernel;
-use crate::observe::{Analysis, LaunchInfo, Watch};
+use crate::observe::{Analysis, LaunchInfo};
 pub use arguments::Arg;
 use arguments::{grid_barrier, instantiate, pack};
 use context::{Launch, Outcome};
@@ -66,12 +66,12 @@ pub struct Launched {
 /// [`Error::Usage`] when the arguments or the launch do not fit the kernel or the device, [`Error::Fault`] when the kernel
 /// does something wrong (the fault of the first block in grid order), [`Error::Limit`] when it executes more
 /// instructions than allowed.
-pub fn launch<A: Analysis>(
+pub fn launch(
     kernel: &Kernel,
     memory: &mut GlobalMemory,
     config: &LaunchConfig,
     args: &[Arg],
-    analysis: &mut A,
+    analysis: &mut dyn Analysis,
 ) -> Result<Launched, Error> {
     launch_blocks(kernel, memory, config, args, analysis, None, &|| ())
 }
@@ -82,12 +82,15 @@ const SECOND_USED: u64 = 1 << 22;
 
 /// As [`launch`], and calls `ended` after each block. If some blocks of the grid are given, by their numbers, the work of the others is
 /// left undone.
-pub(crate) fn launch_blocks(
+///
+/// # Errors
+/// Those of [`launch`], and [`Error::Usage`] for a block that the grid has not.
+pub fn launch_blocks(
     kernel: &Kernel,
     memory: &mut GlobalMemory,
     config: &LaunchConfig,
     args: &[Arg],
-    analysis: &mut dyn Watch,
+    analysis: &mut dyn Analysis,
     only: Option<&[u64]>,
     ended: &(dyn Fn() + Sync),
 ) -> Result<Launched, Error> {

@@ -20,7 +20,7 @@ use crate::observe::Executed;
 
 /// What runs a warp with the instructions of the host that this processor was found to have.
 #[derive(Clone, Copy)]
-pub(super) struct Level(unsafe fn(&mut Warp, Registers<'_>, &mut Context<'_, '_>, i64) -> Checked<Stop>);
+pub(super) struct Level(unsafe fn(&mut Warp, Registers<'_>, &mut Context<'_>, i64) -> Checked<Stop>);
 
 impl Level {
     /// The best this processor has, up to what is asked for; for an observer that is told of every instruction, the plain one.
@@ -163,11 +163,11 @@ unsafe fn run<I: Isa, const STEPS: bool>(
                 if mask == u32::MAX
                     && let Some(bases) = access::bases::<I>(context, run, r)
                 {
-                    if context.observer.is_some() {
+                    if context.is_watched() {
                         access::show_run(context, run, &bases, warp.number);
                     }
                     // SAFETY: the caller vouches for the instruction set, and `bases` has checked the loads.
-                    unsafe { I::run(&run.steps, &bases, context.shared, r) };
+                    unsafe { I::run(&run.steps, &bases, &context.shared, r) };
                     warp.pc += inst.imm as u32;
                 }
             }
@@ -217,7 +217,7 @@ unsafe fn run<I: Isa, const STEPS: bool>(
             }
             Op::CopyWait | Op::CopyWaitAll => {
                 let keep = (inst.op == Op::CopyWait).then_some(inst.imm as u32);
-                access::land(context.shared, warp, mask, keep);
+                access::land(&mut context.shared, warp, mask, keep);
                 context.tell(|observer| observer.copy_wait(warp.number, inst.pc, mask, keep));
             }
             Op::Clock => clock(context, inst, r, mask, (quantum - budget) as u64),
@@ -274,11 +274,12 @@ fn executed<const STEPS: bool>(warp: &Warp, context: &mut Context, inst: &Inst, 
 /// Shows an observer what the registers hold.
 #[inline(never)]
 fn show(warp: &Warp, context: &mut Context, inst: &Inst, r: Registers, lanes: u32) {
-    let Some(observer) = &mut context.observer else { return };
     let registers = WarpRegisters { registers: r, planes: context.code.planes, predicates: &warp.predicates };
     let (shared, memory) = (&*context.shared, context.launch.memory);
     let step = Executed { warp: warp.number, instruction: inst.pc, lanes, shared, memory, registers: &registers };
-    if inst.op == Op::Follow { observer.follow(&step) } else { observer.executed(&step) }
+    for observer in &mut context.observers {
+        if inst.op == Op::Follow { observer.follow(&step) } else { observer.executed(&step) }
+    }
 }
 
 /// What kernels do seldom, out of line, so that the loop above stays small.

@@ -57,13 +57,13 @@ pub(super) fn system(warp: &mut Warp, context: &mut Context, inst: &Inst, mask: 
 }
 
 /// Memory as a thread sees it.
-struct Memory<'a, 'b, 'c> {
+struct Memory<'a, 'b> {
     warp: &'a Warp,
-    context: &'a Context<'b, 'c>,
+    context: &'a Context<'b>,
     lane: usize,
 }
 
-impl Memory<'_, '_, '_> {
+impl Memory<'_, '_> {
     /// Up to 8 bytes of local memory.
     fn local(&self, address: u64, bytes: u64) -> u64 {
         (0..bytes).fold(0, |sum, at| sum | u64::from(self.byte(LOCAL_WINDOW + address + at).unwrap_or(0)) << (8 * at))

@@ -68,8 +68,8 @@ fn adds(context: &Context, warp: &Warp, inst: &Inst, negated: bool) -> Checked<b
 }
 
 /// Where a product is executed.
-struct Site<'a, 'b, 'c, 'd> {
-    context: &'a Context<'b, 'c>,
+struct Site<'a, 'b, 'd> {
+    context: &'a Context<'b>,
     inst: &'a Inst,
     warp: u32,
     r: Registers<'d>,
@@ -77,7 +77,7 @@ struct Site<'a, 'b, 'c, 'd> {
 
 /// The sixteen rows of D that belong to the warp; notes which pieces of shared memory they need, and gives the number of those of A.
 fn multiply(
-    site: &Site<'_, '_, '_, '_>,
+    site: &Site<'_, '_, '_>,
     product: &matrix::Product,
     registers: &[u32],
     adds: bool,
@@ -111,7 +111,7 @@ fn multiply(
     Ok(of_a)
 }
 
-impl Site<'_, '_, '_, '_> {
+impl Site<'_, '_, '_> {
     /// The bits of some lines of an operand in shared memory, line after line.
     #[allow(clippy::too_many_arguments)]
     fn lines(

@@ -1,7 +1,9 @@
 //! Runs whatever a text is: errors are welcome, panics are not, and what a launch computes depends neither on who watches it nor on
 //! the host's instructions.
 
-use simt::{Analysis, Arg, Counters, Dim3, GlobalMemory, Hazards, InstructionSet, Kernel, LaunchConfig, Module, Trace};
+use simt::{
+    Analyses, Analysis, Arg, Counters, Dim3, GlobalMemory, Hazards, InstructionSet, Kernel, LaunchConfig, Module, Trace,
+};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -53,9 +55,11 @@ pub fn attempt(text: &str) {
             hazards = hazards.output(simt::DevicePointer(1 << 46));
         }
         let traced = Trace::new([(first, first), ((1, 0).into(), (3, 1).into())]);
-        let mut all = (Counters::new(), (hazards, traced));
+        let mut all = Analyses { counters: Some(Counters::new()), hazards: Some(hazards), trace: Some(traced) };
         let watched = launch(&kernel, &config, arguments, &mut all);
-        let _ = (all.0.lines(), all.0.works(), all.1.0.found(), all.1.1.threads());
+        if let Analyses { counters: Some(counters), hazards: Some(hazards), trace: Some(trace) } = &all {
+            let _ = (counters.lines(), counters.works(), hazards.found(), trace.threads());
+        }
         let set = any(&mut random, &SETS);
         let alone = launch(&kernel, &LaunchConfig { instruction_set: set, ..config }, arguments, &mut ());
         // A clock tells the time.
@@ -92,16 +96,16 @@ fn chosen(kernel: &Kernel, random: &mut Random) -> LaunchConfig {
 }
 
 /// Launches in any shape.
-fn again<A: Analysis>(kernel: &Kernel, random: &mut Random, analysis: &mut A) {
+fn again(kernel: &Kernel, random: &mut Random, analysis: &mut dyn Analysis) {
     launch(kernel, &chosen(kernel, random), random.bits(), analysis);
 }
 
 /// Launches, and gives what is printed and what is in memory then, if there was no error.
-fn launch<A: Analysis>(
+fn launch(
     kernel: &Kernel,
     config: &LaunchConfig,
     arguments: u64,
-    analysis: &mut A,
+    analysis: &mut dyn Analysis,
 ) -> Option<(String, Vec<Vec<u32>>)> {
     let mut random = Random(arguments);
     let mut memory = GlobalMemory::new();

@@ -20,7 +20,7 @@ use crate::kept;
 use crate::one_kernel::{OneKernel, provenance};
 
 /// The name of the record that is drawn.
-pub const RECORD: &str = "h200-squares";
+pub const RECORD: &str = "h100-squares";
 
 /// Who is drawn.
 type Contender = (&'static str, fn(&Square) -> f64);

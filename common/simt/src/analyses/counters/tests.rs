@@ -7,18 +7,18 @@ use crate::analyses::testing::{BODY, arrival, begin, kernel, mask, memory, numbe
 use crate::{Dim3, GlobalMemory, Module};
 
 /// A launch of one block.
-fn counted(run: impl FnOnce(&Kernel, &mut BlockCounters)) -> Counters {
+fn counted(run: impl FnOnce(&Kernel, &mut dyn Observer)) -> Counters {
     let (kernel, (memory, ..)) = (kernel(BODY), memory());
     let mut counters = Counters::new();
     begin(&mut counters, &kernel, &memory);
     let mut block = block(&counters);
-    run(&kernel, &mut block);
-    counters.end(block);
+    run(&kernel, &mut *block);
+    block.end();
     counters
 }
 
-fn block(counters: &Counters) -> BlockCounters {
-    counters.block(&BlockInfo { index: Dim3::new(0, 0, 0), number: 0, threads: 96 })
+fn block(counters: &Counters) -> Box<dyn Observer> {
+    counters.block(&BlockInfo { index: Dim3::new(0, 0, 0), number: 0, threads: 96 }).remove(0)
 }
 
 /// The counts that are not zero.
@@ -54,11 +54,11 @@ fn blocks_are_added_up_and_a_new_launch_starts_at_zero() {
             (0..times).for_each(|_| block.barrier_arrive(&arrival(0, 1)));
             block.enter(0, 0, 0, 0, 0);
         }
-        counters.end(first);
-        counters.end(second);
+        first.end();
+        second.end();
         let mut third = block(&counters);
         third.barrier_arrive(&arrival(0, 1));
-        counters.end(third);
+        third.end();
         let total = counters.total();
         assert_eq!((total.barriers, total.instructions), (6, 2 * kernel.code.blocks[0].len() as u64));
     }
@@ -78,14 +78,14 @@ fn lines_have_what_their_instructions_have() {
     for start in ["bar.sync 0", "barrier.sync 0", "ld.global.v2.u32", "ld.shared.u32"] {
         block.barrier_arrive(&arrival(0, number(&kernel, start)));
     }
-    counters.end(block);
+    block.end();
     let lines: Vec<_> = counters.lines().into_iter().map(|(line, counts)| (line, counts.barriers)).collect();
     assert_eq!(lines, [((0, 0), 1), ((1, 7), 2), ((1, 9), 1)]);
 }
 
 /// A step of `requests.txt`: a copy, `cp.async.ca LANES READING STRIDE`, another access, `START LANES FIRST STRIDE`, or what else the
 /// lanes do.
-fn step(kernel: &Kernel, block: &mut BlockCounters, step: &str) {
+fn step(kernel: &Kernel, block: &mut dyn Observer, step: &str) {
     let number = |start: &str| number(kernel, start);
     match step.split_whitespace().collect::<Vec<_>>()[..] {
         // The kernel is one basic block.

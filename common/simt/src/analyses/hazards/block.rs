@@ -1,13 +1,14 @@
 //! Watches one block: hands what happens to the rules that must know.
 
 use super::barriers::Barriers;
+use super::between::Summaries;
 use super::cell::Sort;
 use super::clock::Clock;
 use super::copies::Copies;
 use super::coverage::Coverage;
 use super::extent::Extent;
 use super::fences::Fences;
-use super::finding::Spot;
+use super::finding::{Found, Spot};
 use super::global::GlobalShadow;
 use super::hazard::{Action, HazardKind};
 use super::local::LocalShadow;
@@ -21,14 +22,39 @@ use crate::observe::{Access, Arrival, BulkCopy, CopyAccess, Executed, Observer, 
 use crate::{AccessKind, Space};
 use std::sync::{Arc, Mutex, PoisonError};
 
+/// What the blocks that have ended leave behind.
+#[derive(Debug, Default)]
+pub(super) struct Merged {
+    /// In the order that was asked for, and in the opposite order of blocks and warps.
+    pub found: [Found; 2],
+    /// The launch runs for the second time.
+    pub again: bool,
+    pub summaries: Summaries,
+    /// Observers that watch no block at the moment.
+    pub idle: Vec<BlockHazards>,
+}
+
+impl Merged {
+    /// Takes what was found in a block that has ended.
+    fn take(&mut self, mut block: BlockHazards) {
+        self.found[usize::from(self.again)].take(&mut block.log.found);
+        if !block.setup.code().communicates && !self.again {
+            self.summaries.add(&block.setup, &block.global.lock().unwrap_or_else(PoisonError::into_inner));
+        }
+        self.idle.push(block);
+    }
+}
+
 /// Watches a block for hazards.
 #[derive(Debug)]
-pub struct BlockHazards {
-    pub(super) setup: Arc<Setup>,
-    pub(super) log: Log,
+pub(super) struct BlockHazards {
+    setup: Arc<Setup>,
+    pub log: Log,
     /// The block's own, or one for all blocks.
-    pub(super) global: Arc<Mutex<GlobalShadow>>,
+    global: Arc<Mutex<GlobalShadow>>,
     coverage: Arc<Coverage>,
+    /// Where it belongs when it has ended.
+    home: Option<Arc<Mutex<Merged>>>,
     clock: Clock,
     fences: Fences,
     shared: SharedShadow,
@@ -45,6 +71,7 @@ impl BlockHazards {
             log: Log::default(),
             global,
             coverage,
+            home: None,
             clock: Clock::new(0, setup.block.count() as u32),
             fences: Fences::new(setup.warps()),
             shared: SharedShadow::new(&setup),
@@ -65,9 +92,9 @@ impl BlockHazards {
     }
 
     /// Starts again with another block. The large shadows are kept.
-    pub(super) fn start(&mut self, block: u64) {
+    pub(super) fn start(&mut self, block: u64, home: Arc<Mutex<Merged>>) {
         let setup = &self.setup;
-        self.log.block = block;
+        (self.log.block, self.home) = (block, Some(home));
         self.clock = Clock::new(block as u32, setup.block.count() as u32);
         self.fences = Fences::new(setup.warps());
         self.shared.restart();
@@ -274,5 +301,11 @@ impl Observer for BlockHazards {
 
     fn exit(&mut self, warp: u32, instruction: u32, lanes: u32) {
         self.barriers.exit(warp, instruction, lanes);
+    }
+
+    fn end(mut self: Box<Self>) {
+        if let Some(home) = self.home.take() {
+            home.lock().unwrap_or_else(PoisonError::into_inner).take(*self);
+        }
     }
 }

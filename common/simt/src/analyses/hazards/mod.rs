@@ -61,22 +61,21 @@ mod shared;
 mod tests;
 mod view;
 
-pub use block::BlockHazards;
 pub use hazard::{Action, Hazard, HazardKind, Party};
 
 use super::declarations::Extents;
-use crate::observe::{Analysis, BlockInfo, LaunchInfo, Watch};
+use crate::observe::{Analysis, BlockInfo, LaunchInfo, Observer};
 use crate::{DevicePointer, Kernel, LaunchConfig};
 use between::Summaries;
+use block::{BlockHazards, Merged};
 use coverage::Coverage;
 use extent::Extent;
-use finding::Found;
 use global::GlobalShadow;
 use naming::Naming;
 use setup::Setup;
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The analysis. Pass it to [`crate::launch`], then call [`Hazards::found`].
 #[derive(Debug, Default)]
@@ -84,10 +83,8 @@ pub struct Hazards {
     outputs: Vec<DevicePointer>,
     extents: HashMap<String, Extents>,
     launch: Option<Launch>,
-    merged: Mutex<Merged>,
+    merged: Arc<Mutex<Merged>>,
     coverage: Arc<Coverage>,
-    /// The launch runs for the second time.
-    again: bool,
     clock: Option<Arc<AtomicU64>>,
 }
 
@@ -114,17 +111,6 @@ struct Launch {
     coverage: Arc<Coverage>,
     /// The shadow of global memory for all blocks, where they may wait for each other.
     global: Option<Arc<Mutex<GlobalShadow>>>,
-}
-
-/// What the blocks that have ended leave behind.
-#[derive(Debug, Default)]
-struct Merged {
-    found: Found,
-    /// In the opposite order of blocks and warps.
-    again: Found,
-    summaries: Summaries,
-    /// Observers that watch no block at the moment.
-    idle: Vec<BlockHazards>,
 }
 
 impl Hazards {
@@ -180,8 +166,7 @@ impl Hazards {
     /// out once.
     pub fn found(&self) -> Vec<Hazard> {
         let Some(Launch { setup, .. }) = &self.launch else { return vec![] };
-        let merged = std::mem::take(&mut *self.merged.lock().unwrap_or_else(PoisonError::into_inner));
-        let Merged { mut found, mut again, summaries, .. } = merged;
+        let Merged { found: [mut found, mut again], summaries, .. } = std::mem::take(&mut *self.merged());
         summaries.races(setup, &mut found);
         for found in [&mut found, &mut again] {
             // A read that raced came too early as well; the race says it better.
@@ -197,6 +182,10 @@ impl Hazards {
         excuse_ends(&mut hazards);
         hazards.sort_by_key(|hazard| hazard.kind);
         hazards
+    }
+
+    fn merged(&self) -> MutexGuard<'_, Merged> {
+        self.merged.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -219,52 +208,41 @@ fn excuse_ends(hazards: &mut Vec<Hazard>) {
 }
 
 impl Analysis for Hazards {
-    type Block = Option<BlockHazards>;
-
     fn begin(&mut self, launch: &LaunchInfo<'_>) {
         let setup = Arc::new(Setup::new(launch, &self.outputs));
         let global = setup.code().communicates.then(|| Arc::new(Mutex::new(GlobalShadow::new(&setup))));
-        (self.coverage, self.again) = (Arc::new(Coverage::new(&setup)), false);
+        self.coverage = Arc::new(Coverage::new(&setup));
         self.launch = Some(Launch { coverage: self.coverage.clone(), global, setup });
-        *self.merged.get_mut().unwrap_or_else(PoisonError::into_inner) = Merged::default();
+        *self.merged() = Merged::default();
     }
 
-    fn second(&mut self) -> Option<&mut dyn Watch> {
+    fn second(&mut self) -> Option<&mut dyn Analysis> {
         Some(self)
     }
 
     fn begin_again(&mut self) {
-        self.again = true;
         let Some(Launch { setup, coverage, global }) = &mut self.launch else { return };
         // What is written then is written for the second time.
         self.coverage = std::mem::take(coverage);
         *global = global.as_ref().map(|_| Arc::new(Mutex::new(GlobalShadow::new(setup))));
-        self.merged.get_mut().unwrap_or_else(PoisonError::into_inner).idle.clear();
+        let mut merged = self.merged();
+        merged.again = true;
+        merged.idle.clear();
     }
 
     fn in_order(&self) -> bool {
         self.launch.as_ref().is_some_and(|launch| launch.setup.in_order)
     }
 
-    fn block(&self, block: &BlockInfo) -> Option<BlockHazards> {
-        let Launch { setup, coverage, global } = self.launch.as_ref()?;
-        let idle = self.merged.lock().unwrap_or_else(PoisonError::into_inner).idle.pop();
+    fn block(&self, block: &BlockInfo) -> Vec<Box<dyn Observer>> {
+        let Some(Launch { setup, coverage, global }) = &self.launch else { return vec![] };
+        let idle = self.merged().idle.pop();
         let mut observer = idle.unwrap_or_else(|| {
             let global = global.clone().unwrap_or_else(|| Arc::new(Mutex::new(GlobalShadow::new(setup))));
             BlockHazards::new(setup.clone(), coverage.clone(), global)
         });
-        observer.start(block.number);
+        observer.start(block.number, self.merged.clone());
         observer.log.clock.clone_from(&self.clock);
-        Some(observer)
-    }
-
-    fn end(&self, block: Option<BlockHazards>) {
-        let Some(mut block) = block else { return };
-        let mut merged = self.merged.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.again { &mut merged.again } else { &mut merged.found }.take(&mut block.log.found);
-        if !block.setup.code().communicates && !self.again {
-            merged.summaries.add(&block.setup, &block.global.lock().unwrap_or_else(PoisonError::into_inner));
-        }
-        merged.idle.push(block);
+        vec![Box::new(observer)]
     }
 }

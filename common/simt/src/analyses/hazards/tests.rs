@@ -1,6 +1,6 @@
 //! The rules, driven by hand: accesses, copies, barriers and fences in a chosen order, and what is then reported in short lines.
 
-use super::{BlockHazards, Extents, Hazards};
+use super::{Extents, Hazards};
 use crate::analyses::testing::{
     BODY, Request, arrival, begin, kernel, mask, memory, number, request, script, waiting_body,
 };
@@ -61,9 +61,9 @@ fn run(script: &str) -> Vec<String> {
         for (block, steps) in parts {
             let number = number_of(block);
             let info = BlockInfo { index: Dim3::new(number as u32, 0, 0), number, threads: 96 };
-            let mut block = Block { launch: &launch, watch: launch.hazards.block(&info).unwrap() };
+            let mut block = Block { launch: &launch, watch: launch.hazards.block(&info).remove(0) };
             steps.split(';').for_each(|step| block.step(step));
-            launch.hazards.end(Some(block.watch));
+            block.watch.end();
         }
         let found: Vec<String> = launch.hazards.found().iter().map(line).collect();
         assert!(says("output") || launch.hazards.found().is_empty(), "a report is handed out once");
@@ -108,7 +108,7 @@ fn line(hazard: &Hazard) -> String {
 
 struct Block<'a> {
     launch: &'a Launch,
-    watch: BlockHazards,
+    watch: Box<dyn Observer>,
 }
 
 impl Block<'_> {

@@ -12,7 +12,7 @@ use crate::lower::inst::{AtomicOp, Detail, Function, Inst, NONE, Op, Shape};
 use crate::module::Register;
 use crate::observe::{Access, BlockInfo, BulkCopy, CopyAccess, Executed, Observer};
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The tags of a register in all lanes.
 pub(super) type Tags = [Tag; 32];
@@ -80,6 +80,8 @@ struct Warp {
 #[derive(Debug, Default)]
 pub struct BlockOrigins {
     pub(super) launch: Arc<Launch>,
+    /// Where it belongs when the block has ended.
+    pub(super) home: Option<Arc<Mutex<Vec<Self>>>>,
     pub(super) index: Dim3,
     /// What its values are made of.
     pub nodes: Nodes,
@@ -602,6 +604,12 @@ impl Observer for BlockOrigins {
             Op::Generic => self.generic(step, inst, &launch.code.details[inst.imm as usize]),
             Op::Shfl => self.shuffled(step, inst),
             _ => self.forget(step),
+        }
+    }
+
+    fn end(mut self: Box<Self>) {
+        if let Some(home) = self.home.take() {
+            home.lock().unwrap_or_else(PoisonError::into_inner).push(*self);
         }
     }
 }

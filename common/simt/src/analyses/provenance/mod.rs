@@ -16,7 +16,7 @@ use crate::exec::{Arg, Launched, launch};
 use crate::lower::inst::{Inst, Op};
 use crate::memory::GlobalMemory;
 use crate::module::Kernel;
-use crate::observe::{Analysis, BlockInfo, LaunchInfo};
+use crate::observe::{Analysis, BlockInfo, LaunchInfo, Observer};
 pub use block::{BlockOrigins, Placed};
 use launch::Launch;
 pub use launch::Store;
@@ -28,7 +28,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[derive(Debug, Default)]
 pub struct Provenance {
     launch: Arc<Launch>,
-    blocks: Mutex<Vec<BlockOrigins>>,
+    blocks: Arc<Mutex<Vec<BlockOrigins>>>,
 }
 
 /// An element that was put into shared memory.
@@ -55,6 +55,11 @@ impl Provenance {
         let mut provenance = Self::default();
         let ended = launch(kernel, memory, config, arguments, &mut provenance);
         (provenance, ended)
+    }
+
+    /// What follows the values of a block, for another observer.
+    pub fn origins(&self, block: &BlockInfo) -> BlockOrigins {
+        BlockOrigins::new(self.launch.clone(), block)
     }
 
     /// Every store to global memory that was followed, in order.
@@ -105,8 +110,6 @@ impl Provenance {
 }
 
 impl Analysis for Provenance {
-    type Block = BlockOrigins;
-
     fn begin(&mut self, launch: &LaunchInfo<'_>) {
         let code = launch.kernel.code.clone();
         let mut instructions = vec![Inst::new(Op::Nop); code.facts.len()];
@@ -133,11 +136,9 @@ impl Analysis for Provenance {
         true
     }
 
-    fn block(&self, block: &BlockInfo) -> BlockOrigins {
-        BlockOrigins::new(self.launch.clone(), block)
-    }
-
-    fn end(&self, block: BlockOrigins) {
-        self.locked().push(block);
+    fn block(&self, block: &BlockInfo) -> Vec<Box<dyn Observer>> {
+        let mut origins = self.origins(block);
+        origins.home = Some(self.blocks.clone());
+        vec![Box::new(origins)]
     }
 }

@@ -58,7 +58,7 @@ pub(crate) fn atomic(context: &mut Context, at: At) -> Checked<()> {
             let new = combine(atomic.op, atomic.kind, old, b, c, false);
             // Who waits for a phase of a barrier waits for all who arrive.
             context.told |= !arrives && new != old;
-            write_words(context.shared, at, bytes, new);
+            write_words(&mut context.shared, at, bytes, new);
             set_lane(r, inst.d, wide, lane, old);
         }
         show(context, &Access { written, ..access });

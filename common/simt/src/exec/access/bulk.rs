@@ -110,7 +110,7 @@ fn land(context: &mut Context, barrier: u32) {
         context.shared[copy.to as usize / 4..].iter_mut().zip(source).for_each(|(to, from)| *to = from);
         context.tell(|observer| observer.bulk_landed(&copy));
     }
-    write_words(context.shared, barrier as usize, 8, arrive(state, 0, 0, 0));
+    write_words(&mut context.shared, barrier as usize, 8, arrive(state, 0, 0, 0));
 }
 
 /// Arrivals at a barrier: when as many have come as were awaited, and `bytes` is zero, the next phase begins. Later phases await

@@ -55,11 +55,18 @@ pub(crate) fn copy_async(context: &mut Context, at: At, warp: &mut Warp) -> Chec
             }
         }
     }
-    if let Some(observer) = &mut context.observer {
-        let ((warp, instruction, lanes), Copy { bytes, bypass, .. }) = (by, copy);
-        let (source_bytes, from, to) = (&source, &from, &to);
-        observer.copy(&CopyAccess { warp, instruction, lanes, bytes, bypass, source_bytes, from, to });
-    }
+    let ((warp_number, instruction, lanes), Copy { bytes, bypass, .. }) = (by, copy);
+    let started = CopyAccess {
+        warp: warp_number,
+        instruction,
+        lanes,
+        bytes,
+        bypass,
+        source_bytes: &source,
+        from: &from,
+        to: &to,
+    };
+    context.tell(|observer| observer.copy(&started));
     let to = to.map(|address| address as u32);
     let mut pending = Pending { lanes, bytes: copy.bytes, to, data: [[0; 4]; 32], group: warp.groups };
     for lane in each(select(lanes, |lane| source[lane] > 0)) {
@@ -77,7 +84,7 @@ pub(crate) fn copy_async(context: &mut Context, at: At, warp: &mut Warp) -> Chec
         // A copy may arrive whenever it likes. So that a kernel that never waits does not fill the host's memory, the older
         // half of them arrives now.
         let rest = warp.pending.split_off(MOST_IN_FLIGHT / 2);
-        warp.pending.iter().for_each(|pending| write(context.shared, pending, pending.lanes));
+        warp.pending.iter().for_each(|pending| write(&mut context.shared, pending, pending.lanes));
         warp.pending = rest;
     }
     Ok(())

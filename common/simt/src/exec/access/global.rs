@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// The words of the allocation that holds an address already checked, and the position in it.
 #[inline]
-pub(super) fn place<'a>(context: &Context<'a, '_>, cache: Option<Cache<'a>>, address: u64) -> (&'a [AtomicU32], usize) {
+pub(super) fn place<'a>(context: &Context<'a>, cache: Option<Cache<'a>>, address: u64) -> (&'a [AtomicU32], usize) {
     if let Some(cache) = cache {
         return (cache.words, (address - cache.base) as usize);
     }

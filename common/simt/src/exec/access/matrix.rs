@@ -100,7 +100,7 @@ impl Area {
         Ok(())
     }
 
-    fn read<'a>(&self, context: &Context<'a, '_>, cache: Option<Cache<'a>>, address: u64) -> u32 {
+    fn read<'a>(&self, context: &Context<'a>, cache: Option<Cache<'a>>, address: u64) -> u32 {
         if self.shared {
             return context.shared[address as usize / 4];
         }
@@ -108,7 +108,7 @@ impl Area {
         words[at / 4].load(Relaxed)
     }
 
-    fn write<'a>(&self, context: &mut Context<'a, '_>, cache: Option<Cache<'a>>, address: u64, value: u32) {
+    fn write<'a>(&self, context: &mut Context<'a>, cache: Option<Cache<'a>>, address: u64, value: u32) {
         if self.shared {
             context.shared[address as usize / 4] = value;
         } else {

@@ -39,7 +39,7 @@ impl At<'_> {
     /// What a store shows an observer of its data.
     #[inline(always)]
     pub(super) fn stored(self, context: &Context) -> Option<[[u32; 4]; 32]> {
-        context.observer.is_some().then(|| {
+        context.is_watched().then(|| {
             let mut data = [[0; 4]; 32];
             let shape = Shape::unpack(self.inst.sub);
             for (register, before) in parts(self.inst, shape) {
@@ -73,7 +73,7 @@ pub(super) fn check_shared<I: Isa>(context: &Context, access: &Access) -> Checke
 /// none.
 #[inline(always)]
 pub(super) fn check_global<'a, I: Isa>(
-    context: &mut Context<'a, '_>,
+    context: &mut Context<'a>,
     access: &Access,
 ) -> Checked<(Option<Cache<'a>>, Summary)> {
     let summary = I::summary(access.addresses);

@@ -53,7 +53,7 @@ pub(crate) fn store_shared<I: Isa>(context: &mut Context, at: At, window: u64) -
     for lane in each(at.lanes) {
         for (register, before) in parts(at.inst, shape) {
             let place = (addresses[lane] + u64::from(before)) as usize;
-            write_words(context.shared, place, shape.bytes, get_lane(at.r, register, shape.wide, lane));
+            write_words(&mut context.shared, place, shape.bytes, get_lane(at.r, register, shape.wide, lane));
         }
     }
     Ok(())
@@ -89,7 +89,7 @@ pub(crate) fn bases<I: Isa>(context: &Context, run: &Run, r: Registers) -> Optio
 /// Shows an observer the loads of a run.
 #[inline(never)]
 pub(crate) fn show_run(context: &mut Context, run: &Run, bases: &[Pattern; BASES], warp: u32) {
-    let Some(observer) = &mut context.observer else { return };
     let bases = bases.each_ref().map(|base| &base.index);
-    observer.shared_loads(&SharedLoads { warp, loads: &run.loads, bases: &bases[..run.bases.len()] });
+    let loads = SharedLoads { warp, loads: &run.loads, bases: &bases[..run.bases.len()] };
+    context.tell(|observer| observer.shared_loads(&loads));
 }
