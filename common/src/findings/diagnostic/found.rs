@@ -3,7 +3,7 @@
 use simt::{AccessKind, Action, Fault, FaultKind, Hazard, HazardKind, Limit, Location, Party, Place, Space};
 
 use super::around::{
-    around, declaration, lines_that_set, of_words, pointers, set_by_line, setters, shared_declaration, stores_of,
+    declaration, lines_that_set, of_words, pointers, set_by_line, setters, shared_declaration, stores_of,
 };
 use super::race::{self, at, code_at};
 use super::render::{Diagnostic, Mark};
@@ -171,11 +171,7 @@ pub fn fault(fault: &Fault) -> Diagnostic {
     let bounds = access.and_then(|_| bounds::remedy(&fault.location));
     match &bounds {
         Some(bound) => marks.push(at_line(&fault.location, bound.line, "this lets it".into())),
-        None if access.is_some() => {
-            marks.extend(set_by(&fault.location, writes));
-            let loops = around(&fault.location, &["for", "while"]).into_iter();
-            add(&mut marks, loops.map(|line| at_line(&fault.location, line, "this loop leads there".into())));
-        }
+        None if access.is_some() => marks.extend(set_by(&fault.location, writes)),
         None => {}
     }
     if let Some(simt::Array { name, space: Space::Shared }) = place.and_then(Place::array) {

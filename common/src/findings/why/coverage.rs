@@ -160,7 +160,10 @@ impl Teller<'_> {
         let k = self.element.depth;
         let cause = if k == self.asked.problem.k { "k too large" } else { "k that the element does not need" };
         let words = [self.product(pair), vec![("k", k.to_string())]].concat();
-        let mut report = self.told(Mistake::Beyond, cause, marks, &words);
+        // Of a tile it follows from what was loaded, which a fault may tell better.
+        let of_tile = Side::BOTH.iter().any(|&side| pair.of(side).is_some_and(|(_, value)| value.shared.is_some()));
+        let mistake = if of_tile { Mistake::Part } else { Mistake::Beyond };
+        let mut report = self.told(mistake, cause, marks, &words);
         if let Some(bound) = bound {
             report.diagnostic.help = bound.help;
         }
@@ -309,7 +312,7 @@ impl Teller<'_> {
         let shared = Side::BOTH.iter().any(|&side| self.is_shared(side));
         // Whole tiles are left out by the outer loop, and what else was loaded and not multiplied by the inner one.
         let tile =
-            Side::BOTH.into_iter().filter(|&side| self.is_shared(side)).find_map(|side| self.depth_of_tile(side));
+            Side::BOTH.into_iter().filter(|&side| self.is_shared(side)).find_map(|side| self.depth_of_tile(side, true));
         let of_tile =
             |k: u64, tile: u64| (k / tile * tile..depth.min(k / tile * tile + tile)).all(|k| missing.contains(&k));
         let whole_tiles = tile.is_some_and(|tile| tile > 1 && missing.iter().all(|&k| of_tile(k, tile)));
@@ -334,14 +337,14 @@ impl Teller<'_> {
         if self.asked.kind == Kind::RowSums && over.iter().any(|(_, text)| counts(text)) {
             over.retain(|(_, text)| counts(text));
         }
-        // What counts k is around what reads the factors, too.
+        // What counts k is around what reads a factor, too.
         let reads = self.element.pairs[0].factors.map(|(_, value)| value.shared.map(|it| it.loaded).or(value.loaded));
-        let around_all = |(line, _): &(u32, String)| {
+        let around_one = |(line, _): &(u32, String)| {
             let loops = |at: &u32| around(&self.origins.location(*at), &["for", "while"]);
-            reads.iter().flatten().all(|at| loops(at).contains(line))
+            reads.iter().flatten().any(|at| loops(at).contains(line))
         };
-        if over.iter().any(around_all) {
-            over.retain(around_all);
+        if over.iter().any(around_one) {
+            over.retain(around_one);
         }
         let found = if inner { over.first() } else { over.last() };
         // The size at which it ends, if that is another one.

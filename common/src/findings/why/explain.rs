@@ -57,7 +57,9 @@ pub fn explain(origins: &Origins, asked: &Asked) -> Option<HazardReport> {
     }
     if changed {
         counts.clear();
-        kept.iter().for_each(|(element, verdict)| _ = count(&mut counts, key(element, verdict)));
+        for (element, verdict) in &kept {
+            count(&mut counts, key(element, verdict));
+        }
     }
     let weight = |(key, count): &(Key, u64)| (key.0, *count);
     let (commonest, count) =

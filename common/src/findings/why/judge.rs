@@ -144,6 +144,10 @@ fn of_sum(asked: &Asked, element: &Element) -> Verdict {
             _ if own.len() + 1 >= depth && too_large(at) => return Verdict::Beyond(at),
             // What comes before a whole sum is what that began with.
             Some(more) if own.len() == depth && is_whole(&ks[more..]) => return Verdict::Beginning,
+            // What comes after it is too much; the sums of parts of numbers come last.
+            Some(_) if own.len() == depth && is_whole(&ks[..depth]) && !pairs[at].has_part() => {
+                return Verdict::Beyond(at);
+            }
             Some(_) if own.len() == depth => return Verdict::Mixed(at),
             _ if !own.is_empty() && strangers.all(of_another) => return Verdict::Mixed(at),
             _ => {}

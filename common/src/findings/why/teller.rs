@@ -244,12 +244,13 @@ impl Teller<'_> {
         if of(needed).any(|one| of(taken).any(|other| self.same_but_for_buffer(one, other))) {
             return true;
         }
-        let depth = self.depth_of_tile(side).filter(|depth| (*depth as usize) < arrived.len());
+        let depth = self.depth_of_tile(side, false).filter(|depth| (*depth as usize) < arrived.len());
         depth.is_some_and(|depth| depth > 1 && needed.abs_diff(taken).is_multiple_of(depth))
     }
 
-    /// How many k of an operand a tile has: those that follow each other with the same distance.
-    pub fn depth_of_tile(&self, side: Side) -> Option<u64> {
+    /// How many k of an operand a tile has: those that follow each other with the same distance; for certain if the next one
+    /// lies where the first one does, perhaps in another buffer.
+    pub fn depth_of_tile(&self, side: Side, certain: bool) -> Option<u64> {
         let mut arrived = self.arrived(side);
         arrived.retain(|((own, _), _)| *own == self.element.own(side));
         let ks: BTreeMap<u64, u32> = arrived.iter().rev().map(|((_, k), arrived)| (*k, arrived.address)).collect();
@@ -257,10 +258,9 @@ impl Teller<'_> {
             ks.values().zip(ks.values().skip(1)).map(|(&one, &next)| i64::from(next) - i64::from(one)).collect();
         let first = distances.first()?;
         let depth = 1 + distances.iter().take_while(|distance| *distance == first).count();
-        // The next tile lies where the first one does, perhaps in another buffer.
         let begins = |at: usize| ks.values().nth(at).copied();
         let again = |next| begins(0).is_some_and(|begin| self.same_but_for_buffer(begin, next));
-        begins(depth).is_none_or(again).then_some(depth as u64)
+        (!certain || begins(depth).is_none_or(again)).then_some(depth as u64)
     }
 
     /// How an operand is stored and how it is read, if the distances of neighbours are not the same.

@@ -1,7 +1,7 @@
 //! Follows the values of one block: after each instruction the registers that it wrote get the tags of what they hold now.
 
 use super::launch::{Launch, Store};
-use super::nodes::{Node, Nodes, Passage, Tag};
+use super::nodes::{Node, Nodes, Operation, Passage, Tag};
 use crate::ast::{Space, Type};
 use crate::dim3::Dim3;
 use crate::error::AccessKind;
@@ -143,42 +143,6 @@ impl BlockOrigins {
         each(step.lanes).for_each(|lane| to[lane] = tags[lane]);
     }
 
-    /// The result of an operation, if anything is known of its operands.
-    fn computed(&mut self, step: &Executed<'_>, inst: &Inst, wide: bool, operation: Operation) {
-        let number = if operation == Operation::MultiplyAdd { 3 } else { 2 };
-        let operands = [inst.a, inst.b, inst.c].map(|place| self.operand(step, place));
-        let mut out = [0; 32];
-        let known = |lane: &usize| operands[..number].iter().all(|tags| tags[*lane] != 0);
-        if each(step.lanes).any(|lane| known(&lane)) {
-            let bits = values(step, inst.d, wide);
-            for lane in each(step.lanes).filter(known) {
-                let [a, b, c] = operands.map(|tags| tags[lane]);
-                out[lane] = if [a, b, c].iter().take(number).all(|&tag| self.nodes.is_constant(tag)) {
-                    self.nodes.constant(bits[lane])
-                } else {
-                    let (instruction, thread) = (step.instruction, 32 * step.warp + lane as u32);
-                    let node = match operation {
-                        Operation::Multiply => Node::Product { a, b, instruction, thread },
-                        Operation::Divide if !self.nodes.is_constant(b) => continue,
-                        Operation::Divide => {
-                            let factor = 1.0 / f32::from_bits(self.nodes.bits(b) as u32);
-                            let b = self.nodes.constant(factor.to_bits().into());
-                            Node::Product { a, b, instruction, thread }
-                        }
-                        Operation::MultiplyAdd => Node::MultiplyAdd { a, b, c, instruction, thread },
-                        Operation::Add => Node::Sum { a, b },
-                        Operation::Subtract => {
-                            let b = self.nodes.add(Node::Negated(b), 0);
-                            Node::Sum { a, b }
-                        }
-                    };
-                    self.nodes.add(node, bits[lane])
-                };
-            }
-        }
-        self.result(step, inst.d, wide, &out);
-    }
-
     /// A value with one operand. Constants without an instruction get this one.
     fn derived(
         &mut self,
@@ -220,7 +184,7 @@ impl BlockOrigins {
     }
 
     /// Sets a register; both words of a wide one belong to one value.
-    fn result(&mut self, step: &Executed<'_>, place: u32, wide: bool, tags: &Tags) {
+    pub(super) fn result(&mut self, step: &Executed<'_>, place: u32, wide: bool, tags: &Tags) {
         self.set(step, place, tags);
         if wide {
             self.set(step, place.saturating_add(32), tags);
@@ -496,15 +460,6 @@ impl BlockOrigins {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Operation {
-    Multiply,
-    Divide,
-    Add,
-    Subtract,
-    MultiplyAdd,
-}
-
 pub(super) fn values(step: &Executed<'_>, place: u32, wide: bool) -> [u64; 32] {
     step.registers.values(if wide { Home::Double(place) } else { Home::Word(place) })
 }
@@ -590,11 +545,6 @@ impl Observer for BlockOrigins {
             Op::And32 if !self.constants.contains_key(&inst.b) => self.forget(step),
             Op::CvtF32S32 | Op::CvtF32U32 | Op::And32 => {
                 self.derived(step, inst, (false, false), |value| Some(Node::Converted { value, instruction }));
-                // A size as a number.
-                if inst.op != Op::And32 && self.operand(step, inst.a) == [0; 32] {
-                    let tags = values(step, inst.d, false).map(|bits| self.nodes.constant(bits));
-                    self.set(step, inst.d, &tags);
-                }
             }
             Op::AbsF32 => {
                 let (from, bits) = (self.operand(step, inst.a), values(step, inst.d, false));

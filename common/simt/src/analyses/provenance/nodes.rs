@@ -36,6 +36,16 @@ pub(super) enum Node {
     Halves([Tag; 2]),
 }
 
+/// An operation on values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Operation {
+    Multiply,
+    Divide,
+    Add,
+    Subtract,
+    MultiplyAdd,
+}
+
 /// Nodes that a block makes at most. What comes later is of unknown origin.
 const MOST: usize = 24 << 20;
 
