@@ -1,36 +1,54 @@
 //! The least time of a kernel's product on a GPU, counted on the simulator: a few blocks of each launch stand for all.
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use common::code::Source;
 use common::device::product::Product as _;
 use common::device::session::Session;
 use common::device::{Device as _, SimDevice, SimOptions};
+use common::findings::analysis::Observations;
 use common::measure::{self, Gpu, LeastTime};
-use plan::{Plan, Problem};
-use simt::Works;
+use plan::{DeviceInfo, Plan, Problem};
 
-use crate::record::{Entry, Record};
+use crate::record::{Entry, Record, SizeRecord, Traffic};
 use crate::steps::Kernel;
 
 /// The least time of the plan; none if its blocks' work is not known for certain.
 pub fn least_time(source: &Source, plan: &Plan, problem: &Problem, gpu: &Gpu) -> Result<Option<LeastTime>> {
     let options = SimOptions { sample: true, ..SimOptions::default() };
-    let (session, works) = count(source, plan, problem, options)?;
-    Ok(works.map(|works| measure::least_time(&session, gpu, &works)))
+    let (session, seen) = count(source, plan, problem, options)?;
+    Ok(seen.works.map(|works| measure::least_time(&session, gpu, &works)))
 }
 
-/// The plan on the simulator, and the work of its launches.
-fn count(
-    source: &Source,
-    plan: &Plan,
-    problem: &Problem,
-    options: SimOptions,
-) -> Result<(Session, Option<Vec<Works>>)> {
+/// The plan on the simulator, and what was seen of its launches.
+fn count(source: &Source, plan: &Plan, problem: &Problem, options: SimOptions) -> Result<(Session, Observations)> {
     let mut device = SimDevice::new(options);
     let code = source.code(&plan.specialisation, device.info(), source.committed_folder().as_deref())?;
     let session = Session::new(&mut device, problem, plan.clone(), &code)?;
     session.launch(&mut device)?;
-    Ok((session, device.observations().works))
+    Ok((session, device.observations()))
+}
+
+/// Counts what each kernel of a record asks of global memory, at the size of the ladder: what the roofline is drawn from.
+pub fn fill_traffic(record: &mut Record) {
+    let Some(shape) = record.ladder_size().filter(|_| record.has_times()).map(SizeRecord::shape) else { return };
+    let (problem, device) = (record.problem(shape), record.device.clone());
+    for entry in record.sizes.iter_mut().filter(|size| size.shape() == shape).flat_map(|size| &mut size.entries) {
+        let kernel = Kernel::recorded(&entry.name).filter(|kernel| !kernel.is_on_host());
+        entry.traffic = kernel.and_then(|kernel| traffic(kernel, &device, &problem).ok());
+    }
+}
+
+/// Operations and bytes of the first block of a kernel's first launch; blocks inside the matrices are all alike.
+fn traffic(kernel: Kernel, device: &DeviceInfo, problem: &Problem) -> Result<Traffic> {
+    let mut plan = kernel.plan(problem, device)?;
+    plan.launches.truncate(1);
+    plan.launches.iter_mut().for_each(|launch| launch.grid = [1, 1, 1]);
+    let options = SimOptions { counters: true, ..SimOptions::default() };
+    let (_, seen) = count(&Source::read(&kernel.file())?, &plan, problem, options)?;
+    let counters = seen.counters.context("the simulator counted nothing; report this as a defect")?;
+    let count = |name: &str| counters.total.get(name).map_or(0.0, |&count| count as f64);
+    let sectors = count("global_load_sectors") + count("global_store_sectors");
+    Ok(Traffic { flop: 2.0 * count("fma_threads"), global_bytes: 32.0 * sectors })
 }
 
 /// Counts the least times of a record's kernels, where they were timed and `wanted` says so. A kernel that has changed since keeps the one
@@ -56,8 +74,7 @@ pub fn fill(record: &mut Record, mut wanted: impl FnMut(&Problem, &Entry) -> boo
 mod tests {
     use common::basics::host;
     use common::basics::units::ms;
-    use plan::DeviceInfo;
-    use simt::Work;
+    use simt::{Work, Works};
 
     use super::*;
     use crate::record;
@@ -73,7 +90,7 @@ mod tests {
             for problem in [[256, 256, 64], [129, 520, 48], [200, 133, 67]].map(Problem::uniform) {
                 let Ok(plan) = kernel.plan(&problem, &DeviceInfo::simulated(host::total_bytes())) else { continue };
                 let total = |options| {
-                    let works = count(&source, &plan, &problem, options).unwrap().1.unwrap();
+                    let works = count(&source, &plan, &problem, options).unwrap().1.works.unwrap();
                     let kinds = works.iter().flat_map(Works::kinds);
                     kinds.fold([0; 4], |[blocks, fma, issued, passes], (work, count)| {
                         let Work { fma: f, issued: i, passes: p } = work;

@@ -48,7 +48,8 @@ impl Engine {
         self.bulk.get(which).map_or(&[], Vec::as_slice)
     }
 
-    fn ask(&mut self, request: Request) -> Result<Value, String> {
+    /// Answers a request; the error is a sentence.
+    pub fn ask(&mut self, request: Request) -> Result<Value, String> {
         let run = self.run.as_ref().ok_or("nothing has been run; run a kernel first");
         match request {
             Request::Run(request) => {

@@ -7,8 +7,8 @@ use crate::origins::{Followed, Times};
 use crate::state::GARBAGE;
 use simt::analyses::provenance::{BlockOrigins, Tag};
 use simt::{
-    Access, AccessKind, Analysis, Arrival, BlockInfo, BulkCopy, CopyAccess, Counters, Counts, DevicePointer, Executed,
-    Hazards, LaunchInfo, Observer, Provenance, Space, WarpgroupStep,
+    Access, AccessKind, Analysis, Arrival, BlockInfo, BulkCopy, CopyAccess, CopyLanded, Counters, Counts,
+    DevicePointer, Executed, Hazards, LaunchInfo, Observer, Provenance, Space, WarpgroupStep,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -185,8 +185,6 @@ impl Observer for BlockRecorder {
 
     fn copy(&mut self, copy: &CopyAccess<'_>) {
         self.origins.iter_mut().for_each(|origins| origins.copy(copy));
-        // So many in flight that the oldest may land.
-        self.waited = true;
         let reading = lanes(copy.lanes).find(|&lane| copy.source_bytes[lane] > 0);
         let array = reading.and_then(|lane| locked(&self.log).array_at(copy.from[lane]));
         let (array, start) = array.unzip();
@@ -207,15 +205,17 @@ impl Observer for BlockRecorder {
         self.waited = true;
     }
 
-    fn copy_commit(&mut self, warp: u32, instruction: u32, lanes: u32) {
-        self.origins.iter_mut().for_each(|origins| origins.copy_commit(warp, instruction, lanes));
+    fn copy_commit(&mut self, _: u32, _: u32, _: u32) {
         self.effects.push(Effect::Commit);
     }
 
-    fn copy_wait(&mut self, warp: u32, instruction: u32, lanes: u32, pending: Option<u32>) {
-        self.origins.iter_mut().for_each(|origins| origins.copy_wait(warp, instruction, lanes, pending));
-        self.waited = true;
+    fn copy_wait(&mut self, _: u32, _: u32, _: u32, pending: Option<u32>) {
         self.effects.push(Effect::Wait(pending));
+    }
+
+    fn copy_landed(&mut self, landed: &CopyLanded<'_>) {
+        self.origins.iter_mut().for_each(|origins| origins.copy_landed(landed));
+        self.waited = true;
     }
 
     fn barrier_arrive(&mut self, arrival: &Arrival) {

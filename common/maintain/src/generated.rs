@@ -1,17 +1,18 @@
 //! Generated files: written again, or compared with what is committed.
 
+use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use common::basics::workspace;
-use course::files::write;
+use course::files::{below, write};
 
 /// What became of the generated files so far.
 pub struct Generated {
     /// Change nothing.
     check: bool,
-    count: usize,
+    kept: BTreeSet<PathBuf>,
     stale: usize,
     /// A line for each file that is not what it should be, or was not.
     pub text: String,
@@ -19,12 +20,12 @@ pub struct Generated {
 
 impl Generated {
     pub fn new(check: bool) -> Self {
-        Self { check, count: 0, stale: 0, text: String::new() }
+        Self { check, kept: BTreeSet::new(), stale: 0, text: String::new() }
     }
 
     /// Keeps a file as it should be; whether it is so now.
     pub fn file(&mut self, path: &Path, fresh: &str) -> Result<bool> {
-        self.count += 1;
+        self.kept.insert(path.to_owned());
         self.uncounted(path, fresh)
     }
 
@@ -46,13 +47,15 @@ impl Generated {
         Ok(!self.check)
     }
 
-    /// Removes a file that nothing generates any more.
-    pub fn left_over(&mut self, path: &Path) -> Result<()> {
-        self.stale += 1;
-        let what = if self.check { "left over:" } else { "removed" };
-        self.text += &format!("{what} {}\n", workspace::display(path));
-        if !self.check {
-            fs::remove_file(path)?;
+    /// Removes the PTX of a folder that nothing generates any more.
+    pub fn left_over(&mut self, folder: &Path) -> Result<()> {
+        for path in below(folder, "ptx").into_iter().filter(|path| !self.kept.contains(path)) {
+            self.stale += 1;
+            let what = if self.check { "left over:" } else { "removed" };
+            self.text += &format!("{what} {}\n", workspace::display(&path));
+            if !self.check {
+                fs::remove_file(path)?;
+            }
         }
         Ok(())
     }
@@ -64,7 +67,7 @@ impl Generated {
             (true, stale) => format!("{stale} stale; regenerate them with cargo x {verb}"),
             (false, stale) => format!("{stale} changed"),
         };
-        format!("{} {kind}, {state}", self.count)
+        format!("{} {kind}, {state}", self.kept.len())
     }
 
     /// Whether all is as it should be now.

@@ -94,7 +94,7 @@ pub use lower::{Form, SharedArray, SharedLoad, WarpgroupProduct, forms};
 pub use memory::{Allocation, DevicePointer, Element, GlobalMemory};
 pub use module::{Kernel, Module, Param, Register};
 pub use observe::{
-    Access, Analysis, Arrival, BlockInfo, BulkCopy, CopyAccess, Executed, LaunchInfo, Observer, SharedLoads,
-    WarpgroupStep,
+    Access, Analysis, Arrival, BlockInfo, BulkCopy, CopyAccess, CopyLanded, Executed, LaunchInfo, Observer,
+    SharedLoads, WarpgroupStep,
 };
 pub use place::{Array, Place};

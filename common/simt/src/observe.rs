@@ -147,6 +147,21 @@ pub struct CopyAccess<'a> {
     pub to: &'a [u64; 32],
 }
 
+/// Asynchronous copies by one instruction that have landed.
+#[derive(Debug, Clone, Copy)]
+pub struct CopyLanded<'a> {
+    pub warp: u32,
+    pub instruction: u32,
+    /// The instruction at which they did: a wait, if there were not too many of them.
+    pub at: u32,
+    /// Never empty.
+    pub lanes: u32,
+    /// Bytes that a lane has written.
+    pub bytes: u32,
+    /// Position in shared memory of each lane.
+    pub to: &'a [u32; 32],
+}
+
 /// A bulk copy of a thread from global to shared memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BulkCopy {
@@ -250,6 +265,8 @@ pub trait Observer {
     fn copy_commit(&mut self, warp: u32, instruction: u32, lanes: u32) {}
     /// A warp waits until at most `pending` groups (none: all copies, closed or not) are in flight.
     fn copy_wait(&mut self, warp: u32, instruction: u32, lanes: u32, pending: Option<u32>) {}
+    /// Copies have landed: after the wait, or because there were too many.
+    fn copy_landed(&mut self, landed: &CopyLanded<'_>) {}
     /// A thread starts a bulk copy.
     fn bulk_copy(&mut self, copy: &BulkCopy) {}
     /// A bulk copy has landed and arrives at its barrier.

@@ -4,7 +4,6 @@
 use super::sections;
 use proptest::prelude::*;
 use simt::{Arg, GlobalMemory, LaunchConfig, Module};
-use std::path::Path;
 
 /// Registers of a program.
 const REGISTERS: usize = 5;
@@ -256,7 +255,7 @@ fn words(text: &str) -> Option<Vec<u32>> {
 /// The kernels of `control.ptx`.
 #[test]
 fn kernels() {
-    for (name, text) in sections::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/control.ptx")) {
+    for (name, text) in sections::read("control.ptx") {
         let (launch, expected) = text.lines().next().and_then(|line| line.split_once(": ")).unwrap();
         let numbers: Vec<u64> = launch.split([' ', ',']).filter_map(|word| word.parse().ok()).collect();
         let (threads, limit) = (numbers[0] as u32, numbers.get(1).copied().unwrap_or(LIMIT));

@@ -8,7 +8,7 @@ use super::sections;
 use simt::analyses::declarations::shared_extents;
 use simt::{Arg, Error, GlobalMemory, Hazard, Hazards, LaunchConfig, Module};
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// A program, and the path of its source (`.cu`) and its message (`.txt`) without the extension.
 struct Program {
@@ -17,17 +17,17 @@ struct Program {
 }
 
 fn programs(part: &str) -> Vec<Program> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus").join(part);
-    let programs = sections::read(&folder.with_extension("ptx"));
+    let folder = sections::path("corpus").join(part);
+    let programs = sections::read(&format!("corpus/{part}.ptx"));
     programs.into_iter().map(|(name, ptx)| Program { ptx, path: folder.join(name) }).collect()
 }
 
-/// Small whole numbers, different in every place.
-fn data(count: usize, seed: u32) -> Vec<f32> {
+/// Numbers made of random ones, different in every place.
+pub fn numbers(count: usize, seed: u32, of: fn(u32) -> f32) -> Vec<f32> {
     let mut state = seed;
     let mut next = || {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        (state >> 27) as f32 - 8.0
+        of(state)
     };
     (0..count).map(|_| next()).collect()
 }
@@ -40,16 +40,16 @@ pub struct Launched {
     pub c: Vec<f32>,
 }
 
-/// Launches a program as its first line says, on these numbers; where that names no sizes of the matrices they are 64.
+/// Launches a program as its first line says, on numbers made of random ones; where that names no sizes of the matrices they are 64.
 pub fn launch(
     ptx: &str,
     source: Option<&str>,
     (threads, limit): (usize, u64),
-    data: fn(usize, u32) -> Vec<f32>,
+    of: fn(u32) -> f32,
 ) -> Result<Launched, Error> {
     let header = ptx.lines().next().unwrap_or_default();
-    let numbers: Vec<u32> = header.split([' ', ',']).filter_map(|word| word.parse().ok()).collect();
-    let [gx, gy, bx, by, shared, ref sizes @ ..] = numbers[..] else { panic!("no launch line: {header}") };
+    let words: Vec<u32> = header.split([' ', ',']).filter_map(|word| word.parse().ok()).collect();
+    let [gx, gy, bx, by, shared, ref sizes @ ..] = words[..] else { panic!("no launch line: {header}") };
     let [m, n, k] = sizes.try_into().unwrap_or([64; 3]);
     let kernel = Module::parse(ptx)?.kernel("matmul")?;
     let mut memory = GlobalMemory::new();
@@ -61,7 +61,7 @@ pub fn launch(
         if name == "C" {
             memory.fill(pointer, f32::NAN)?;
         } else {
-            memory.upload(pointer, 0, &data(count as usize, index as u32 + 1))?;
+            memory.upload(pointer, 0, &numbers(count as usize, index as u32 + 1, of))?;
         }
         arguments.push(Arg::Pointer(pointer));
     }
@@ -88,7 +88,9 @@ struct Outcome {
 
 fn run(Program { ptx, path }: &Program, threads: usize) -> Outcome {
     let source = std::fs::read_to_string(path.with_extension("cu")).ok();
-    let Launched { result, hazards, printed, c } = match launch(ptx, source.as_deref(), (threads, 1_000_000), data) {
+    // Small whole numbers.
+    let of = |random| (random >> 27) as f32 - 8.0;
+    let Launched { result, hazards, printed, c } = match launch(ptx, source.as_deref(), (threads, 1_000_000), of) {
         Ok(launched) => launched,
         Err(error) => return Outcome { said: format!("{error}\n"), printed: String::new(), c: vec![] },
     };

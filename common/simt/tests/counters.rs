@@ -6,11 +6,6 @@ use super::sections;
 use serde_json::Value;
 use simt::{Arg, Counters, Counts, Dim3, GlobalMemory, LaunchConfig, Module};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-
-fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/counters")
-}
 
 fn size(value: &Value) -> Dim3 {
     let part = |index: usize| value[index].as_u64().unwrap_or(1) as u32;
@@ -19,7 +14,7 @@ fn size(value: &Value) -> Dim3 {
 
 /// The kernels of the launches, by the name of their file: those that lie together in `pattern.ptx` and `copy.ptx`.
 fn kernels() -> BTreeMap<String, String> {
-    ["pattern.ptx", "copy.ptx"].into_iter().flat_map(|file| sections::read(&folder().join(file))).collect()
+    ["counters/pattern.ptx", "counters/copy.ptx"].into_iter().flat_map(sections::read).collect()
 }
 
 fn simulate(ptx: &str, launch: &Value) -> Counts {
@@ -65,7 +60,7 @@ fn compare(counts: &Counts, launch: &Value) -> Vec<(&'static str, u64, u64)> {
 
 /// The launches of a list, each with what the record says once for all of them, and the readings by their names.
 fn readings(list: &str) -> Vec<Value> {
-    let file = folder().join(format!("{list}.readings.json"));
+    let file = sections::path(&format!("counters/{list}.readings.json"));
     let recorded: Value = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
     let names = recorded["metrics"].as_array().unwrap();
     let mut launches = recorded["readings"].as_array().unwrap().clone();

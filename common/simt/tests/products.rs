@@ -3,25 +3,19 @@
 //!
 //! The first line of a program is `// launch GRIDX,GRIDY BLOCKX,BLOCKY DYNAMIC_SHARED_BYTES`; `corpus/make_ptx.py` makes the PTX.
 
-use super::corpus::launch;
+use super::corpus::{launch, numbers};
 use super::sections;
-use std::path::Path;
 
 const SIZE: usize = 64;
 
-/// Whole numbers from -4 to 4, different in every place.
-fn data(count: usize, seed: u32) -> Vec<f32> {
-    let mut state = seed;
-    let mut next = || {
-        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        (state >> 24) as f32 % 9.0 - 4.0
-    };
-    (0..count).map(|_| next()).collect()
+/// A whole number from -4 to 4.
+fn small(random: u32) -> f32 {
+    (random >> 24) as f32 % 9.0 - 4.0
 }
 
 /// The product of a program, and what the simulator says of it.
 fn run(ptx: &str) -> Result<(Vec<f32>, Vec<String>), simt::Error> {
-    let launched = launch(ptx, None, (0, 50_000_000), data)?;
+    let launched = launch(ptx, None, (0, 50_000_000), small)?;
     launched.result?;
     // Some write C several times, on purpose.
     let hazards = launched.hazards.into_iter().filter(|hazard| !hazard.kind.is_coverage());
@@ -30,11 +24,11 @@ fn run(ptx: &str) -> Result<(Vec<f32>, Vec<String>), simt::Error> {
 
 #[test]
 fn products_are_exact() {
-    let [a, b] = [1, 2].map(|seed| data(SIZE * SIZE, seed));
+    let [a, b] = [1, 2].map(|seed| numbers(SIZE * SIZE, seed, small));
     let exact: Vec<f32> =
         (0..SIZE * SIZE).map(|at| (0..SIZE).map(|k| a[at / SIZE * SIZE + k] * b[k * SIZE + at % SIZE]).sum()).collect();
     let mut messages = vec![];
-    for (name, ptx) in sections::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/products.ptx")) {
+    for (name, ptx) in sections::read("products.ptx") {
         match run(&ptx) {
             Ok((product, hazards)) => {
                 let wrong =
@@ -52,7 +46,7 @@ fn products_are_exact() {
 /// Who does not wait for a barrier in shared memory reads a tile before it has landed, or fills one that others still read.
 #[test]
 fn waiting_at_a_barrier_in_memory_orders_threads() {
-    let all = sections::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/products.ptx"));
+    let all = sections::read("products.ptx");
     let (_, ptx) = all.into_iter().find(|(name, _)| name == "mbarrier").unwrap();
     for barrier in ["[%r43], %rd41", "[%r67], %rd6"] {
         let hasty = ptx.replace(&format!("mbarrier.test_wait.shared.b64 %p, {barrier};"), "setp.eq.u32 %p, 0, 0;");

@@ -2,7 +2,6 @@
 
 use simt::analyses::provenance::{Source, Value};
 use simt::{Arg, GlobalMemory, Kernel, LaunchConfig, Module, Provenance};
-use std::path::Path;
 
 use super::sections;
 
@@ -13,10 +12,9 @@ fn run(
     [m, n, k]: [usize; 3],
     shared: u32,
 ) -> (Provenance, Kernel, Vec<u32>) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
     // A file of the workspace, or one of the programs that the headers of CUDA bring.
-    let text = std::fs::read_to_string(folder.join("../..").join(file)).unwrap_or_else(|_| {
-        let programs = sections::read(&folder.join("tests/products.ptx"));
+    let text = std::fs::read_to_string(sections::path("../../..").join(file)).unwrap_or_else(|_| {
+        let programs = sections::read("products.ptx");
         programs.into_iter().find(|(name, _)| name == file).unwrap().1
     });
     let kernel = Module::parse(&text).unwrap().kernel("matmul").unwrap();

@@ -6,14 +6,12 @@ use super::sections;
 use attempt::{LAUNCHES, attempt};
 use proptest::prelude::*;
 use simt::{Arg, GlobalMemory, LaunchConfig, Module};
-use std::path::Path;
 use std::sync::atomic::Ordering;
 
 /// The programs of the corpus, with their names.
 fn programs() -> Vec<(String, String)> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
-    let corpus = ["corpus/fail.ptx", "corpus/pass.ptx"].into_iter().flat_map(|file| sections::read(&folder.join(file)));
-    let bulk = std::fs::read_to_string(folder.join("verdicts/bulk_copies.ptx")).unwrap();
+    let corpus = ["corpus/fail.ptx", "corpus/pass.ptx"].into_iter().flat_map(sections::read);
+    let bulk = std::fs::read_to_string(sections::path("verdicts/bulk_copies.ptx")).unwrap();
     corpus.chain([("bulk_copies".into(), bulk)]).collect()
 }
 
@@ -59,8 +57,8 @@ proptest! {
 /// What the fuzzer has found: each of these made an earlier version panic, hang or fill the memory.
 #[test]
 fn found_by_fuzzing() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/robust/found");
-    let files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()).collect();
+    let files: Vec<_> =
+        std::fs::read_dir(sections::path("robust/found")).unwrap().map(|file| file.unwrap().path()).collect();
     assert!(!files.is_empty());
     for file in &files {
         attempt(&String::from_utf8_lossy(&std::fs::read(file).unwrap()));
@@ -93,7 +91,7 @@ mod slow {
     #[test]
     #[ignore = "takes half a minute"]
     fn deep_large_and_long() {
-        let texts = sections::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/robust/shapes.txt"));
+        let texts = sections::read("robust/shapes.txt");
         assert!(texts.len() > 30);
         for (_, text) in texts {
             attempt(&expanded(&text));

@@ -2,8 +2,8 @@
 //! each kernel stands how it is launched and what must be said of it, no less and no more: `// BLOCKS x THREADS: VERDICT, ...`;
 //! with `out is data` after the threads, these two parameters are one array.
 
+use super::sections;
 use simt::{Arg, Error, FaultKind, GlobalMemory, Hazards, LaunchConfig, Module};
-use std::path::Path;
 
 /// A kernel, and what must be said of it.
 struct Case {
@@ -72,12 +72,13 @@ fn judge(module: &Module, case: &Case, host_threads: usize) -> Result<(Vec<Strin
 /// Neither a missed race nor a false alarm, however many threads the host has.
 #[test]
 fn verdicts() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/verdicts");
     let mut wrong = vec![];
     let mut count = 0;
     let topics = "accesses barriers bulk_copies copies counters flags locks memory_barriers warpgroups warps";
     for topic in topics.split(' ') {
-        let read = |extension: &str| std::fs::read_to_string(folder.join(topic).with_extension(extension)).unwrap();
+        let read = |extension: &str| {
+            std::fs::read_to_string(sections::path(&format!("verdicts/{topic}.{extension}"))).unwrap()
+        };
         let module = Module::parse(&read("ptx")).unwrap_or_else(|error| panic!("{topic}.ptx: {error}"));
         for case in cases(&read("cu")) {
             let (kinds, text) = judge(&module, &case, 1).unwrap_or_else(|error| panic!("{}: {error}", case.name));

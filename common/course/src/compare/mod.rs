@@ -15,6 +15,7 @@ use common::device::{self, Device, SimOptions, cublas};
 use common::measure::timing::{Cache, L2};
 use plan::{Dtype, Fill, Kind};
 
+use crate::least;
 use crate::record::{self, FORMAT, Record};
 use participants::Participant;
 
@@ -48,6 +49,7 @@ pub fn run(options: &Options) -> Result<bool> {
         }
     }
     record.complete = true;
+    least::fill_traffic(&mut record);
     if let Some(path) = &options.save {
         record.write(path)?;
     }

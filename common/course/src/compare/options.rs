@@ -8,7 +8,6 @@ use common::measure::GPU_SIZES;
 use common::program::cli::parse_size;
 
 use crate::arguments::{parse_file, parse_seed};
-use crate::record;
 
 /// Options of `cargo course compare`.
 #[derive(clap::Args, Clone)]
@@ -20,9 +19,6 @@ pub struct Options {
     /// Sizes with commas between them, each N or MxNxK; by default cubes and oblong ones that suit the device
     #[arg(long, value_name = "SIZES", value_delimiter = ',', value_parser = parse_size, allow_hyphen_values = true)]
     pub size: Vec<[u64; 3]>,
-    /// Also the sizes 1000 to 1100 in steps of 4, which fill the last tiles of a row more or less
-    #[arg(long)]
-    pub saw_tooth: bool,
     /// Rounds in which all kernels take turns
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub rounds: u16,
@@ -54,16 +50,10 @@ const SIM_SIZES: [[u64; 3]; 3] = [[32, 32, 128], [100, 77, 51], [512; 3]];
 impl Options {
     /// The sizes: those that are asked for, or some that suit the device.
     pub fn sizes(&self, kind: Kind) -> Vec<[u64; 3]> {
-        let mut sizes = match (self.size.as_slice(), kind) {
+        match (self.size.as_slice(), kind) {
             ([], Kind::Cuda) => GPU_SIZES.to_vec(),
             ([], _) => SIM_SIZES.to_vec(),
             (given, _) => given.to_vec(),
-        };
-        if self.saw_tooth {
-            sizes.extend(record::saw_tooth());
         }
-        let mut seen = std::collections::HashSet::new();
-        sizes.retain(|size| seen.insert(*size));
-        sizes
     }
 }

@@ -5,18 +5,10 @@ use common::basics::units::{ms, number};
 use common::findings::analysis::RATIOS;
 use common::{Kind, verify};
 
-use crate::record::{Entry, Outcome, Record, SizeRecord};
+use crate::record::{Entry, Outcome, Record, SizeRecord, times};
 
 /// What the headings stand for.
-const LEGEND: &str = "
-  flop/B     operations for each byte that is loaded from global memory
-  sectors    sectors of 32 bytes that one load of a warp touches
-  shared     passes through shared memory (wavefronts) for each multiply-add of a warp
-  banks      passes through shared memory that bank conflicts add
-  barriers   barriers that warps wait at
-  warps      warps that an SM of an H100 holds at a time, of 64
-  least      the least time that the product takes on an H200; and what takes that long
-";
+const LEGEND: &str = include_str!("legend.txt");
 
 /// The headings of the columns, of which the first stand for the ratios.
 const HEAD: [&str; RATIOS.len() + 3] =
@@ -35,8 +27,6 @@ fn cells(entry: &Entry) -> Option<Vec<String>> {
 
 /// The table of a size, for people.
 pub fn of_size(record: &Record, size: &SizeRecord) -> String {
-    let percent = |share: Option<f64>| share.map_or_else(|| "-".to_owned(), |share| format!("{:.1} %", share * 100.0));
-    let times = |times: Option<f64>| times.map_or_else(|| "-".to_owned(), |times| format!("{times:.2} ×"));
     // Beside a simulated kernel, not even the host's own time is shown: they do not compare.
     let timed = record.device.kind == Kind::Cuda && size.entries.iter().any(|entry| entry.spread().is_some());
     let counted = !timed && size.entries.iter().any(|entry| entry.counters.is_some());
@@ -51,16 +41,11 @@ pub fn of_size(record: &Record, size: &SizeRecord) -> String {
     let mut rows: Vec<Vec<String>> = vec![head.iter().map(|&cell| cell.to_owned()).collect()];
     for entry in &size.entries {
         let mut row = vec![short(&entry.name)];
-        if let Some(speed) = record.speed(size, entry).filter(|_| timed) {
-            row.extend([
-                ms(speed.spread.median),
-                format!("{:.1}", speed.gflops),
-                percent(speed.of_peak),
-                percent(speed.of_cublas),
-                times(speed.over_previous),
-                times(entry.over_least()),
-                format!("{} to {}", ms(speed.spread.min), ms(speed.spread.max)),
-            ]);
+        let speed = record.speed(size, entry, |gflops| format!("{gflops:.1}"), "-");
+        if let (true, Some(speed), Some(spread)) = (timed, speed, entry.spread()) {
+            row.extend(speed);
+            row.push(entry.over_least().map_or_else(|| "-".to_owned(), times));
+            row.push(format!("{} to {}", ms(spread.min), ms(spread.max)));
         } else {
             row.extend(ratios(entry).unwrap_or_else(|| vec![words(entry)]));
         }
@@ -125,7 +110,7 @@ pub fn summary(record: &Record) -> String {
         }
     }
     if !text.is_empty() {
-        text = format!("\nover all sizes but the saw-tooth's ({})\n{text}", record.l2.words());
+        text = format!("\nover all sizes ({})\n{text}", record.l2.words());
     }
     let count = |outcome: Outcome| record.entries().filter(|(_, entry)| entry.outcome == outcome).count();
     let (right, wrong, failed) = (count(Outcome::Verified), count(Outcome::Wrong), count(Outcome::Failed));

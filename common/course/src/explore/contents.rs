@@ -85,8 +85,8 @@ fn of_course(kernel: steps::Kernel) -> Result<Kernel> {
     let all = taken.filter(|one| committed.contains(one)).map(form).collect::<Result<Vec<_>>>()?;
     let id = kernel.name();
     ensure!(!all.is_empty(), "{id} has no plan for a product of up to 64×64×64; leave it out of the explorer");
-    let name = variant.unwrap_or("kernel").to_owned();
-    Ok(Kernel::new(id, kernel.step.name.into(), name, kernel.role(), &source, all))
+    let (step, name) = (kernel.step.name.into(), variant.unwrap_or("kernel").to_owned());
+    Ok(Kernel { id, step, name, role: kernel.role(), ..Kernel::of(&source, all) })
 }
 
 /// The chapters of a step and its kernels, with smaller tiles, times and tours.
@@ -160,7 +160,7 @@ fn add_smaller(kernel: &mut Kernel) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use explorer::engine::Engine;
-    use serde_json::json;
+    use explorer::request::{Order, Request, RunRequest};
 
     use super::*;
 
@@ -179,18 +179,13 @@ mod tests {
             let able = kernel.forms.iter().filter(|form| form.plan(size, &kernel.source).is_some());
             let form = able.min_by_key(|form| wanted.is_some_and(|wanted| form.id != wanted));
             let form = form.unwrap_or_else(|| panic!("no such form: {stop}"));
-            let [m, n, k] = size;
-            let kernel =
-                json!({ "ptx": form.ptx, "source": kernel.source, "file": kernel.file, "planner": form.planner });
-            let order = stop["order"].as_str().unwrap_or("warps");
-            let run =
-                json!({ "do": "run", "m": m, "n": n, "k": k, "dtype": form.dtype, "order": order, "kernel": kernel });
+            let order = Order::try_from(stop["order"].as_str().unwrap_or("warps").to_owned()).unwrap();
             let mut engine = Engine::default();
-            engine.answer(&run.to_string());
+            engine.ask(Request::Run(RunRequest { order, ..kernel.request(form, size) }.into())).unwrap();
             let mut count = stop.clone();
             count["do"] = "count".into();
-            let answer = engine.answer(&count.to_string());
-            assert!(serde_json::from_str::<Value>(&answer).unwrap()["value"].is_number(), "{stop}: {answer}");
+            let answer = engine.ask(serde_json::from_value(count).unwrap()).unwrap();
+            assert!(answer["value"].is_number(), "{stop}: {answer}");
         }
     }
 }

@@ -65,21 +65,10 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// A kernel of that source in these forms, at the size that suits it.
-    pub fn new(id: String, step: String, name: String, role: Role, source: &Source, forms: Vec<Form>) -> Self {
-        let mut kernel = Self {
-            id,
-            step,
-            name,
-            role,
-            about: source.comment(),
-            file: source.display.clone(),
-            source: source.text.clone(),
-            size: [0; 3],
-            form: String::new(),
-            forms,
-            measured: vec![],
-        };
+    /// A kernel of that source in these forms, at the size that suits it; it has no name yet.
+    pub fn of(source: &Source, forms: Vec<Form>) -> Self {
+        let (about, file, source) = (source.comment(), source.display.clone(), source.text.clone());
+        let mut kernel = Self { about, file, source, forms, ..Self::default() };
         kernel.choose_first();
         kernel
     }

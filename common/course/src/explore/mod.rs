@@ -11,7 +11,7 @@ pub mod forms;
 mod own;
 pub mod page;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::SystemTime;
 
 use anyhow::{Result, anyhow, ensure};
@@ -61,27 +61,24 @@ pub fn page_of_book() -> Result<String> {
 /// The page that is written.
 struct Page<'a> {
     options: &'a Options,
-    subject: Subject,
+    /// The learner's file.
+    file: PathBuf,
+    /// The kernel of the course that is explored in its place.
+    kernel: Option<Kernel>,
     out: PathBuf,
     /// If the page is watched: the script beside it that says which version of the page is the latest.
     script: Option<PathBuf>,
     engine: Option<Vec<u8>>,
 }
 
-/// What is explored.
-enum Subject {
-    /// A learner's file.
-    File(PathBuf),
-    /// A kernel of the course.
-    OfTheCourse(Kernel),
-}
-
 /// Runs the command.
 pub fn run(options: &Options) -> Result<bool> {
-    let subject = subject(&options.kernel)?;
-    let out = options.out.clone().unwrap_or_else(|| match &subject {
-        Subject::File(file) => file.with_extension("html"),
-        Subject::OfTheCourse(kernel) => mine::folder().join(format!("{}.html", kernel.name().replace('/', "-"))),
+    let (name, file) = (&options.kernel, PathBuf::from(&options.kernel));
+    let kernel = (!files::is_meant(&file)).then(|| Kernel::named(name)).transpose();
+    let kernel = kernel.map_err(|error| anyhow!("there is no file {name}, and {error}"))?;
+    let out = options.out.clone().unwrap_or_else(|| match &kernel {
+        None => file.with_extension("html"),
+        Some(kernel) => mine::folder().join(format!("{}.html", kernel.name().replace('/', "-"))),
     });
     ensure!(
         !out.is_dir(),
@@ -91,27 +88,14 @@ pub fn run(options: &Options) -> Result<bool> {
     );
     files::check_replaceable(&out, is_page, ELSEWHERE)?;
     let script = options.watch.then(|| out.with_extension("version.js"));
-    let mut page = Page { options, subject, out, script, engine: None };
+    let mut page = Page { options, file, kernel, out, script, engine: None };
     page.write()?;
     output::print(&format!("{} is written: open it in a browser\n", files::from_here(&page.out)))?;
     if options.open {
         // The path is said, so that it does not matter if there is no browser.
         let _ = open::that_detached(&page.out);
     }
-    if let (true, Subject::File(file)) = (options.watch, &page.subject) {
-        return page.watch(&file.clone());
-    }
-    Ok(true)
-}
-
-/// A file that is there, or else a kernel of the course.
-fn subject(name: &str) -> Result<Subject> {
-    let file = PathBuf::from(name);
-    if files::is_meant(&file) {
-        return Ok(Subject::File(file));
-    }
-    let kernel = Kernel::named(name).map_err(|error| anyhow!("there is no file {name}, and {error}"))?;
-    Ok(Subject::OfTheCourse(kernel))
+    if options.watch && page.kernel.is_none() { page.watch() } else { Ok(true) }
 }
 
 impl Page<'_> {
@@ -119,13 +103,11 @@ impl Page<'_> {
     fn write(&mut self) -> Result<()> {
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         let version = since.map_or(0, |since| since.as_nanos()).to_string();
-        let (mut kernel, chapter) = match &self.subject {
-            Subject::File(file) => {
-                let kernel = own::kernel(file, self.options.step.as_deref())?;
-                let chapter = Chapter { id: "own".into(), title: files::from_here(file), ..Chapter::default() };
-                (kernel, chapter)
-            }
-            Subject::OfTheCourse(kernel) => contents::of_kernel(kernel)?,
+        let (mut kernel, chapter) = if let Some(kernel) = &self.kernel {
+            contents::of_kernel(kernel)?
+        } else {
+            let chapter = Chapter { id: "own".into(), title: files::from_here(&self.file), ..Chapter::default() };
+            (own::kernel(&self.file, self.options.step.as_deref())?, chapter)
         };
         kernel.size = self.options.size.unwrap_or(kernel.size);
         let script = self.script.as_deref();
@@ -150,10 +132,11 @@ impl Page<'_> {
     }
 
     /// Writes the page again whenever the file has changed, until the program is stopped.
-    fn watch(&mut self, file: &Path) -> Result<bool> {
-        let known = files::saved(file);
+    fn watch(&mut self) -> Result<bool> {
+        let file = self.file.clone();
+        let known = files::saved(&file);
         output::print("it is written again at each save; stop this with Ctrl-C\n")?;
-        files::at_each_save(file, known, || match self.write() {
+        files::at_each_save(&file, known, || match self.write() {
             Ok(()) => output::print(&format!("{} is written again\n", files::from_here(&self.out))),
             // The page keeps what it showed, until the kernel is right again.
             Err(error) => {

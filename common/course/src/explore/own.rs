@@ -48,7 +48,7 @@ pub fn kernel(file: &Path, step: Option<&str>) -> Result<Kernel> {
         all.push(forms::form(&planner, &one, code(&source, &one, &device)?));
     }
     let step = step.map_or_else(String::new, |step| step.name.into());
-    let kernel = Kernel::new("own".into(), step, source.stem(), Role::Own, &source, all);
+    let kernel = Kernel { id: "own".into(), step, name: source.stem(), role: Role::Own, ..Kernel::of(&source, all) };
     try_out(&kernel)?;
     Ok(kernel)
 }

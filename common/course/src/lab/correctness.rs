@@ -13,6 +13,9 @@ use crate::lab::candidate::Candidate;
 use crate::lab::checklist::{Next, Verdict};
 use crate::lab::shapes::{names, smallest_ragged};
 
+/// A size at which the product is wrong, or could not be computed.
+type Failed = ([u64; 3], Result<Verification>);
+
 /// The kind of a finding that has nothing to do with the kernel's code.
 const NO_LAUNCH: &str = "launch that does not fit";
 
@@ -50,35 +53,29 @@ impl Candidate {
 
     /// Whether the product is right at all of these shapes. Of those at which it is not, the one that tells most is shown.
     pub fn right(&self, shapes: &[[u64; 3]]) -> Verdict {
-        let mut wrong = vec![];
-        let mut ended = vec![];
+        let mut failed: Vec<Failed> = vec![];
         for &size in shapes {
-            match self.run(size, &SimOptions::default()) {
-                Ok(seen) if seen.verification.ok => {}
-                Ok(seen) => wrong.push((size, seen.verification)),
-                Err(error) => {
-                    let endless = is_endless(&error);
-                    ended.push((size, error));
-                    if endless {
-                        break;
-                    }
-                }
+            let seen = self.run(size, &SimOptions::default()).map(|seen| seen.verification);
+            let endless = seen.as_ref().is_err_and(is_endless);
+            if !seen.as_ref().is_ok_and(|verification| verification.ok) {
+                failed.push((size, seen));
+            }
+            if endless {
+                break;
             }
         }
-        let sizes = || wrong.iter().map(|(size, _)| *size).chain(ended.iter().map(|(size, _)| *size));
-        let Some(&first) = shapes.iter().find(|shape| sizes().any(|size| size == **shape)) else {
-            return Verdict::Passed(None);
-        };
-        let next = self.why(&wrong, &ended).unwrap_or_else(|| match (ended.first(), wrong.first()) {
-            (Some((size, error)), _) => self.broken(*size, shapes, error),
-            (None, Some(smallest)) => {
-                // What the elements tell by themselves says most.
-                let (size, verification) = wrong.iter().find(|(_, found)| !found.unclear).unwrap_or(smallest);
-                self.wrong(*size, verification)
+        let Some((first, _)) = failed.first() else { return Verdict::Passed(None) };
+        let next = self.why(&failed).unwrap_or_else(|| {
+            let broken = failed.iter().find_map(|(size, seen)| Some((*size, seen.as_ref().err()?)));
+            let wrong = || failed.iter().filter_map(|(size, seen)| Some((*size, seen.as_ref().ok()?)));
+            // What the elements tell by themselves says most.
+            match (broken, wrong().find(|(_, found)| !found.unclear).or(wrong().next())) {
+                (Some((size, error)), _) => self.broken(size, shapes, error),
+                (None, Some((size, verification))) => self.wrong(size, verification),
+                (None, None) => Next::new(String::new(), None),
             }
-            (None, None) => Next::new(String::new(), None),
         });
-        Verdict::Failed(Some(format!("not at {}", names(&[first]))), next)
+        Verdict::Failed(Some(format!("not at {}", names(&[*first]))), next)
     }
 
     /// What to look at if the product could not be computed at a size.
@@ -118,10 +115,12 @@ impl Candidate {
     }
 
     /// Why the product is wrong, by the pairs that were multiplied or by a hazard, at the size that shows it best.
-    fn why(&self, wrong: &[([u64; 3], Verification)], ended: &[([u64; 3], anyhow::Error)]) -> Option<Next> {
+    fn why(&self, failed: &[Failed]) -> Option<Next> {
         let fault = |error| KernelFault::behind(error).and_then(|fault| Some(self.told(fault.hazard.clone()?)));
-        let faults: Vec<([u64; 3], HazardReport)> =
-            ended.iter().filter_map(|(size, error)| Some((*size, fault(error)?))).collect();
+        let faults = failed.iter().filter_map(|(size, seen)| Some((*size, fault(seen.as_ref().err()?)?)));
+        let faults: Vec<([u64; 3], HazardReport)> = faults.collect();
+        let wrong = failed.iter().filter_map(|(size, seen)| Some((*size, seen.as_ref().ok()?)));
+        let wrong: Vec<([u64; 3], &Verification)> = wrong.collect();
         let mut sizes: Vec<[u64; 3]> = wrong.iter().map(|(size, _)| *size).collect();
         if wrong.is_empty() {
             sizes.extend(faults.iter().map(|(size, _)| *size));

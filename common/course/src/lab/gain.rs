@@ -8,16 +8,8 @@ use common::device::SimOptions;
 use crate::lab::candidate::{Candidate, Seen};
 use crate::lab::data::Lab;
 use crate::lab::goals::{SHARE_OF_BOUND, short};
+use crate::lab::shapes::names;
 use crate::steps::Kernel;
-
-/// A kernel before a task and after it, in counters.
-pub struct Gain {
-    pub size: [u64; 3],
-    /// The kernel before, as people should see it.
-    pub before: String,
-    /// What has changed: its name, before, now.
-    pub rows: Vec<(&'static str, String, String)>,
-}
 
 /// A row: its name, a counter, and what that is divided by.
 type Row = (&'static str, &'static str, Option<&'static str>);
@@ -36,9 +28,9 @@ const ROWS: &[Row] = &[
     ("largest error, as a share of its bound", SHARE_OF_BOUND, None),
 ];
 
-/// The gain since the learner's file passed the task before `task`, or since the lab's start. `None` if there is
+/// What has changed since the learner's file passed the task before `task`, or since the lab's start, in words. `None` if there is
 /// nothing to compare with.
-pub fn gain(lab: &Lab, task: usize, kernel: &Path) -> Option<Gain> {
+pub fn gain(lab: &Lab, task: usize, kernel: &Path) -> Option<String> {
     if lab.transfer.is_some() {
         return None;
     }
@@ -48,15 +40,21 @@ pub fn gain(lab: &Lab, task: usize, kernel: &Path) -> Option<Gain> {
     if !seen_before.verification.ok {
         return None;
     }
-    let shown = ROWS.iter().filter(|(_, counter, _)| *counter != SHARE_OF_BOUND || lab.data.gain.errors);
-    let rows = shown.filter_map(|&(name, counter, per)| {
+    let mut rows = String::new();
+    for &(name, counter, per) in ROWS {
         let value =
             |kernel: &Candidate, seen| kernel.measure(counter, per, size, seen).filter(|value| value.is_finite());
-        let [before, now] =
-            [value(&before, &seen_before), value(&now, &seen_now)].map(|value| short(value.unwrap_or(0.0)));
-        (before != now).then_some((name, before, now))
-    });
-    Some(Gain { size, before: before.source.display.clone(), rows: rows.collect() })
+        let values = [value(&before, &seen_before), value(&now, &seen_now)];
+        let [before, now] = values.map(|value| short(value.unwrap_or(0.0)));
+        if before != now && (counter != SHARE_OF_BOUND || lab.data.gain.errors) {
+            rows += &format!("  {name:<47}{before:>10}{now:>10}\n");
+        }
+    }
+    let head = format!("\nwhat has changed since {}, counted at {}:\n", before.source.display, names(&[size]));
+    Some(match rows.as_str() {
+        "" => head + "  no counter; the gain is in what it takes, or in its time on a GPU\n",
+        rows => format!("{head}  {:<47}{:>10}{:>10}\n{rows}", "", "before", "now"),
+    })
 }
 
 /// The kernel before a task; `None` if the lab begins with one that computes nothing right.

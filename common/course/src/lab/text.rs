@@ -9,8 +9,6 @@ use common::basics::workspace;
 use crate::files;
 use crate::lab::checklist::{Grade, Line, State};
 use crate::lab::data::Lab;
-use crate::lab::gain::Gain;
-use crate::lab::shapes::names;
 
 /// Tasks that have passed for the first time, from the first to the last of them.
 pub struct New {
@@ -18,7 +16,8 @@ pub struct New {
     pub last: usize,
     /// The file as it is now.
     pub kept: PathBuf,
-    pub gain: Option<Gain>,
+    /// What that was worth.
+    pub gain: Option<String>,
 }
 
 /// A graded kernel: the task that the learner works at with all its lines, those that have passed in a line each, and
@@ -49,7 +48,7 @@ pub fn checklist(lab: &Lab, kernel: &Path, grade: &Grade, new: Option<&New>) -> 
         };
         let kept = workspace::display(kept);
         let _ = writeln!(text, "{green}{passed}{green:#}; the file as it is now is kept as {kept}");
-        text += &gain.as_ref().map_or_else(String::new, table);
+        text += gain.as_deref().unwrap_or_default();
         return text + &done_with(lab, kernel, grade);
     }
     let _ = match last - shown.end {
@@ -96,20 +95,6 @@ fn state(state: State) -> String {
         State::LeftOut => ("left out", Style::new().dimmed()),
     };
     format!("{style}{word:<13}{style:#}")
-}
-
-fn table(gain: &Gain) -> String {
-    let Gain { size, before, rows } = gain;
-    let mut text = format!("\nwhat has changed since {before}, counted at {}:\n", names(&[*size]));
-    if rows.is_empty() {
-        text.push_str("  no counter; the gain is in what it takes, or in its time on a GPU\n");
-        return text;
-    }
-    let _ = writeln!(text, "  {:<47}{:>10}{:>10}", "", "before", "now");
-    for (name, before, now) in rows {
-        let _ = writeln!(text, "  {name:<47}{before:>10}{now:>10}");
-    }
-    text
 }
 
 /// The kernel of the course to compare with, and where to go from here.

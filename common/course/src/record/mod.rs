@@ -8,7 +8,7 @@ mod statistics;
 pub use common::measure::provenance::{commit, now, provenance};
 pub use file::{all, folder};
 pub use format::{CUBLAS, Entry, FORMAT, Outcome, Record, SizeRecord, StepRecord, Traffic, rounded};
-pub use statistics::{Speed, only_in_saw_tooth, saw_tooth, size_words};
+pub use statistics::{size_words, times};
 
 /// A record with two steps and cuBLAS at two sizes.
 #[cfg(test)]

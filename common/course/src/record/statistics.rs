@@ -1,32 +1,14 @@
 //! What follows from a record's sizes and samples: names, speeds, shares, and whether all went right.
 
 use common::Kind;
+use common::basics::units::ms;
 use common::measure::timing::{Spread, geometric_mean};
 
 use crate::record::format::{CUBLAS, Entry, Outcome, Record, SizeRecord};
 
-/// What is told of one kernel's speed at one size.
-pub struct Speed {
-    /// Least, middle and greatest sample in milliseconds.
-    pub spread: Spread,
-    /// By the median.
-    pub gflops: f64,
-    /// Share of the device's FP32 peak; none for a step of the host.
-    pub of_peak: Option<f64>,
-    /// Share of cuBLAS's speed.
-    pub of_cublas: Option<f64>,
-    /// Over the nearest earlier step that has a speed; none for cuBLAS.
-    pub over_previous: Option<f64>,
-}
-
-/// The sizes that show the tiles' steps.
-pub fn saw_tooth() -> Vec<[u64; 3]> {
-    (1000..=1100).step_by(4).map(|edge| [edge; 3]).collect()
-}
-
-/// Whether a size is there for the saw-tooth only: 1000³ and 1024³ stand for themselves as well.
-pub fn only_in_saw_tooth(size: [u64; 3]) -> bool {
-    saw_tooth().contains(&size) && size[0] != 1000 && size[0] != 1024
+/// One time as a multiple of another.
+pub fn times(times: f64) -> String {
+    format!("{times:.2} ×")
 }
 
 /// `4096³` or `1000×777×513`.
@@ -65,8 +47,8 @@ impl SizeRecord {
 
     /// Speed of a kernel in GFLOP/s, by the median of its samples.
     pub fn gflops(&self, name: &str) -> Option<f64> {
-        let ms = self.entry(name)?.spread()?.median;
-        Some(2.0 * self.m as f64 * self.n as f64 * self.k as f64 / (ms * 1e6))
+        let median = self.entry(name)?.spread()?.median;
+        Some(2.0 * self.m as f64 * self.n as f64 * self.k as f64 / (median * 1e6))
     }
 
     /// Speed of a kernel as a share of cuBLAS's at this size.
@@ -85,11 +67,6 @@ impl SizeRecord {
     pub fn is_cube(&self) -> bool {
         self.m == self.n && self.n == self.k
     }
-
-    /// Whether the size is there to be drawn in the saw-tooth, and not to be tabled.
-    pub fn is_saw_tooth(&self) -> bool {
-        only_in_saw_tooth(self.shape())
-    }
 }
 
 impl Record {
@@ -103,17 +80,24 @@ impl Record {
         self.complete && !self.entries().any(|(_, entry)| matches!(entry.outcome, Outcome::Wrong | Outcome::Failed))
     }
 
-    /// The speed of a kernel at a size, if its product is right and was timed.
-    pub fn speed(&self, size: &SizeRecord, entry: &Entry) -> Option<Speed> {
+    /// What is told of a kernel's speed at a size, if its product is right and was timed: its time, its speed, its share of the device's
+    /// FP32 peak (none for a step of the host) and of cuBLAS's speed, and its speed over the nearest earlier step that has one.
+    /// `none` stands for what there is not.
+    pub fn speed(
+        &self,
+        size: &SizeRecord,
+        entry: &Entry,
+        speed: impl Fn(f64) -> String,
+        none: &str,
+    ) -> Option<[String; 5]> {
         let (spread, gflops) = (entry.spread()?, size.gflops(&entry.name)?);
         let host = self.steps.iter().any(|step| step.host && step.name == entry.name);
-        Some(Speed {
-            spread,
-            gflops,
-            of_peak: self.figures.filter(|_| !host).map(|figures| gflops / figures.fp32_peak_gflops),
-            of_cublas: size.share_of_cublas(&entry.name),
-            over_previous: size.over_previous(&entry.name).filter(|_| entry.name != CUBLAS),
-        })
+        let of_peak = self.figures.filter(|_| !host).map(|figures| gflops / figures.fp32_peak_gflops);
+        let over_previous = size.over_previous(&entry.name).filter(|_| entry.name != CUBLAS);
+        let percent = |share: f64| format!("{:.1} %", share * 100.0);
+        let [of_peak, of_cublas] = [of_peak, size.share_of_cublas(&entry.name)].map(|share| share.map(percent));
+        let all = [Some(ms(spread.median)), Some(speed(gflops)), of_peak, of_cublas, over_previous.map(times)];
+        Some(all.map(|cell| cell.unwrap_or_else(|| none.to_owned())))
     }
 
     /// The largest cube at which the ladder is shown: 4096³ if it is there.
@@ -122,10 +106,9 @@ impl Record {
         self.size([4096; 3]).filter(timed).or_else(|| self.sizes.iter().filter(timed).max_by_key(|size| size.m))
     }
 
-    /// Least share and geometric mean of a step's share of cuBLAS, over the sizes that are not drawn only.
+    /// Least share and geometric mean of a step's share of cuBLAS.
     pub fn shares_of_cublas(&self, name: &str) -> Option<(f64, f64)> {
-        let sizes = self.sizes.iter().filter(|size| !size.is_saw_tooth());
-        let shares: Vec<f64> = sizes.filter_map(|size| size.share_of_cublas(name)).collect();
+        let shares: Vec<f64> = self.sizes.iter().filter_map(|size| size.share_of_cublas(name)).collect();
         let least = shares.iter().copied().reduce(f64::min)?;
         Some((least, geometric_mean(&shares)))
     }

@@ -3,8 +3,7 @@
 
 mod native;
 
-use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Result;
 use common::basics::output::print;
@@ -53,7 +52,6 @@ pub fn run(options: &Options) -> Result<bool> {
 /// The PTX of a smaller tile for each kernel whose usual one would be all of a small C.
 fn smaller_tiles(generated: &mut Generated) -> Result<()> {
     nvrtc::find()?;
-    let mut kept = BTreeSet::new();
     for step in STEPS {
         for kernel in &contents::plain_step(step)?.1 {
             let source = Source::read(&workspace::root().join(&kernel.file))?;
@@ -64,15 +62,13 @@ fn smaller_tiles(generated: &mut Generated) -> Result<()> {
                     let shows = |small: Form| is_right(kernel, &small) || !is_right(kernel, form);
                     if forms::smaller_form(&smaller, form, &ptx).is_ok_and(shows) {
                         generated.file(&file, &ptx)?;
-                        kept.insert(file);
                         break;
                     }
                 }
             }
         }
     }
-    let all = files::below(&forms::smaller_folder(), "ptx");
-    all.iter().filter(|file| !kept.contains(*file)).try_for_each(|file| generated.left_over(Path::new(file)))
+    generated.left_over(&forms::smaller_folder())
 }
 
 /// Whether a form computes the right product, without hazards.

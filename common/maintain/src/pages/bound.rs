@@ -3,8 +3,9 @@
 use anyhow::Result;
 use common::basics::units::ms;
 use course::least;
+use course::record::times;
 
-use super::timed::{Page, or_dash, source, times, with_record};
+use super::timed::{Page, or_dash, source, with_record};
 use common::basics::table;
 
 /// All kernels at one size: least time, bottleneck, and how far the measured time is from it.

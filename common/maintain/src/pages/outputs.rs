@@ -42,17 +42,11 @@ fn block(typed: &str, text: &str) -> Result<String> {
 
 /// Seconds of the host's clock differ from run to run.
 fn without_seconds(json: &str) -> String {
-    let mut text = String::new();
-    for line in json.lines() {
-        match line.split_once("\"seconds\": ") {
-            Some((before, value)) => {
-                let comma = if value.ends_with(',') { "," } else { "" };
-                text += &format!("{before}\"seconds\": 0.001{comma}\n");
-            }
-            None => text += &format!("{line}\n"),
-        }
-    }
-    text
+    let line = |line: &str| match line.split_once("\"seconds\": ") {
+        Some((before, value)) => format!("{before}\"seconds\": 0.001{}\n", if value.ends_with(',') { "," } else { "" }),
+        None => format!("{line}\n"),
+    };
+    json.lines().map(line).collect()
 }
 
 pub fn difference(words: &[&str]) -> Result<String> {

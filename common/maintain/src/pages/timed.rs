@@ -108,11 +108,6 @@ pub fn or_dash<T>(value: Option<T>, words: impl FnOnce(T) -> String) -> String {
     value.map_or_else(|| "–".to_owned(), words)
 }
 
-/// One time as a multiple of another.
-pub fn times(times: f64) -> String {
-    format!("{times:.2} ×")
-}
-
 fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
@@ -123,15 +118,7 @@ pub fn tflops(gflops: f64) -> String {
 
 /// A row of a table: its first cells, and what is told of one kernel at one size.
 fn row<const N: usize>(first: [&str; N], record: &Record, size: &SizeRecord, entry: &Entry) -> Vec<String> {
-    let values = if let Some(speed) = record.speed(size, entry) {
-        [
-            ms(speed.spread.median),
-            tflops(speed.gflops),
-            or_dash(speed.of_peak, percent),
-            or_dash(speed.of_cublas, percent),
-            or_dash(speed.over_previous, times),
-        ]
-    } else {
+    let values = record.speed(size, entry, tflops, "–").unwrap_or_else(|| {
         let word = match entry.outcome {
             Outcome::Wrong => "**wrong**",
             Outcome::Failed => "**fails**",
@@ -139,7 +126,7 @@ fn row<const N: usize>(first: [&str; N], record: &Record, size: &SizeRecord, ent
             Outcome::Verified | Outcome::Skipped => "not run",
         };
         [word, "–", "–", "–", "–"].map(ToOwned::to_owned)
-    };
+    });
     first.map(ToOwned::to_owned).into_iter().chain(values).collect()
 }
 
@@ -175,7 +162,7 @@ pub fn sizes(page: &Page, words: &[&str]) -> Result<String> {
             let share = or_dash(size.share_of_cublas(last), percent);
             std::iter::once(size.words()).chain(speeds).chain([share]).collect()
         };
-        let rows: Vec<Vec<String>> = record.sizes.iter().filter(|size| !size.is_saw_tooth()).map(row).collect();
+        let rows: Vec<Vec<String>> = record.sizes.iter().map(row).collect();
         let mean = record.shares_of_cublas(last).map_or_else(String::new, |(least, mean)| {
             format!(" {last} reaches at least {least:.3} × cuBLAS, {mean:.3} × in the geometric mean.")
         });
@@ -213,7 +200,7 @@ pub fn wanted(words: &[&str], size: &SizeRecord) -> bool {
 /// One step at the sizes it was timed at.
 pub fn of_step(page: &Page, words: &[&str]) -> Result<String> {
     let (step, words) = words.split_first().context("name a step")?;
-    let only = |size: &&SizeRecord| !size.is_saw_tooth() && wanted(words, size);
+    let only = |size: &&SizeRecord| wanted(words, size);
     let record = words.iter().find(|word| !word.starts_with("only:"));
     with_record(page, record, |name, record| {
         let record = &record.steps_only();

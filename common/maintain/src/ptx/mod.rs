@@ -2,7 +2,6 @@
 
 mod assembled;
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
@@ -71,7 +70,6 @@ pub fn run(options: &Options) -> Result<bool> {
         folders.push((folder_of(step).join("ptx"), variants.map(|variant| of(step, variant)).collect::<Result<_>>()?));
     }
     for (folder, sources) in folders {
-        let mut kept = BTreeSet::new();
         let known = Assembled::read(&folder);
         let mut made = Assembled::default();
         for (source, specialisations) in sources {
@@ -87,18 +85,12 @@ pub fn run(options: &Options) -> Result<bool> {
                 {
                     tools.add(&mut made, &known, &file, &fresh)?;
                 }
-                kept.insert(file);
             }
         }
         if tools.is_some() && made != known {
             generated.uncounted(&folder.join(Assembled::FILE), &json::lines(&made, 2)?)?;
         }
-        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
-            let path = entry.path();
-            if path.extension().is_some_and(|extension| extension == "ptx") && !kept.contains(&path) {
-                generated.left_over(&path)?;
-            }
-        }
+        generated.left_over(&folder)?;
     }
     let missing = match tools {
         Some(_) => String::new(),

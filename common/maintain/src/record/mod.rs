@@ -5,8 +5,8 @@
 
 pub mod acceptance;
 mod runs;
-mod traffic;
 
+use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -21,7 +21,7 @@ use crate::programs::{self, timed_run};
 
 #[derive(clap::Args)]
 pub struct Options {
-    /// The folder for log.txt, compare.json, compare.txt, acceptance.json, acceptance.md and the like
+    /// The folder for compare.json, compare.txt, acceptance.json and acceptance.md
     out: PathBuf,
     /// Minutes after which no more is begun
     #[arg(long, value_name = "M", default_value_t = 9.0)]
@@ -50,69 +50,41 @@ const RUNGS: &str = "--rungs";
 
 /// Runs the command; `false` if a kernel that is no counter-example is wrong somewhere.
 pub fn run(options: &Options) -> Result<bool> {
-    let begin = Instant::now();
-    let end = begin + Duration::from_secs_f64(options.minutes.clamp(0.1, 600.0) * 60.0);
+    let end = Instant::now() + Duration::from_secs_f64(options.minutes.clamp(0.1, 600.0) * 60.0);
     let wanted = |part: &str| options.only.is_empty() || options.only.iter().any(|only| only == part);
-    let mut session = Session { options, log: String::new(), begin, end };
-    session.log(&doctor::text())?;
-    let mut ok = true;
-    if wanted("compare") {
-        ok &= session.compare()?;
-    }
-    if wanted("acceptance") {
-        ok &= session.acceptance()?;
-    }
-    Ok(ok)
+    print(&doctor::text())?;
+    let compared = !wanted("compare") || compare(options, end)?;
+    Ok((!wanted("acceptance") || accept(options, end)?) && compared)
 }
 
-struct Session<'a> {
-    options: &'a Options,
-    /// What was done, on the screen and in a file.
-    log: String,
-    begin: Instant,
-    end: Instant,
+/// All steps in turns.
+fn compare(options: &Options, end: Instant) -> Result<bool> {
+    let mut command = Command::new(programs::path("course")?);
+    command.args(["compare", "--device", &options.device, RUNGS, SAVE]).arg(options.out.join("compare.json"));
+    if let Some(commit) = &options.commit {
+        command.args(["--commit", commit]);
+    }
+    let limit = end.saturating_duration_since(Instant::now()).min(Duration::from_secs(COMPARE_SECONDS));
+    let output = options.out.join("compare.txt");
+    fs::create_dir_all(&options.out)?;
+    let done = timed_run(command, limit, &output)?;
+    let words = match done {
+        Some(0) => "all steps right".to_owned(),
+        Some(status) => format!("exit status {status}, see {}", output.display()),
+        None => format!("stopped after {} s; what was measured until then is recorded", limit.as_secs()),
+    };
+    print(&format!("compare: {words}\n"))?;
+    Ok(done == Some(0))
 }
 
-impl Session<'_> {
-    fn log(&mut self, text: &str) -> Result<()> {
-        let text = format!("[{:.0} s] {text}", self.begin.elapsed().as_secs_f64());
-        print(&text)?;
-        self.log += &text;
-        write(&self.options.out.join("log.txt"), &self.log)
-    }
-
-    /// All steps in turns, and where they stand in the roofline.
-    fn compare(&mut self) -> Result<bool> {
-        let file = self.options.out.join("compare.json");
-        let mut command = Command::new(programs::path("course")?);
-        command.args(["compare", "--device", &self.options.device, RUNGS, SAVE]).arg(&file);
-        if let Some(commit) = &self.options.commit {
-            command.args(["--commit", commit]);
-        }
-        let limit = self.end.saturating_duration_since(Instant::now()).min(Duration::from_secs(COMPARE_SECONDS));
-        let done = timed_run(command, limit, &self.options.out.join("compare.txt"));
-        let words = match &done {
-            Ok(Some(0)) => "all steps right".to_owned(),
-            Ok(Some(status)) => format!("exit status {status}, see compare.txt"),
-            Ok(None) => format!("stopped after {} s; what was measured until then is recorded", limit.as_secs()),
-            Err(error) => format!("{error:#}"),
-        };
-        self.log(&format!("compare: {words}\n"))?;
-        if file.is_file() && self.options.device != "sim" {
-            let told = traffic::add(&file).unwrap_or_else(|error| format!("{error:#}\n"));
-            self.log(&format!("compare: operations for each byte, as the simulator counts them\n{told}"))?;
-        }
-        Ok(matches!(done, Ok(Some(0))))
-    }
-
-    fn acceptance(&mut self) -> Result<bool> {
-        let Options { out, device, jobs, commit, .. } = self.options;
-        let (table, right) = runs::all(device, usize::from(*jobs), commit.clone(), self.end)?;
-        write(&out.join("acceptance.json"), &json::lines(&table, 2)?)?;
-        write(&out.join("acceptance.md"), &acceptance::markdown(&table))?;
-        self.log(if right { "acceptance: all right\n" } else { "acceptance: not all right, see acceptance.md\n" })?;
-        Ok(right)
-    }
+/// Every kernel at every size.
+fn accept(options: &Options, end: Instant) -> Result<bool> {
+    let Options { out, device, jobs, commit, .. } = options;
+    let (table, right) = runs::all(device, usize::from(*jobs), commit.clone(), end)?;
+    write(&out.join("acceptance.json"), &json::lines(&table, 2)?)?;
+    write(&out.join("acceptance.md"), &acceptance::markdown(&table))?;
+    print(if right { "acceptance: all right\n" } else { "acceptance: not all right, see acceptance.md\n" })?;
+    Ok(right)
 }
 
 #[cfg(test)]

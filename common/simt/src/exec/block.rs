@@ -121,7 +121,7 @@ impl<'a> Worker<'a> {
                 let quantum = longest.min(limit.saturating_sub(used).saturating_add(1));
                 (context.executed, context.told) = (0, false);
                 let stop = level.step(&mut warps[index], registers, context, quantum as i64);
-                launch.executed.fetch_add(context.executed, Ordering::Relaxed);
+                launch.progress.executed.fetch_add(context.executed, Ordering::Relaxed);
                 let used = launch.used();
                 context.clock += context.executed;
                 // A barrier is no way around the limit: a loop that never ends may well wait in each of its turns.

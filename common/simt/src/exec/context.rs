@@ -31,7 +31,13 @@ pub(super) struct Launch<'a> {
     pub shared_bytes: u32,
     /// Where all blocks meet, if the kernel asks for such a place.
     pub grid_barrier: u64,
-    /// Warp instructions executed so far, by all workers.
+    pub progress: Progress,
+}
+
+/// What a launch has done so far, by all workers.
+#[derive(Default)]
+pub(super) struct Progress {
+    /// Warp instructions executed.
     pub executed: AtomicU64,
     /// Those they could have executed while all that they did was to wait.
     pub idle: AtomicU64,
@@ -46,13 +52,13 @@ pub(super) struct Launch<'a> {
 impl Launch<'_> {
     /// Warp instructions that count towards the limit.
     pub fn used(&self) -> u64 {
-        let spared = self.spared.load(Relaxed);
-        self.executed.load(Relaxed).saturating_add(self.idle.load(Relaxed)).saturating_sub(spared)
+        let Progress { executed, idle, spared, .. } = &self.progress;
+        executed.load(Relaxed).saturating_add(idle.load(Relaxed)).saturating_sub(spared.load(Relaxed))
     }
 
     /// These warps waited and nothing happened: a wait without an end comes to the limit as a loop does.
     pub fn waits(&self, warps: u64) {
-        self.idle.fetch_add(warps * WAIT, Relaxed);
+        self.progress.idle.fetch_add(warps * WAIT, Relaxed);
     }
 }
 

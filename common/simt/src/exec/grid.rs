@@ -72,7 +72,7 @@ impl<'a> Grid<'a> {
                 if nothing > waiting.len() {
                     self.launch.waits(warps);
                 } else {
-                    self.launch.spared.fetch_add(worker.clock() - before, Ordering::Relaxed);
+                    self.launch.progress.spared.fetch_add(worker.clock() - before, Ordering::Relaxed);
                 }
             } else {
                 nothing = 0;

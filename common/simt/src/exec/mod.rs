@@ -13,6 +13,7 @@ mod context;
 mod convert;
 pub(crate) mod descriptor;
 mod exchange;
+pub(crate) mod flights;
 mod float;
 mod frame;
 mod grid;
@@ -44,12 +45,11 @@ use crate::module::Kernel;
 use crate::observe::{Analysis, LaunchInfo};
 pub use arguments::Arg;
 use arguments::{grid_barrier, instantiate, pack};
-use context::{Launch, Outcome};
+use context::{Launch, Outcome, Progress};
 pub(crate) use exchange::source;
 use grid::run;
-use print::Printed;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
 
 /// What a launch that ended well tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -130,17 +130,13 @@ pub fn launch_blocks(
         variables: &variables,
         shared_bytes,
         grid_barrier: barrier.map_or(0, |pointer| pointer.0),
-        executed: AtomicU64::new(0),
-        idle: AtomicU64::new(0),
-        spared: AtomicU64::new(0),
-        atomic: Mutex::new(()),
-        printed: Mutex::new(Printed::default()),
+        progress: Progress::default(),
     };
     let waits = kernel.code.communicates || kernel.code.polls;
     let before = if waits && analysis.second().is_some() { memory.copy(SECOND_WORDS) } else { None };
     let failure = run(&launch, analysis, only, ended);
-    let (executed, used) = (launch.executed.load(Ordering::Relaxed), launch.used());
-    let printed = std::mem::take(&mut *launch.printed.lock().unwrap_or_else(PoisonError::into_inner));
+    let (executed, used) = (launch.progress.executed.load(Ordering::Relaxed), launch.used());
+    let printed = std::mem::take(&mut *launch.progress.printed.lock().unwrap_or_else(PoisonError::into_inner));
     let second = analysis.second().filter(|_| failure.is_none() && used <= SECOND_USED);
     if let (Some(mut copy), Some(second)) = (before, second) {
         memory.exchange(&mut copy);
@@ -148,12 +144,8 @@ pub fn launch_blocks(
         // A kernel that waits for blocks with lower numbers does not come to an end in this order.
         let limit = config.instruction_limit.min(4 * used + SECOND_USED);
         let config = LaunchConfig { instruction_limit: limit, ..*config };
-        let counts = [(); 3].map(|()| AtomicU64::new(0));
-        let [executed, idle, spared] = counts;
-        let printed = Mutex::new(Printed::default());
-        let atomic = Mutex::new(());
-        let again =
-            Launch { config: &config, reversed: !config.backwards, executed, idle, spared, atomic, printed, ..launch };
+        let progress = Progress::default();
+        let again = Launch { config: &config, reversed: !config.backwards, progress, ..launch };
         run(&again, second, only, &|| ());
         memory.exchange(&mut copy);
     }

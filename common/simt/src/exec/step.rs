@@ -210,15 +210,13 @@ unsafe fn run<I: Isa, const STEPS: bool>(
                 access::generic::<I>(context, at(), &mut warp.local, inst.op == Op::LdGeneric)?;
             }
             Op::CopyCommit => {
-                for (lane, group) in warp.groups.iter_mut().enumerate() {
-                    *group += mask >> lane & 1;
-                }
+                warp.flights.commit(mask);
                 context.tell(|observer| observer.copy_commit(warp.number, inst.pc, mask));
             }
             Op::CopyWait | Op::CopyWaitAll => {
                 let keep = (inst.op == Op::CopyWait).then_some(inst.imm as u32);
-                access::land(&mut context.shared, warp, mask, keep);
                 context.tell(|observer| observer.copy_wait(warp.number, inst.pc, mask, keep));
+                access::land(context, warp, inst.pc, mask, keep);
             }
             Op::Clock => clock(context, inst, r, mask, (quantum - budget) as u64),
             Op::Fence => {

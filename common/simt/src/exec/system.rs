@@ -30,7 +30,7 @@ pub(super) fn system(warp: &mut Warp, context: &mut Context, inst: &Inst, mask: 
                 }
                 let arguments = argument(1);
                 let byte = |at: u64| memory.byte(arguments.wrapping_add(at));
-                let printed = || context.launch.printed.lock().unwrap_or_else(PoisonError::into_inner);
+                let printed = || context.launch.progress.printed.lock().unwrap_or_else(PoisonError::into_inner);
                 let full = printed().full(context.info.number);
                 let string = |address| if full { String::new() } else { memory.text(address) };
                 let (text, count) = format(&memory.text(argument(0)), byte, string);

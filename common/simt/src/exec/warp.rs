@@ -3,6 +3,7 @@
 
 use super::alu::set;
 use super::context::Barrier;
+use super::flights::Flights;
 use super::frame::LocalMemory;
 use super::registers::Registers;
 use crate::lower::Code;
@@ -15,16 +16,6 @@ pub(super) struct Parked {
     pub lanes: u32,
     /// Where they meet others: the index of the `Enter` there.
     pub join: u32,
-}
-
-/// An asynchronous copy in flight: read, but not yet written.
-pub(super) struct Pending {
-    pub lanes: u32,
-    pub bytes: u32,
-    pub to: [u32; 32],
-    pub data: [[u32; 4]; 32],
-    /// The group of each lane's copy.
-    pub group: [u32; 32],
 }
 
 /// The state of a warp between two turns.
@@ -51,9 +42,7 @@ pub(super) struct Warp {
     pub waiting_pc: u32,
     /// Where the reduction of `bar.red` goes: register or predicate, kind.
     pub reduction: Option<(u32, bool, u8)>,
-    pub pending: Vec<Pending>,
-    /// Groups of copies each lane has closed.
-    pub groups: [u32; 32],
+    pub flights: Flights,
     /// What the warp has done as one of a warpgroup: the same in all four.
     pub together: u64,
     /// Parked lanes that wait at a `bar.warp.sync` for others of its mask.
@@ -274,8 +263,7 @@ impl Warp {
             return true;
         }
         self.done = true;
-        // Copies nobody waited for never land.
-        self.pending.clear();
+        self.flights.clear();
         false
     }
 

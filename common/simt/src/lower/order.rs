@@ -5,15 +5,17 @@ use crate::named::named;
 
 named! {
     /// The threads that an operation is meant for. A cluster is a single block here.
+    #[derive(Default)]
     pub(crate) enum Scope {
         Block = "cta" | "cluster",
+        #[default]
         Device = "gpu" | "gl",
         System = "sys",
     }
 }
 
-/// How an access or a fence takes part in the order of memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// How an access or a fence takes part in the order of memory; by default as a plain access does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[allow(clippy::struct_excessive_bools)] // They are the modifiers of PTX, each by itself.
 pub(crate) struct MemoryOrder {
     /// Bytes of an element, if threads within the scope may meet at the same place by intention; else zero. Each element of a
@@ -35,19 +37,6 @@ pub(crate) struct MemoryOrder {
 }
 
 impl MemoryOrder {
-    /// The order of a plain access.
-    pub const WEAK: Self = Self {
-        strong: 0,
-        read_only: false,
-        volatile: false,
-        acquire: false,
-        release: false,
-        later: false,
-        proxy: false,
-        barrier: false,
-        scope: Scope::Device,
-    };
-
     /// Whether others may meet the access by intention.
     pub fn is_strong(self) -> bool {
         self.strong > 0
@@ -63,33 +52,38 @@ impl MemoryOrder {
         let barrier = words[0] == "mbarrier" || words[0] == "cp" && has(&["mbarrier"]);
         let strong = words.iter().rev().find_map(|word| Type::named(word)).map_or(1, element);
         match words[0].as_str() {
-            "atom" | "red" => Self { strong, acquire, release, scope: device, ..Self::WEAK },
+            "atom" | "red" => Self { strong, acquire, release, scope: device, ..Self::default() },
             // Those between proxies order no thread with another. One for global memory alone does nothing for shared memory.
-            "fence" if has(&["proxy"]) => Self { proxy: has(&["async"]) && !has(&["global"]), ..Self::WEAK },
+            "fence" if has(&["proxy"]) => Self { proxy: has(&["async"]) && !has(&["global"]), ..Self::default() },
             // What makes a barrier in memory known to the copies that arrive there.
-            "fence" if has(&["mbarrier_init"]) => Self { proxy: true, ..Self::WEAK },
+            "fence" if has(&["mbarrier_init"]) => Self { proxy: true, ..Self::default() },
             "membar" | "fence" => {
                 let both = acquire == release;
-                Self { acquire: acquire || both, release: release || both, scope: device, ..Self::WEAK }
+                Self { acquire: acquire || both, release: release || both, scope: device, ..Self::default() }
             }
             // A barrier in memory: who arrives releases, who finds a phase complete acquires; making and unmaking it are
             // plain writes.
-            "mbarrier" if has(&["test_wait", "try_wait"]) => {
-                Self { strong, acquire: !has(&["relaxed"]), later: true, barrier, scope: Scope::Block, ..Self::WEAK }
-            }
+            "mbarrier" if has(&["test_wait", "try_wait"]) => Self {
+                strong,
+                acquire: !has(&["relaxed"]),
+                later: true,
+                barrier,
+                scope: Scope::Block,
+                ..Self::default()
+            },
             // Copies arrive when they have landed. What the thread has stored before is not theirs, but is taken for it.
             "mbarrier" | "cp" if barrier && has(&["arrive", "arrive_drop", "expect_tx", "complete_tx"]) => {
                 let release = has(&["arrive", "arrive_drop"]) && !has(&["relaxed"]);
-                Self { strong, release, barrier, scope: Scope::Block, ..Self::WEAK }
+                Self { strong, release, barrier, scope: Scope::Block, ..Self::default() }
             }
             "ld" | "st" if has(&["volatile", "mmio", "cv"]) => {
-                Self { strong, volatile: true, scope: Scope::System, ..Self::WEAK }
+                Self { strong, volatile: true, scope: Scope::System, ..Self::default() }
             }
             "ld" | "st" if acquire || release || has(&["relaxed"]) => {
-                Self { strong, acquire, release, scope: device, ..Self::WEAK }
+                Self { strong, acquire, release, scope: device, ..Self::default() }
             }
-            "ld" if has(&["nc"]) => Self { read_only: true, ..Self::WEAK },
-            _ => Self { barrier, ..Self::WEAK },
+            "ld" if has(&["nc"]) => Self { read_only: true, ..Self::default() },
+            _ => Self { barrier, ..Self::default() },
         }
     }
 }

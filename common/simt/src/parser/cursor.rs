@@ -29,6 +29,14 @@ pub(super) fn unsupported(token: Token<'_>, reason: &str) -> Error {
     Error::unsupported(token.line, token.text, reason)
 }
 
+pub(super) fn wrong(token: Token<'_>, expected: &str) -> Error {
+    let found = match token.kind {
+        Kind::End => "the end of the text".to_string(),
+        _ => format!("`{}`", token.text),
+    };
+    Error::parse(token.line, format!("expected {expected}, found {found}"))
+}
+
 impl<'a> Cursor<'a> {
     /// At the first of the tokens, of which the last is the end.
     pub(super) fn new(tokens: &'a [Token<'a>]) -> Self {
@@ -85,12 +93,21 @@ impl<'a> Cursor<'a> {
     }
 
     pub(super) fn wrong(&self, expected: &str) -> Error {
-        let token = self.peek();
-        let found = match token.kind {
-            Kind::End => "the end of the text".to_string(),
-            _ => format!("`{}`", token.text),
-        };
-        Error::parse(token.line, format!("expected {expected}, found {found}"))
+        wrong(self.peek(), expected)
+    }
+
+    /// What stands between commas up to a mark, which is passed: one at least.
+    pub(super) fn list<T>(
+        &mut self,
+        end: u8,
+        mut one: impl FnMut(&mut Self) -> Result<T, Error>,
+    ) -> Result<Vec<T>, Error> {
+        let mut all = vec![one(self)?];
+        while !self.eat(end) {
+            self.expect(b',')?;
+            all.push(one(self)?);
+        }
+        Ok(all)
     }
 
     pub(super) fn word(&mut self, expected: &str) -> Result<Token<'a>, Error> {

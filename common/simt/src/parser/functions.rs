@@ -1,11 +1,11 @@
 //! Kernels and functions: parameters, directives, labels, instructions.
 
-use super::cursor::{Cursor, unsupported};
+use super::cursor::{Cursor, unsupported, wrong};
 use super::scope::{Body, Scope};
 use super::variables::DECLARATIONS;
 use crate::Error;
 use crate::ast::{Function, Item, Operand, Position, Refusal, Space, Statement, Type};
-use crate::lexer::Kind;
+use crate::lexer::{Kind, Token};
 use std::sync::Arc;
 
 /// Deepest nesting of braces.
@@ -25,18 +25,13 @@ impl Cursor<'_> {
         if self.is(b'(') {
             body.function.params = self.parameters(&mut body)?;
         }
-        loop {
-            let token = self.peek();
+        // A prototype may do without a semicolon.
+        let begins = |token: Token<'_>| DECLARATIONS.contains(&token.text) || token.text == ".version";
+        while self.peek().kind != Kind::End && !begins(self.peek()) {
+            let token = self.next();
             match (token.kind, token.text) {
-                (Kind::Mark(b';'), _) => {
-                    self.next();
-                    break;
-                }
-                // A prototype may do without.
-                (Kind::End, _) => break,
-                (Kind::Word, text) if DECLARATIONS.contains(&text) || text == ".version" => break,
+                (Kind::Mark(b';'), _) => break,
                 (Kind::Mark(b'{'), _) => {
-                    self.next();
                     body.function.defined = true;
                     self.location = (0, 0, 0);
                     self.inlined.push(Box::default());
@@ -53,9 +48,7 @@ impl Cursor<'_> {
                     break;
                 }
                 (Kind::Word, ".maxntid" | ".reqntid") => {
-                    self.next();
-                    let mut sizes = [1; 3];
-                    sizes[0] = self.small("a number of threads")?;
+                    let mut sizes = [self.small("a number of threads")?, 1, 1];
                     for size in &mut sizes[1..] {
                         if self.eat(b',') {
                             *size = self.small("a number of threads")?;
@@ -65,19 +58,11 @@ impl Cursor<'_> {
                         let message = format!("{} {sizes:?} is a block without threads", token.text);
                         return Err(Error::parse(token.line, message));
                     }
-                    if token.text == ".maxntid" {
-                        body.function.max_threads = Some(sizes);
-                    } else {
-                        body.function.required_threads = Some(sizes);
-                    }
+                    let Function { max_threads, required_threads, .. } = &mut body.function;
+                    *if token.text == ".maxntid" { max_threads } else { required_threads } = Some(sizes);
                 }
-                (Kind::Word, ".minnctapersm" | ".maxnctapersm" | ".maxnreg") => {
-                    self.next();
-                    self.unsigned("a number")?;
-                }
-                (Kind::Word, ".noreturn") => {
-                    self.next();
-                }
+                (Kind::Word, ".minnctapersm" | ".maxnctapersm" | ".maxnreg") => _ = self.unsigned("a number")?,
+                (Kind::Word, ".noreturn") => {}
                 (Kind::Word, ".pragma") => self.skip_statement(),
                 (Kind::Word, text) if text.starts_with('.') => {
                     let reason = "this directive of a function is not known".into();
@@ -86,7 +71,7 @@ impl Cursor<'_> {
                         self.next();
                     }
                 }
-                _ => return Err(self.wrong("the function's body")),
+                _ => return Err(wrong(token, "the function's body")),
             }
         }
         Ok(body.function)
@@ -94,113 +79,84 @@ impl Cursor<'_> {
 
     fn parameters(&mut self, body: &mut Body) -> Result<Vec<Operand>, Error> {
         self.expect(b'(')?;
-        let mut parameters = vec![];
         if self.eat(b')') {
-            return Ok(parameters);
+            return Ok(vec![]);
         }
-        loop {
-            let token = self.next();
+        self.list(b')', |cursor| {
+            let token = cursor.next();
             match token.text {
                 ".param" => {
-                    let (align, kind, lanes) = self.variable_type()?;
-                    let variable = self.variable(Space::Param, false, align, kind, lanes)?;
-                    parameters.push(Operand::Local { id: body.declare_variable(variable), offset: 0 });
+                    let of = cursor.variable_type()?;
+                    let variable = cursor.variable(Space::Param, false, of)?;
+                    Ok(Operand::Local { id: body.declare_variable(variable), offset: 0 })
                 }
                 ".reg" if !body.function.entry => {
-                    let (kind, elements) = self.register_type()?;
-                    let name = self.word("a register's name")?;
-                    parameters.push(body.declare_register(name.text, kind, elements));
+                    let (kind, elements) = cursor.register_type()?;
+                    let name = cursor.word("a register's name")?;
+                    Ok(body.declare_register(name.text, kind, elements))
                 }
-                _ => return Err(Error::parse(token.line, format!("expected `.param`, found `{}`", token.text))),
+                _ => Err(wrong(token, "`.param`")),
             }
-            if self.eat(b')') {
-                return Ok(parameters);
-            }
-            self.expect(b',')?;
-        }
+        })
     }
 
     fn statements(&mut self, body: &mut Body) -> Result<(), Error> {
         body.scopes.push(Scope::default());
         let outer = body.scopes.len();
-        loop {
-            let token = self.peek();
+        while body.scopes.len() >= outer {
+            let token = self.next();
             match token.kind {
-                Kind::End => return Err(self.wrong("`}`")),
+                Kind::End => return Err(wrong(token, "`}`")),
                 Kind::Mark(b'{') if body.scopes.len() > DEEPEST => {
                     return Err(unsupported(token, "braces nested this deep"));
                 }
-                Kind::Mark(b'{') => {
-                    self.next();
-                    body.scopes.push(Scope::default());
-                }
-                Kind::Mark(b'}') => {
-                    self.next();
-                    body.end_scope();
-                    if body.scopes.len() < outer {
-                        return Ok(());
-                    }
-                }
-                Kind::Mark(b';') => {
-                    self.next();
-                }
+                Kind::Mark(b'{') => body.scopes.push(Scope::default()),
+                Kind::Mark(b'}') => body.end_scope(),
+                Kind::Mark(b';') => {}
                 Kind::Mark(b'@') => {
-                    self.next();
                     let negated = self.eat(b'!');
                     let name = self.word("a predicate")?;
                     let id = body
                         .register(name.text)
                         .ok_or_else(|| Error::parse(name.line, format!("`{}` is not declared", name.text)))?;
-                    self.instruction(body, Some((id, negated)), token.start)?;
+                    let opcode = self.word("an instruction")?;
+                    self.instruction(body, Some((id, negated)), opcode, token.start)?;
                 }
-                Kind::Word if token.text.starts_with('.') => self.directive(body)?,
-                Kind::Word => {
-                    if self.second_is(b':') {
-                        self.next();
-                        self.next();
-                        if self.eat_word(".branchtargets") {
-                            let mut targets = vec![Arc::from(self.word("a label")?.text)];
-                            while self.eat(b',') {
-                                targets.push(Arc::from(self.word("a label")?.text));
-                            }
-                            self.expect(b';')?;
-                            let table = body.declare_label(token.text, token.line)?;
-                            body.push_branch(Item::Targets(table, targets));
-                            continue;
-                        }
-                        if matches!(self.peek().text, ".callprototype" | ".calltargets") {
-                            // Only indirect calls need it.
-                            self.skip_statement();
-                            continue;
-                        }
-                        let label = body.declare_label(token.text, token.line)?;
-                        body.function.body.push(Item::Label(label));
-                    } else {
-                        self.instruction(body, None, token.start)?;
-                    }
-                }
-                _ => return Err(self.wrong("an instruction")),
+                Kind::Word if token.text.starts_with('.') => self.directive(body, token)?,
+                Kind::Word if self.eat(b':') => self.label(body, token)?,
+                Kind::Word => self.instruction(body, None, token, token.start)?,
+                _ => return Err(wrong(token, "an instruction")),
             }
         }
+        Ok(())
     }
 
-    fn directive(&mut self, body: &mut Body) -> Result<(), Error> {
-        let token = self.peek();
+    /// What is called by a name: a table of branches, or the instruction after it.
+    fn label(&mut self, body: &mut Body, name: Token<'_>) -> Result<(), Error> {
+        if self.eat_word(".branchtargets") {
+            let targets = self.list(b';', |cursor| Ok(Arc::from(cursor.word("a label")?.text)))?;
+            let table = body.declare_label(name.text, name.line)?;
+            body.push_branch(Item::Targets(table, targets));
+        } else if matches!(self.peek().text, ".callprototype" | ".calltargets") {
+            // Only indirect calls need it.
+            self.skip_statement();
+        } else {
+            let label = body.declare_label(name.text, name.line)?;
+            body.function.body.push(Item::Label(label));
+        }
+        Ok(())
+    }
+
+    fn directive(&mut self, body: &mut Body, token: Token<'_>) -> Result<(), Error> {
         match token.text {
-            ".reg" => {
-                self.next();
-                self.registers(body)
-            }
+            ".reg" => self.registers(body),
             ".shared" | ".local" | ".param" | ".const" | ".global" => {
-                for variable in self.variables(false)? {
+                for variable in self.variables(token, false)? {
                     body.declare_variable(variable);
                 }
                 Ok(())
             }
-            ".loc" => {
-                self.next();
-                self.loc()
-            }
+            ".loc" => self.loc(),
             ".pragma" => {
                 self.skip_statement();
                 Ok(())
@@ -217,9 +173,7 @@ impl Cursor<'_> {
             match token.text {
                 ".v2" => elements = 2,
                 ".v4" => elements = 4,
-                ".align" => {
-                    self.unsigned("an alignment")?;
-                }
+                ".align" => _ = self.unsigned("an alignment")?,
                 text => match text.strip_prefix('.').and_then(Type::named) {
                     Some(kind) => return Ok((kind, elements)),
                     None => return Err(Error::parse(token.line, format!("`{text}` is not the type of a register"))),
@@ -231,25 +185,28 @@ impl Cursor<'_> {
     /// `.reg .f32 %f<10>, %a, %b;`
     fn registers(&mut self, body: &mut Body) -> Result<(), Error> {
         let (kind, elements) = self.register_type()?;
-        loop {
-            let name = self.word("a register's name")?;
-            if self.eat(b'<') {
-                let count = self.unsigned("a number of registers")?;
-                self.expect(b'>')?;
-                let Some(scope) = body.scopes.last_mut() else { return Err(self.wrong("a scope")) };
-                scope.ranges.insert(name.text.into(), (count, kind, elements));
-            } else {
+        self.list(b';', |cursor| {
+            let name = cursor.word("a register's name")?;
+            if !cursor.eat(b'<') {
                 body.declare_register(name.text, kind, elements);
-            }
-            if self.eat(b';') {
                 return Ok(());
             }
-            self.expect(b',')?;
-        }
+            let count = cursor.unsigned("a number of registers")?;
+            let Some(scope) = body.scopes.last_mut() else { return Err(cursor.wrong("a scope")) };
+            scope.ranges.insert(name.text.into(), (count, kind, elements));
+            cursor.expect(b'>')
+        })?;
+        Ok(())
     }
 
-    fn instruction(&mut self, body: &mut Body, guard: Option<(u32, bool)>, start: usize) -> Result<(), Error> {
-        let opcode = self.word("an instruction")?;
+    /// An instruction, whose text begins at `start`.
+    fn instruction(
+        &mut self,
+        body: &mut Body,
+        guard: Option<(u32, bool)>,
+        opcode: Token<'_>,
+        start: usize,
+    ) -> Result<(), Error> {
         let mut words: Vec<String> = opcode.text.split('.').map(Into::into).collect();
         // `add .s32`: modifiers may stand apart.
         while self.peek().kind == Kind::Word

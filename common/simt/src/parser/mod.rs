@@ -9,8 +9,8 @@ mod variables;
 
 use crate::Error;
 use crate::ast::{Operand, Program};
-use crate::lexer::{Kind, tokens};
-use cursor::{Cursor, unsupported};
+use crate::lexer::{Kind, Token, tokens};
+use cursor::{Cursor, unsupported, wrong};
 use variables::DECLARATIONS;
 
 /// Reads a whole file.
@@ -40,17 +40,11 @@ struct Parser<'a> {
     program: Program,
 }
 
-impl Parser<'_> {
+impl<'a> Parser<'a> {
     fn file(&mut self) -> Result<(), Error> {
         let mut seen_version = false;
         loop {
-            let token = self.cursor.peek();
-            // A declaration reads its own first word.
-            if token.kind == Kind::Word && DECLARATIONS.contains(&token.text) {
-                self.declaration()?;
-                continue;
-            }
-            self.cursor.next();
+            let token = self.cursor.next();
             match (token.kind, token.text) {
                 (Kind::End, _) => break,
                 (Kind::Word, ".version") => {
@@ -62,6 +56,7 @@ impl Parser<'_> {
                     }
                     seen_version = true;
                 }
+                (Kind::Word, _) if DECLARATIONS.contains(&token.text) => self.declaration(token)?,
                 (Kind::Word, ".target") => self.target()?,
                 (Kind::Word, ".address_size") => {
                     if self.cursor.unsigned("32 or 64")? != 64 {
@@ -123,32 +118,26 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// A variable of the module, a kernel or a function.
-    fn declaration(&mut self) -> Result<(), Error> {
+    /// A variable of the module, a kernel or a function; gets its first word.
+    fn declaration(&mut self, mut token: Token<'a>) -> Result<(), Error> {
         let mut external = false;
         loop {
-            let token = self.cursor.peek();
             match token.text {
-                ".visible" | ".weak" | ".common" => {
-                    self.cursor.next();
-                }
-                ".extern" => {
-                    self.cursor.next();
-                    external = true;
-                }
+                ".visible" | ".weak" | ".common" => {}
+                ".extern" => external = true,
                 ".entry" | ".func" => {
-                    self.cursor.next();
                     let function = self.cursor.function(token.text == ".entry")?;
                     self.program.functions.push(function);
                     return Ok(());
                 }
                 ".global" | ".const" | ".shared" | ".local" => {
-                    let variables = self.cursor.variables(external)?;
+                    let variables = self.cursor.variables(token, external)?;
                     self.program.variables.extend(variables);
                     return Ok(());
                 }
-                _ => return Err(self.cursor.wrong("`.entry`, `.func` or a variable")),
+                _ => return Err(wrong(token, "`.entry`, `.func` or a variable")),
             }
+            token = self.cursor.next();
         }
     }
 }

@@ -22,84 +22,75 @@ impl Cursor<'_> {
 
     /// An operand of a call, where parentheses are always a list and never an expression.
     pub(super) fn call_operand(&mut self, body: &mut Body) -> Result<Operand, Error> {
-        if self.eat(b'(') { Ok(Operand::List(self.list(body, b')')?)) } else { self.operand(body) }
+        if self.eat(b'(') { Ok(Operand::List(self.inner(body, b')')?)) } else { self.operand(body) }
     }
 
-    fn list(&mut self, body: &mut Body, end: u8) -> Result<Vec<Operand>, Error> {
-        let mut operands = vec![];
+    fn inner(&mut self, body: &mut Body, end: u8) -> Result<Vec<Operand>, Error> {
         if self.eat(end) {
-            return Ok(operands);
+            return Ok(vec![]);
         }
-        loop {
+        self.list(end, |cursor| match cursor.peek().kind {
             // No operand nests further, and unlimited nesting would overflow the stack.
-            if matches!(self.peek().kind, Kind::Mark(b'{' | b'(' | b'[')) {
-                return Err(self.wrong("an operand"));
-            }
-            operands.push(self.single(body)?);
-            if self.eat(end) {
-                return Ok(operands);
-            }
-            self.expect(b',')?;
-        }
+            Kind::Mark(b'{' | b'(' | b'[') => Err(cursor.wrong("an operand")),
+            _ => cursor.single(body),
+        })
     }
 
     fn single(&mut self, body: &mut Body) -> Result<Operand, Error> {
-        let token = self.peek();
-        match token.kind {
-            Kind::Mark(b'{') => {
-                self.next();
-                Ok(Operand::Vector(self.list(body, b'}')?))
-            }
-            Kind::Mark(b'(') if !self.expression_follows() => {
-                self.next();
-                let list = self.list(body, b')')?;
-                Ok(Operand::List(list))
-            }
-            Kind::Mark(b'[') => {
-                self.next();
-                if !matches!(self.peek().kind, Kind::Word | Kind::Number) {
-                    return Err(self.wrong("an address"));
-                }
-                let base = self.single(body)?;
-                let offset = self.displacement()?;
-                if self.is(b',') {
-                    // Coordinates of a texture or a tensor.
-                    while !self.is(b']') && !self.is(b';') && self.peek().kind != Kind::End {
-                        self.next();
-                    }
-                    self.expect(b']')?;
-                    return Ok(Operand::Opaque);
-                }
-                self.expect(b']')?;
-                Ok(Operand::Address { base: Box::new(base), offset })
-            }
-            Kind::Mark(b'!') if !self.expression_follows() => {
-                self.next();
-                match self.word("a predicate").map(|name| body.register(name.text))? {
-                    Some(id) => Ok(Operand::Register { id, negated: true }),
-                    None => Err(self.wrong("a declared predicate before this")),
-                }
-            }
-            Kind::Word if token.text != "WARP_SZ" => {
-                self.next();
-                if token.text == "_" {
-                    return Ok(Operand::Sink);
-                }
-                if let Some(id) = body.register(token.text) {
-                    return Ok(register(id));
-                }
-                if let Some(elements) = body.vector(token.text) {
-                    return Ok(Operand::Vector(elements.into_iter().map(register).collect()));
-                }
-                if let Some(id) = body.variable(token.text) {
-                    return Ok(Operand::Local { id, offset: self.displacement()? });
-                }
-                if let Some(name) = token.text.strip_prefix('%') {
-                    return Ok(Operand::Special(name.into()));
-                }
-                Ok(Operand::Name { name: Arc::from(token.text), offset: self.displacement()? })
-            }
-            _ => self.number(),
+        let is_expression = self.expression_follows();
+        if self.eat(b'{') {
+            return Ok(Operand::Vector(self.inner(body, b'}')?));
         }
+        if !is_expression && self.eat(b'(') {
+            return Ok(Operand::List(self.inner(body, b')')?));
+        }
+        if self.eat(b'[') {
+            return self.address(body);
+        }
+        if !is_expression && self.eat(b'!') {
+            let name = self.word("a predicate")?;
+            let id = body.register(name.text).ok_or_else(|| self.wrong("a declared predicate before this"))?;
+            return Ok(Operand::Register { id, negated: true });
+        }
+        let token = self.peek();
+        if token.kind != Kind::Word || token.text == "WARP_SZ" {
+            return self.number();
+        }
+        self.next();
+        if token.text == "_" {
+            return Ok(Operand::Sink);
+        }
+        if let Some(id) = body.register(token.text) {
+            return Ok(register(id));
+        }
+        if let Some(elements) = body.vector(token.text) {
+            return Ok(Operand::Vector(elements.into_iter().map(register).collect()));
+        }
+        if let Some(id) = body.variable(token.text) {
+            return Ok(Operand::Local { id, offset: self.displacement()? });
+        }
+        if let Some(name) = token.text.strip_prefix('%') {
+            return Ok(Operand::Special(name.into()));
+        }
+        Ok(Operand::Name { name: Arc::from(token.text), offset: self.displacement()? })
+    }
+
+    /// What is left of `[base + offset]`.
+    fn address(&mut self, body: &mut Body) -> Result<Operand, Error> {
+        if !matches!(self.peek().kind, Kind::Word | Kind::Number) {
+            return Err(self.wrong("an address"));
+        }
+        let base = Box::new(self.single(body)?);
+        let offset = self.displacement()?;
+        if self.is(b',') {
+            // Coordinates of a texture or a tensor.
+            while !self.is(b']') && !self.is(b';') && self.peek().kind != Kind::End {
+                self.next();
+            }
+            self.expect(b']')?;
+            return Ok(Operand::Opaque);
+        }
+        self.expect(b']')?;
+        Ok(Operand::Address { base, offset })
     }
 }

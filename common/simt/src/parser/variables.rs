@@ -3,7 +3,7 @@
 use super::cursor::{Cursor, unsupported};
 use crate::Error;
 use crate::ast::{Operand, Space, Type, Variable};
-use crate::lexer::Kind;
+use crate::lexer::{Kind, Token};
 
 /// First words of what a file declares.
 pub(super) const DECLARATIONS: [&str; 10] =
@@ -16,20 +16,12 @@ const LARGEST_INITIALISER: u64 = 1 << 26;
 
 impl Cursor<'_> {
     /// `.space .align n .type name[dims] = init, ... ;`
-    pub(super) fn variables(&mut self, external: bool) -> Result<Vec<Variable>, Error> {
-        let token = self.next();
+    pub(super) fn variables(&mut self, token: Token<'_>, external: bool) -> Result<Vec<Variable>, Error> {
         let Some(space) = token.text.strip_prefix('.').and_then(Space::named) else {
             return Err(Error::parse(token.line, format!("`{}` is not a memory space", token.text)));
         };
-        let mut variables = vec![];
-        let (align, kind, lanes) = self.variable_type()?;
-        loop {
-            variables.push(self.variable(space, external, align, kind, lanes)?);
-            if self.eat(b';') {
-                return Ok(variables);
-            }
-            self.expect(b',')?;
-        }
+        let of = self.variable_type()?;
+        self.list(b';', |cursor| cursor.variable(space, external, of))
     }
 
     /// `[.align n] [.v4] .type [.ptr ...]`: alignment (0 when not given), element type and elements in a vector.
@@ -67,9 +59,7 @@ impl Cursor<'_> {
         &mut self,
         space: Space,
         external: bool,
-        align: u32,
-        kind: Type,
-        lanes: u32,
+        (align, kind, lanes): (u32, Type, u32),
     ) -> Result<Variable, Error> {
         // `.param .u64 .ptr .global .align 4 name`
         let mut token = self.word("a name")?;

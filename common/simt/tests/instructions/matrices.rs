@@ -6,11 +6,10 @@
 //! no sum depends on an order. `SIMT_BLESS=1` writes the hashes again, to be reviewed as a diff. `SIMT_PRODUCTS=FILE` writes all
 //! products to a file, and `ask_tensor_cores.py --products FILE` prints the hashes of what a GPU gives.
 
-use super::warpgroups;
+use super::{sections, warpgroups};
 use serde_json::json;
 use simt::{Arg, DevicePointer, Error, GlobalMemory, LaunchConfig, Module};
 use std::fmt::Write as _;
-use std::path::Path;
 
 const PRODUCTS: &str = include_str!("products.txt");
 
@@ -219,8 +218,7 @@ fn products() {
         writeln!(found, "{name}: {:08x}", super::hash(result.into_iter().map(u64::from))).unwrap();
     }
     if std::env::var_os("SIMT_BLESS").is_some() {
-        return std::fs::write(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/instructions/products.txt"), found)
-            .unwrap();
+        return std::fs::write(sections::path("instructions/products.txt"), found).unwrap();
     }
     for (found, recorded) in found.lines().zip(PRODUCTS.lines()) {
         assert_eq!(found, recorded);

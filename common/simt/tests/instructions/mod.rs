@@ -8,10 +8,10 @@ mod cases;
 mod matrices;
 mod warpgroups;
 
+use super::sections;
 use cases::{COUNT, Case, format};
 use simt::{Error, InstructionSet, Module};
 use std::collections::HashMap;
-use std::path::Path;
 
 /// Results in a group.
 const GROUP: usize = 128;
@@ -96,8 +96,7 @@ fn every_form_of_every_instruction() {
         for case in &cases {
             text += &format!("{}\t{}\n", case.key(), hashes(&case.run(InstructionSet::Plain).unwrap()));
         }
-        return std::fs::write(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/instructions/results.txt"), text)
-            .unwrap();
+        return std::fs::write(sections::path("instructions/results.txt"), text).unwrap();
     }
     let mut recorded: HashMap<&str, &str> = text.lines().filter_map(|line| line.split_once('\t')).collect();
     let (plain, mut messages) = (simt::forms(), vec![]);

@@ -18,7 +18,7 @@ use super::registers::Registers;
 use super::setup::Setup;
 use super::shared::SharedShadow;
 use crate::lanes::{each, select};
-use crate::observe::{Access, Arrival, BulkCopy, CopyAccess, Executed, Observer, WarpgroupStep};
+use crate::observe::{Access, Arrival, BulkCopy, CopyAccess, CopyLanded, Executed, Observer, WarpgroupStep};
 use crate::{AccessKind, Space};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -187,7 +187,6 @@ impl Observer for BlockHazards {
             let part = Part::new(copy.warp * 32 + lane as u32, copy.instruction, true);
             self.starts(&Touch { part, address: copy.to[lane] as u32, bytes: copy.bytes });
         }
-        self.copies.started(copy);
     }
 
     fn bulk_copy(&mut self, copy: &BulkCopy) {
@@ -216,20 +215,24 @@ impl Observer for BlockHazards {
         clock.step(thread / 32);
     }
 
-    fn copy_commit(&mut self, warp: u32, _: u32, lanes: u32) {
-        self.copies.commit(warp, lanes);
+    fn copy_wait(&mut self, warp: u32, instruction: u32, lanes: u32, pending: Option<u32>) {
+        if pending.unwrap_or(0) == 0 && !self.setup.order(instruction).is_strong() {
+            self.copies.wait(warp, lanes);
+        }
     }
 
-    fn copy_wait(&mut self, warp: u32, instruction: u32, lanes: u32, pending: Option<u32>) {
-        let landed = if self.setup.order(instruction).is_strong() {
-            // The copies arrive at a barrier, and the thread goes on.
-            self.copies.arrive(warp, lanes)
-        } else {
-            // Now these have landed at the latest.
-            self.copies.wait(warp, lanes, pending)
-        };
-        for write in landed {
-            self.shared.write(&self.setup, &self.clock, &mut self.log, &write, Sort::WRITE);
+    fn copy_landed(&mut self, landed: &CopyLanded<'_>) {
+        let Self { setup, clock, copies, log, shared, .. } = self;
+        for lane in each(landed.lanes) {
+            let part = Part::new(landed.warp * 32 + lane as u32, landed.instruction, true);
+            let write = Touch { part, address: landed.to[lane], bytes: landed.bytes };
+            if setup.order(landed.at).is_strong() {
+                // The copies arrive at a barrier, and the thread goes on.
+                copies.arrive(write);
+            } else {
+                copies.land(&[write]);
+            }
+            shared.write(setup, clock, log, &write, Sort::WRITE);
         }
     }
 

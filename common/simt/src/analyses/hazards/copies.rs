@@ -5,8 +5,6 @@ use super::finding::Spot;
 use super::hazard::{Action, HazardKind};
 use super::log::{Log, Part, Touch};
 use super::setup::Setup;
-use crate::CopyAccess;
-use crate::lanes::each;
 
 /// What fills a word of shared memory at the moment: the thread (plus 1, 0 for none) and the copy's instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -21,34 +19,10 @@ impl Filler {
     }
 }
 
-/// A copy instruction of which some lanes are in flight.
-#[derive(Debug)]
-struct Flight {
-    lanes: u32,
-    instruction: u32,
-    bytes: u32,
-    /// Where each lane copies to.
-    to: [u32; 32],
-    /// The group each lane's copy belongs to.
-    group: [u32; 32],
-}
-
-/// Copies that a warp has in flight at once, as kernels have them.
-const FLIGHTS: u64 = 64;
-
-/// The copies of one warp.
-#[derive(Debug, Default)]
-struct OfWarp {
-    flights: Vec<Flight>,
-    /// How many groups each lane has closed.
-    groups: [u32; 32],
-}
-
 #[derive(Debug)]
 pub(super) struct Copies {
     /// By word of shared memory; empty if the kernel has no copies.
     fillers: Vec<Filler>,
-    warps: Vec<OfWarp>,
     /// Copies that arrive at a barrier in memory when they land: whoever finds a phase complete has waited for them.
     arriving: Vec<Touch>,
 }
@@ -58,15 +32,12 @@ impl Copies {
         let words = (setup.shared_units << setup.unit).div_ceil(4);
         Self {
             fillers: vec![Filler::default(); if setup.code().copies.is_empty() { 0 } else { words }],
-            warps: (0..setup.warps()).map(|_| OfWarp::default()).collect(),
             arriving: vec![],
         }
     }
 
     pub(super) fn bytes(extent: &Extent) -> u64 {
-        let flights = extent.warps * FLIGHTS * size_of::<Flight>() as u64;
-        let fillers = extent.shared_bytes.div_ceil(4) * size_of::<Filler>() as u64;
-        if extent.has_copies { flights + fillers } else { 0 }
+        if extent.has_copies { extent.shared_bytes.div_ceil(4) * size_of::<Filler>() as u64 } else { 0 }
     }
 
     /// Whether the kernel has copies at all.
@@ -97,66 +68,22 @@ impl Copies {
         self.fillers_of(write).fill(Filler::new(write.part));
     }
 
-    /// All lanes of a copy have taken off.
-    pub(super) fn started(&mut self, copy: &CopyAccess<'_>) {
-        let Some(warp) = self.warps.get_mut(copy.warp as usize) else { return };
-        warp.flights.push(Flight {
-            lanes: copy.lanes,
-            instruction: copy.instruction,
-            bytes: copy.bytes,
-            to: copy.to.map(|address| address as u32),
-            group: warp.groups,
-        });
+    /// Lanes wait for all their copies: those that arrive at a barrier in memory have landed at the latest now.
+    pub(super) fn wait(&mut self, warp: u32, lanes: u32) {
+        let own = |Touch { part, .. }: &mut Touch| part.thread / 32 == warp && lanes >> (part.thread % 32) & 1 == 1;
+        let waited: Vec<Touch> = self.arriving.extract_if(.., own).collect();
+        self.land(&waited);
     }
 
-    /// Lanes close a group.
-    pub(super) fn commit(&mut self, warp: u32, lanes: u32) {
-        if let Some(warp) = self.warps.get_mut(warp as usize) {
-            each(lanes).for_each(|lane| warp.groups[lane] += 1);
-        }
-    }
-
-    /// Lanes wait until at most `pending` of their groups (none: no copy at all) are in flight; gives every lane's copy that
-    /// has landed by now.
-    pub(super) fn wait(&mut self, warp: u32, lanes: u32, pending: Option<u32>) -> Vec<Touch> {
-        let landed = self.take_landed(warp, lanes, pending);
-        if pending.unwrap_or(0) == 0 {
-            let own = |Touch { part, .. }: &mut Touch| part.thread / 32 == warp && lanes >> (part.thread % 32) & 1 == 1;
-            let waited: Vec<Touch> = self.arriving.extract_if(.., own).collect();
-            self.land(&waited);
-        }
-        self.land(&landed);
-        landed
-    }
-
-    /// The copies of these lanes will arrive at a barrier in memory; gives all of them.
-    pub(super) fn arrive(&mut self, warp: u32, lanes: u32) -> Vec<Touch> {
-        let landed = self.take_landed(warp, lanes, None);
-        self.arriving.extend(landed.iter().copied());
-        landed
+    /// A lane's copy will arrive at a barrier in memory.
+    pub(super) fn arrive(&mut self, write: Touch) {
+        self.arriving.push(write);
     }
 
     /// Somebody finds a phase of a barrier in memory complete. Which barrier is not looked at.
     pub(super) fn arrived(&mut self) {
         let landed = std::mem::take(&mut self.arriving);
         self.land(&landed);
-    }
-
-    fn take_landed(&mut self, warp: u32, lanes: u32, pending: Option<u32>) -> Vec<Touch> {
-        let Some(OfWarp { flights, groups }) = self.warps.get_mut(warp as usize) else { return vec![] };
-        let mut landed = vec![];
-        for flight in &mut *flights {
-            for lane in each(flight.lanes & lanes) {
-                if pending.is_some_and(|pending| flight.group[lane].saturating_add(pending) >= groups[lane]) {
-                    continue;
-                }
-                flight.lanes &= !(1 << lane);
-                let part = Part::new(warp * 32 + lane as u32, flight.instruction, true);
-                landed.push(Touch { part, address: flight.to[lane], bytes: flight.bytes });
-            }
-        }
-        flights.retain(|flight| flight.lanes != 0);
-        landed
     }
 
     /// Copies fill their places no longer.

@@ -4,7 +4,8 @@ use super::{Extents, Hazards};
 use crate::analyses::testing::{
     BODY, Request, arrival, begin, kernel, mask, memory, number, request, script, waiting_body,
 };
-use crate::observe::{Analysis, Arrival, BlockInfo, CopyAccess, Observer};
+use crate::exec::flights::{Flight, Flights};
+use crate::observe::{Analysis, Arrival, BlockInfo, CopyAccess, CopyLanded, Observer};
 use crate::{Arg, DevicePointer, Dim3, Hazard, Kernel, LaunchConfig};
 
 #[test]
@@ -61,7 +62,8 @@ fn run(script: &str) -> Vec<String> {
         for (block, steps) in parts {
             let number = number_of(block);
             let info = BlockInfo { index: Dim3::new(number as u32, 0, 0), number, threads: 96 };
-            let mut block = Block { launch: &launch, watch: launch.hazards.block(&info).remove(0) };
+            let watch = launch.hazards.block(&info).remove(0);
+            let mut block = Block { launch: &launch, watch, flights: Default::default() };
             steps.split(';').for_each(|step| block.step(step));
             block.watch.end();
         }
@@ -109,6 +111,8 @@ fn line(hazard: &Hazard) -> String {
 struct Block<'a> {
     launch: &'a Launch,
     watch: Box<dyn Observer>,
+    /// By warp.
+    flights: [Flights; 3],
 }
 
 impl Block<'_> {
@@ -142,10 +146,15 @@ impl Block<'_> {
                 let lanes = (1 << bytes.count()) - 1;
                 self.copy("cp.async.cg", (number_of(warp), lanes), 0, (16, source));
             }
-            ["commit", warp, lanes] => self.watch.copy_commit(number_of(warp), 0, mask(lanes)),
-            ["wait", warp, lanes] => self.watch.copy_wait(number_of(warp), 0, mask(lanes), None),
-            ["wait", warp, lanes, pending] => {
-                self.watch.copy_wait(number_of(warp), 0, mask(lanes), Some(number_of(pending)));
+            ["commit", warp, lanes] => self.flights[number_of::<usize>(warp)].commit(mask(lanes)),
+            ["wait", warp, lanes, ref pending @ ..] => {
+                let (warp, lanes) = (number_of(warp), mask(lanes));
+                let pending = pending.first().map(|pending| number_of(pending));
+                self.watch.copy_wait(warp, 0, lanes, pending);
+                self.flights[warp as usize].land(lanes, pending, |flight, lanes| {
+                    let &Flight { instruction, bytes, ref to, .. } = flight;
+                    self.watch.copy_landed(&CopyLanded { warp, instruction, at: 0, lanes, bytes, to });
+                });
             }
             [word @ ("meets" | "passes"), warp, lanes, id, barrier] => {
                 let kinds = [
@@ -231,15 +240,10 @@ impl Block<'_> {
     /// Lanes copy from the start of A to a place of shared memory on; `source` says how many bytes each reads.
     fn copy(&mut self, start: &str, (warp, lanes): (u32, u32), to: u64, (bytes, source): (u32, [u32; 32])) {
         let place = |first: u64| std::array::from_fn(|lane| first + u64::from(bytes) * lane as u64);
-        self.watch.copy(&CopyAccess {
-            warp,
-            instruction: self.number(start),
-            lanes,
-            bytes,
-            bypass: bytes == 16,
-            source_bytes: &source,
-            from: &place(self.launch.a.0),
-            to: &place(to),
-        });
+        let (instruction, from, to): (_, _, [u64; 32]) = (self.number(start), place(self.launch.a.0), place(to));
+        let (bypass, source_bytes, from) = (bytes == 16, &source, &from);
+        self.watch.copy(&CopyAccess { warp, instruction, lanes, bytes, bypass, source_bytes, from, to: &to });
+        let (to, data) = (to.map(|address| address as u32), [[0; 4]; 32]);
+        self.flights[warp as usize].start(Flight { instruction, lanes, bytes, to, data }, |_, _| ());
     }
 }

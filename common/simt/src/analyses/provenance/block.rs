@@ -10,7 +10,7 @@ use crate::lanes::each;
 use crate::lower::Home;
 use crate::lower::inst::{AtomicOp, Detail, Function, Inst, NONE, Op, Shape};
 use crate::module::Register;
-use crate::observe::{Access, BlockInfo, BulkCopy, CopyAccess, Executed, Observer};
+use crate::observe::{Access, BlockInfo, BulkCopy, CopyAccess, CopyLanded, Executed, Observer};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -61,7 +61,6 @@ struct Start {
 #[derive(Debug)]
 struct Flight {
     lane: usize,
-    group: u32,
     instruction: u32,
     to: u32,
     words: Vec<Tag>,
@@ -72,8 +71,6 @@ struct Warp {
     /// As the registers lie: 32 for each word of a value.
     tags: Vec<Tag>,
     flights: Vec<Flight>,
-    /// Groups of copies that each lane has closed.
-    groups: [u32; 32],
 }
 
 /// What is known of the values of a block.
@@ -99,14 +96,12 @@ pub struct BlockOrigins {
     requests: Vec<Request>,
     starts: Vec<Start>,
     landed: Vec<BulkCopy>,
-    /// Waits for copies: how many groups may be left, if not all must land.
-    waits: Vec<Option<u32>>,
 }
 
 impl BlockOrigins {
     pub(super) fn new(launch: Arc<Launch>, block: &BlockInfo) -> Self {
         let words = launch.code.planes as usize * 32;
-        let warp = |_| Warp { tags: vec![0; words], flights: vec![], groups: [0; 32] };
+        let warp = |_| Warp { tags: vec![0; words], flights: vec![] };
         Self {
             index: block.index,
             warps: (0..block.threads.div_ceil(32)).map(warp).collect(),
@@ -414,21 +409,6 @@ impl BlockOrigins {
         self.forget(step);
     }
 
-    /// What copies brought that somebody has waited for.
-    fn land(&mut self, step: &Executed<'_>, keep: Option<u32>) {
-        let groups = self.warps[step.warp as usize].groups;
-        let lands = |flight: &mut Flight| {
-            let old = keep.is_none_or(|keep| flight.group.saturating_add(keep) < groups[flight.lane]);
-            step.lanes >> flight.lane & 1 != 0 && old
-        };
-        let landed: Vec<Flight> = self.warps[step.warp as usize].flights.extract_if(.., lands).collect();
-        for Flight { lane, instruction, to, words, .. } in landed {
-            for (address, tag) in (to..).step_by(4).zip(words) {
-                self.arrive(address, 4, instruction, 32 * step.warp + lane as u32, tag);
-            }
-        }
-    }
-
     /// What bulk copies brought that a barrier awaited.
     fn land_bulk(&mut self, step: &Executed<'_>) {
         for BulkCopy { thread, instruction, bytes, from, to, .. } in std::mem::take(&mut self.landed) {
@@ -453,8 +433,7 @@ impl BlockOrigins {
                 };
                 let words = (0..bytes / 4).map(copied).collect();
                 let warp = &mut self.warps[step.warp as usize];
-                let (group, instruction, to) = (warp.groups[lane], step.instruction, to[lane] as u32);
-                warp.flights.push(Flight { lane, group, instruction, to, words });
+                warp.flights.push(Flight { lane, instruction: step.instruction, to: to[lane] as u32, words });
             }
         }
     }
@@ -489,12 +468,16 @@ impl Observer for BlockOrigins {
         self.landed.push(*copy);
     }
 
-    fn copy_commit(&mut self, warp: u32, _: u32, lanes: u32) {
-        each(lanes).for_each(|lane| self.warps[warp as usize].groups[lane] += 1);
-    }
-
-    fn copy_wait(&mut self, _: u32, _: u32, _: u32, pending: Option<u32>) {
-        self.waits.push(pending);
+    fn copy_landed(&mut self, landed: &CopyLanded<'_>) {
+        for lane in each(landed.lanes) {
+            let to = landed.to[lane];
+            let is_it = |it: &Flight| (it.lane, it.instruction, it.to) == (lane, landed.instruction, to);
+            let flights = &mut self.warps[landed.warp as usize].flights;
+            let Some(at) = flights.iter().position(is_it) else { continue };
+            for (address, tag) in (to..).step_by(4).zip(flights.remove(at).words) {
+                self.arrive(address, 4, landed.instruction, 32 * landed.warp + lane as u32, tag);
+            }
+        }
     }
 
     fn executed(&mut self, step: &Executed<'_>) {
@@ -506,9 +489,6 @@ impl Observer for BlockOrigins {
         let inst = &launch.instructions[step.instruction as usize];
         self.take_off(step);
         self.land_bulk(step);
-        for keep in std::mem::take(&mut self.waits) {
-            self.land(step, keep);
-        }
         for request in requests.iter().filter(|_| inst.op != Op::Matrix) {
             match request.kind {
                 AccessKind::Load => self.load(step, inst, request),

@@ -74,7 +74,7 @@ pub(crate) fn atomic(context: &mut Context, at: At) -> Checked<()> {
             let (b, c) = operands(lane);
             let (words, at) = place(context, cache, addresses[lane]);
             let old = if wide {
-                let _lock = context.launch.atomic.lock().unwrap_or_else(PoisonError::into_inner);
+                let _lock = context.launch.progress.atomic.lock().unwrap_or_else(PoisonError::into_inner);
                 let old = read_element(|word| words[word].load(Relaxed), at, 8);
                 write_atomic(words, at, 8, combine(atomic.op, atomic.kind, old, b, c, true));
                 old

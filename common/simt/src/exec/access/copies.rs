@@ -7,11 +7,12 @@ use super::request::{At, check_global, check_shared};
 use crate::ast::Space;
 use crate::error::{AccessKind, FaultKind};
 use crate::exec::context::{Checked, Context};
+use crate::exec::flights::Flight;
 use crate::exec::isa::Plain;
-use crate::exec::warp::{Pending, Warp};
+use crate::exec::warp::Warp;
 use crate::lanes::{each, select};
 use crate::lower::inst::{Copy, CopyCount, NONE};
-use crate::observe::{Access, CopyAccess};
+use crate::observe::{Access, CopyAccess, CopyLanded};
 use std::sync::atomic::Ordering::Relaxed;
 
 #[inline(never)]
@@ -68,10 +69,10 @@ pub(crate) fn copy_async(context: &mut Context, at: At, warp: &mut Warp) -> Chec
     };
     context.tell(|observer| observer.copy(&started));
     let to = to.map(|address| address as u32);
-    let mut pending = Pending { lanes, bytes: copy.bytes, to, data: [[0; 4]; 32], group: warp.groups };
+    let mut flight = Flight { instruction, lanes, bytes, to, data: [[0; 4]; 32] };
     for lane in each(select(lanes, |lane| source[lane] > 0)) {
         let (words, at) = place(context, cache, from[lane]);
-        for (part, word) in (0..copy.bytes / 4).zip(&mut pending.data[lane]) {
+        for (part, word) in (0..bytes / 4).zip(&mut flight.data[lane]) {
             let left = source[lane].saturating_sub(4 * part);
             if left > 0 {
                 let value = words[at / 4 + part as usize].load(Relaxed);
@@ -79,42 +80,22 @@ pub(crate) fn copy_async(context: &mut Context, at: At, warp: &mut Warp) -> Chec
             }
         }
     }
-    warp.pending.push(pending);
-    if warp.pending.len() > MOST_IN_FLIGHT {
-        // A copy may arrive whenever it likes. So that a kernel that never waits does not fill the host's memory, the older
-        // half of them arrives now.
-        let rest = warp.pending.split_off(MOST_IN_FLIGHT / 2);
-        warp.pending.iter().for_each(|pending| write(&mut context.shared, pending, pending.lanes));
-        warp.pending = rest;
-    }
+    warp.flights.start(flight, |flight, lanes| write(context, warp.number, instruction, flight, lanes));
     Ok(())
 }
 
-/// Copies of a warp that have not arrived.
-const MOST_IN_FLIGHT: usize = 1024;
-
-/// Writes what the copies of the lanes bring.
-fn write(shared: &mut [u32], pending: &Pending, lanes: u32) {
-    let words = pending.bytes as usize / 4;
+/// Writes what the copies of some lanes bring.
+fn write(context: &mut Context, warp: u32, at: u32, flight: &Flight, lanes: u32) {
+    let &Flight { instruction, bytes, ref to, ref data, .. } = flight;
+    let words = bytes as usize / 4;
     for lane in each(lanes) {
-        let at = pending.to[lane] as usize / 4;
-        shared[at..at + words].copy_from_slice(&pending.data[lane][..words]);
+        context.shared[to[lane] as usize / 4..][..words].copy_from_slice(&data[lane][..words]);
     }
+    context.tell(|observer| observer.copy_landed(&CopyLanded { warp, instruction, at, lanes, bytes, to }));
 }
 
-/// Lands copies: those of the lanes whose group is older than the `keep` latest closed ones, or all.
+/// Lands copies at a wait: see [`Flights::land`](crate::exec::flights::Flights::land).
 #[inline(never)]
-pub(crate) fn land(shared: &mut [u32], warp: &mut Warp, lanes: u32, keep: Option<u32>) {
-    let groups = warp.groups;
-    warp.pending.retain_mut(|pending| {
-        // Almost always all lanes of a copy land together.
-        for lane in each(pending.lanes & lanes) {
-            let landed = keep.is_none_or(|keep| pending.group[lane].saturating_add(keep) < groups[lane]);
-            if landed {
-                write(shared, pending, 1 << lane);
-                pending.lanes &= !(1 << lane);
-            }
-        }
-        pending.lanes != 0
-    });
+pub(crate) fn land(context: &mut Context, warp: &mut Warp, at: u32, lanes: u32, keep: Option<u32>) {
+    warp.flights.land(lanes, keep, |flight, lanes| write(context, warp.number, at, flight, lanes));
 }

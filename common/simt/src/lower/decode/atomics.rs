@@ -12,8 +12,7 @@ impl Decoder<'_> {
         let _ = words.take("noftz");
         let place = words.pick(space).unwrap_or(Space::Generic);
         let op = words.pick(AtomicOp::named).ok_or_else(|| self.refuse("this atomic operation"))?;
-        let kind = self.kind(&mut words)?;
-        self.done(&words)?;
+        let kind = self.last_kind(words)?;
         let returns = statement.words[0] == "atom";
         let inputs = if op == AtomicOp::Cas { 2 } else { 1 };
         self.count(statement, inputs + 1 + usize::from(returns))?;

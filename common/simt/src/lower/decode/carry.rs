@@ -18,8 +18,7 @@ impl Decoder<'_> {
         let name = statement.words[0].as_str();
         let product = words.one_of(&[("lo", Function::MulLo), ("hi", Function::MulHi)]);
         let (reads, writes) = (name.ends_with('c'), words.take("cc"));
-        let kind = self.kind(&mut words)?;
-        self.done(&words)?;
+        let kind = self.last_kind(words)?;
         self.refuse_if(kind.bytes() == 2, "a carry of 16 bits")?;
         if product.is_some() != name.starts_with("mad") || !kind.is_integer() || kind.bytes() < 4 {
             return Err(self.malformed("a form this instruction does not have"));

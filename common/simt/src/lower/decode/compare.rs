@@ -61,22 +61,19 @@ impl Decoder<'_> {
         Ok(())
     }
 
-    pub(super) fn selp(&mut self, statement: &Statement, mut words: Words<'_>) -> Result<(), Error> {
+    pub(super) fn selp(&mut self, statement: &Statement, words: Words<'_>) -> Result<(), Error> {
         let operands = &statement.operands;
-        let kind = self.kind(&mut words)?;
-        self.done(&words)?;
+        let kind = self.last_kind(words)?;
         self.count(statement, 4)?;
         self.malformed_if(!is_choice(kind), "a type this instruction does not have")?;
         if let Operand::Integer(condition) = operands[3] {
             let chosen = &operands[if condition != 0 { 1 } else { 2 }];
-            return self.compute(mov(kind), (&operands[0], kind), &[(chosen, kind)]);
+            return self.compute(Inst::new(mov(kind)), (&operands[0], kind), &[(chosen, kind)]);
         }
         let (condition, negated) = self.condition(&operands[3])?;
-        let d = self.destination(&operands[0], kind)?;
         let (yes, no) = if negated { (2, 1) } else { (1, 2) };
-        let (a, b) = (self.source(&operands[yes], kind)?, self.source(&operands[no], kind)?);
-        let op = if kind.bytes() == 8 { Op::Selp64 } else { Op::Selp32 };
-        self.finish(Inst { d, a, b, c: condition, ..Inst::new(op) })
+        let inst = Inst { c: condition, ..Inst::new(if kind.bytes() == 8 { Op::Selp64 } else { Op::Selp32 }) };
+        self.compute(inst, (&operands[0], kind), &[(&operands[yes], kind), (&operands[no], kind)])
     }
 
     pub(super) fn slct(&mut self, statement: &Statement, mut words: Words<'_>) -> Result<(), Error> {

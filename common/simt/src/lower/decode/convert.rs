@@ -4,7 +4,7 @@ use super::decoder::Decoder;
 use super::words::{Words, space};
 use crate::Error;
 use crate::ast::{Operand, Space, Statement, Type};
-use crate::lower::inst::{Detail, Function, Op, Rounding};
+use crate::lower::inst::{Detail, Function, Inst, Op, Rounding};
 use crate::lower::preset::{LOCAL_WINDOW, SHARED_WINDOW};
 use std::cmp::Ordering;
 
@@ -108,7 +108,7 @@ impl Decoder<'_> {
             _ => None,
         };
         if let (Some(op), true) = (op, exact) {
-            return self.compute(op, (d, to_register), &[(a, from_register)]);
+            return self.compute(Inst::new(op), (d, to_register), &[(a, from_register)]);
         }
         self.generic(detail, (d, to_register), &[(a, from_register)])
     }
@@ -131,8 +131,7 @@ impl Decoder<'_> {
     pub(super) fn cvta(&mut self, statement: &Statement, mut words: Words<'_>) -> Result<(), Error> {
         let to = words.take("to");
         let from = words.pick(space).ok_or_else(|| self.malformed("no memory space"))?;
-        let kind = self.kind(&mut words)?;
-        self.done(&words)?;
+        let kind = self.last_kind(words)?;
         self.refuse_if(kind.bytes() != 8, "32-bit addresses")?;
         let [d, a] = self.operands::<2>(statement)?;
         let window = match from {

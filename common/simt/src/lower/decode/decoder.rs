@@ -46,7 +46,7 @@ impl<'a> Decoder<'a> {
             frame: 0,
             position: Position::default(),
             guard: None,
-            order: MemoryOrder::WEAK,
+            order: MemoryOrder::default(),
         }
     }
 
@@ -134,13 +134,28 @@ impl<'a> Decoder<'a> {
         Ok(())
     }
 
-    /// An instruction with an operation of its own.
-    pub(super) fn compute(&mut self, op: Op, to: (&Operand, Type), from: &[(&Operand, Type)]) -> Result<(), Error> {
-        let mut inst = Inst::new(op);
+    /// Puts operands into an instruction; whether a condition among them is negated.
+    fn bind(&mut self, inst: &mut Inst, to: (&Operand, Type), from: &[(&Operand, Type)]) -> Result<bool, Error> {
         inst.d = self.destination(to.0, to.1)?;
+        let mut any_negated = false;
         for (index, &(operand, kind)) in from.iter().enumerate() {
-            *input(&mut inst, index) = self.source(operand, kind)?;
+            let (value, negated) =
+                if kind == Type::Pred { self.condition(operand)? } else { (self.source(operand, kind)?, false) };
+            *input(inst, index) = value;
+            any_negated |= negated;
         }
+        Ok(any_negated)
+    }
+
+    /// An instruction with an operation of its own.
+    pub(super) fn compute(
+        &mut self,
+        mut inst: Inst,
+        to: (&Operand, Type),
+        from: &[(&Operand, Type)],
+    ) -> Result<(), Error> {
+        let negated = self.bind(&mut inst, to, from)?;
+        self.refuse_if(negated, "a negated operand here")?;
         self.finish(inst)
     }
 
@@ -152,33 +167,12 @@ impl<'a> Decoder<'a> {
         from: &[(&Operand, Type)],
     ) -> Result<(), Error> {
         let mut inst = Inst::new(Op::Generic);
-        inst.d = self.destination(to.0, to.1)?;
-        detail.wide[0] = to.1.bytes() == 8;
-        detail.predicate[0] = to.1 == Type::Pred;
-        for (index, &(operand, kind)) in from.iter().enumerate() {
-            *input(&mut inst, index) = if kind == Type::Pred {
-                let (value, negated) = self.condition(operand)?;
-                detail.negate |= negated;
-                value
-            } else {
-                self.source(operand, kind)?
-            };
-            detail.wide[index + 1] = kind.bytes() == 8;
-            detail.predicate[index + 1] = kind == Type::Pred;
+        detail.negate |= self.bind(&mut inst, to, from)?;
+        for (index, &(_, kind)) in std::iter::once(&to).chain(from).enumerate() {
+            detail.wide[index] = kind.bytes() == 8;
+            detail.predicate[index] = kind == Type::Pred;
         }
         inst.imm = self.detail(detail);
-        self.finish(inst)
-    }
-
-    /// An instruction on predicates.
-    pub(super) fn predicate(&mut self, op: Op, to: &Operand, from: &[Operand]) -> Result<(), Error> {
-        let mut inst = Inst::new(op);
-        inst.d = self.destination(to, Type::Pred)?;
-        for (index, operand) in from.iter().enumerate() {
-            let (value, negated) = self.condition(operand)?;
-            self.refuse_if(negated, "a negated operand here")?;
-            *input(&mut inst, index) = value;
-        }
         self.finish(inst)
     }
 
@@ -215,6 +209,12 @@ impl<'a> Decoder<'a> {
             Some(word) => self.refuse(format!("the type .{word}")),
             None => self.malformed("no type"),
         })
+    }
+
+    /// The type, if nothing is left beside it.
+    pub(super) fn last_kind(&self, mut words: Words<'_>) -> Result<Type, Error> {
+        let kind = self.kind(&mut words)?;
+        self.done(&words).map(|()| kind)
     }
 
     pub(super) fn done(&self, words: &Words<'_>) -> Result<(), Error> {

@@ -165,8 +165,7 @@ impl Decoder<'_> {
         }
         let results = fragments[0].registers;
         let op = MatrixOp::Multiply(fragments, saturates);
-        self.push_matrix(Matrix { op, registers, results, offset: 0, wide: false }, Inst::new(Op::Matrix));
-        Ok(())
+        self.push_matrix(Matrix { op, registers, results, offset: 0, wide: false }, Inst::new(Op::Matrix))
     }
 
     /// The registers of a fragment.
@@ -188,8 +187,7 @@ impl Decoder<'_> {
             words.one_of(&[("x1", 1), ("x2", 2), ("x4", 4)]).ok_or_else(|| self.malformed("no .x1, .x2 or .x4"))?;
         let exchanged = words.take("trans");
         let place = words.pick(space).unwrap_or(Space::Generic);
-        let kind = self.kind(&mut words)?;
-        self.done(&words)?;
+        let kind = self.last_kind(words)?;
         if !eight || kind != Type::B16 || !matches!(place, Space::Shared | Space::Generic) {
             return Err(self.refuse("this form of the instruction"));
         }
@@ -206,8 +204,7 @@ impl Decoder<'_> {
         }
         let op = MatrixOp::Rows { count, exchanged, store };
         let results = if store { 0 } else { count };
-        self.push_matrix(Matrix { op, registers, results, offset, wide }, Inst { a, ..Inst::new(Op::Matrix) });
-        Ok(())
+        self.push_matrix(Matrix { op, registers, results, offset, wide }, Inst { a, ..Inst::new(Op::Matrix) })
     }
 
     /// `wmma.load.a.sync.aligned.row.m16n16k16.shared.f16 {...}, [address], stride;`, and the store of d.
@@ -218,8 +215,7 @@ impl Decoder<'_> {
         let by_column = self.layout_word(&mut words)?;
         let shape = words.pick(shape).ok_or_else(|| self.malformed("no shape"))?;
         let place = words.pick(space).unwrap_or(Space::Generic);
-        let kind = self.kind(&mut words)?;
-        self.done(&words)?;
+        let kind = self.last_kind(words)?;
         let sum = matches!(part, 'c' | 'd');
         let known = has(&WMMA, shape, |of| if sum { adds(of, kind) } else { of == kind });
         if !known || store != (part == 'd') || !matches!(place, Space::Generic | Space::Shared | Space::Global) {
@@ -237,11 +233,10 @@ impl Decoder<'_> {
         let b = self.source(&stride, Type::U32)?;
         let results = if store { 0 } else { fragment.registers };
         let op = MatrixOp::Move { fragment, by_column, space: place, store };
-        self.push_matrix(Matrix { op, registers, results, offset, wide }, Inst { a, b, ..Inst::new(Op::Matrix) });
-        Ok(())
+        self.push_matrix(Matrix { op, registers, results, offset, wide }, Inst { a, b, ..Inst::new(Op::Matrix) })
     }
 
-    pub(super) fn push_matrix(&mut self, matrix: Matrix, inst: Inst) {
+    pub(super) fn push_matrix(&mut self, matrix: Matrix, inst: Inst) -> Result<(), Error> {
         let results = matrix.results as usize;
         let more = matrix.registers.iter().enumerate().map(|(index, &value)| (value, index < results)).collect();
         let imm = self.code.matrices.len() as i32;
@@ -250,5 +245,6 @@ impl Decoder<'_> {
         if let Some(raw) = self.raws.last_mut() {
             raw.more = more;
         }
+        Ok(())
     }
 }

@@ -26,8 +26,7 @@ impl Decoder<'_> {
         let parity = words.take("parity");
         let complete = !words.take("noComplete");
         let expects = name == "expect_tx" || words.take("expect_tx");
-        let kind = self.kind(&mut words)?;
-        self.done(&words)?;
+        let kind = self.last_kind(words)?;
         let operands = &statement.operands;
         let count = operands.len();
         let wait = matches!(name, "test_wait" | "try_wait");
@@ -114,8 +113,7 @@ impl Decoder<'_> {
         let counted = words.take("noinc");
         words.hints();
         let place = self.barrier_space(&mut words)?;
-        let kind = self.kind(&mut words)?;
-        self.done(&words)?;
+        let kind = self.last_kind(words)?;
         self.refuse_if(kind != Type::B64, "this type")?;
         self.count(statement, 1)?;
         self.push(Inst::new(Op::CopyWaitAll));

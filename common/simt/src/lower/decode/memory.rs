@@ -49,10 +49,15 @@ impl Decoder<'_> {
     }
 
     /// Adds a load or store with its data registers.
-    fn push_access(&mut self, op: Op, values: [u32; 4], shape: Shape, (a, imm, wide_address): (u32, i32, bool)) {
-        let [d, b, c, e] = values;
+    fn push_access(
+        &mut self,
+        op: Op,
+        [d, b, c, e]: [u32; 4],
+        shape: Shape,
+        (a, imm, wide_address): (u32, i32, bool),
+    ) -> Result<(), Error> {
         let sub = Shape { wide_address, ..shape }.pack();
-        self.push(Inst { sub, d, a, b, c, e, imm, ..Inst::new(op) });
+        self.finish(Inst { sub, d, a, b, c, e, imm, ..Inst::new(op) })
     }
 
     /// An access of 32 bytes becomes two of 16, of which that which overwrites the address comes last.
@@ -103,8 +108,7 @@ impl Decoder<'_> {
             Space::Param => Op::LdParam,
             Space::Generic => Op::LdGeneric,
         };
-        self.push_access(op, values, shape, address);
-        Ok(())
+        self.push_access(op, values, shape, address)
     }
 
     /// A parameter of a call, in local memory, from or to a register.
@@ -112,8 +116,7 @@ impl Decoder<'_> {
         let address = self.near_address(place, Space::Local)?;
         let wide = kind.bytes() == 8;
         let shape = Shape { bytes: kind.bytes(), count: 1, signed: kind.is_signed(), wide, wide_address: true };
-        self.push_access(op, [value, NONE, NONE, NONE], shape, address);
-        Ok(())
+        self.push_access(op, [value, NONE, NONE, NONE], shape, address)
     }
 
     /// `.param` variables of calls live in local memory.
@@ -168,7 +171,6 @@ impl Decoder<'_> {
             Space::Generic => Op::StGeneric,
             Space::Const | Space::Param => return Err(self.malformed("a store to read-only memory")),
         };
-        self.push_access(op, values, shape, address);
-        Ok(())
+        self.push_access(op, values, shape, address)
     }
 }

@@ -46,7 +46,7 @@ pub(super) fn decode(layout: Layout<'_>) -> Result<Decoded, Error> {
                 decoder.labels.insert((*frame, name.clone()), decoder.raws.len() as u32);
             }
             Flat::Pass { to, from, position } => {
-                (decoder.position, decoder.guard, decoder.order) = (*position, None, MemoryOrder::WEAK);
+                (decoder.position, decoder.guard, decoder.order) = (*position, None, MemoryOrder::default());
                 decoder.pass(to, from)?;
             }
             Flat::Statement(frame, statement) => {
@@ -147,6 +147,6 @@ impl Decoder<'_> {
     /// A cache policy: any number.
     fn policy(&mut self, statement: &Statement) -> Result<(), Error> {
         let Some(to) = statement.operands.first() else { return Err(self.malformed("no operands")) };
-        self.compute(Op::Mov64, (to, Type::B64), &[(&Operand::Integer(0), Type::B64)])
+        self.compute(Inst::new(Op::Mov64), (to, Type::B64), &[(&Operand::Integer(0), Type::B64)])
     }
 }

@@ -18,8 +18,7 @@ pub(super) const fn mov(kind: Type) -> Op {
 impl Decoder<'_> {
     pub(super) fn mov(&mut self, statement: &Statement, mut words: Words<'_>) -> Result<(), Error> {
         let elements = words.one_of(&[("v2", 2), ("v4", 4)]);
-        let kind = self.kind(&mut words)?;
-        self.done(&words)?;
+        let kind = self.last_kind(words)?;
         self.malformed_if(kind.is_half() || kind == Type::Tf32, "a type this instruction does not have")?;
         self.count(statement, 2)?;
         let (to, from) = (&statement.operands[0], &statement.operands[1]);
@@ -48,7 +47,7 @@ impl Decoder<'_> {
             }
         }
         self.refuse_if(!matches!(kind.bytes(), 2 | 4 | 8), "this type")?;
-        self.compute(mov(kind), (to, kind), &[(from, kind)])
+        self.compute(Inst::new(mov(kind)), (to, kind), &[(from, kind)])
     }
 
     /// Hands a value to or from a function that is called.

@@ -5,7 +5,7 @@ use super::words::Words;
 use crate::Error;
 use crate::ast::{Operand, Statement, Type};
 use crate::instructions::{Slot, slots, types};
-use crate::lower::inst::{Detail, Function, Op, Rounding};
+use crate::lower::inst::{Detail, Function, Inst, Op, Rounding};
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
@@ -20,8 +20,7 @@ struct Row {
 
 /// What executes a row.
 enum What {
-    Vector(Op),
-    Predicate(Op),
+    Own(Op),
     Generic(Function),
 }
 
@@ -33,8 +32,8 @@ macro_rules! rows {
         half { $($half:ident: $h1:literal, $h2:expr, $h3:ident($($h4:ident),*) => $_6:expr $(, $_7:literal)?;)* }
     ) => {
         [
-            $(rows!(What::Vector(Op::$vector), $v1, $v2, $v3, $($v4)*),)*
-            $(rows!(What::Predicate(Op::$predicate), $p1, $p2, $p3, $($p4)*),)*
+            $(rows!(What::Own(Op::$vector), $v1, $v2, $v3, $($v4)*),)*
+            $(rows!(What::Own(Op::$predicate), $p1, $p2, $p3, $($p4)*),)*
             $(rows!(What::Generic(Function::$lane), $l1, $l2, $l3, $($l4)*),)*
             $(rows!(What::Generic(Function::$half), $h1, $h2, $h3, $($h4)*),)*
         ]
@@ -200,8 +199,7 @@ impl Decoder<'_> {
             .map(|(operand, &slot)| (operand, of(slot)))
             .collect();
         match row.what {
-            What::Vector(op) => self.compute(op, (to, of(row.to)), &inputs),
-            What::Predicate(op) => self.predicate(op, to, from),
+            What::Own(op) => self.compute(Inst::new(op), (to, of(row.to)), &inputs),
             What::Generic(function) => {
                 let mut detail = Detail::new(function, kind);
                 (detail.rounding, detail.ftz) = (modifiers.rounding, modifiers.ftz);

@@ -104,7 +104,6 @@ impl Decoder<'_> {
 
     fn push_warpgroup(&mut self, op: WarpgroupOp, registers: Vec<u32>, results: u32, inst: Inst) -> Result<(), Error> {
         let op = MatrixOp::Warpgroup(op);
-        self.push_matrix(Matrix { op, registers, results, offset: 0, wide: false }, inst);
-        Ok(())
+        self.push_matrix(Matrix { op, registers, results, offset: 0, wide: false }, inst)
     }
 }
