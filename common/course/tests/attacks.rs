@@ -34,6 +34,8 @@ pub fn trials() -> Vec<Trial> {
         trial("long_arguments_make_no_long_sentence", long_sentence),
         trial("more_threads_than_there_are_cores", many_threads),
     ];
+    #[cfg(unix)]
+    trials.push(trial("an_argument_that_is_no_text", no_text));
     let attacks: BTreeMap<String, Vec<Attack>> = serde_json::from_str(ATTACKS).expect("attacks.json is JSON");
     for (after, attacks) in attacks {
         // Those are stopped after seconds of work.
@@ -128,6 +130,14 @@ fn long_sentence() -> Result<()> {
     let said = course(&["lab", &"x".repeat(100_000)], &[(course::mine::VARIABLE, &support::mine("attack-long")?)], "")?;
     let text = said.text();
     ensure!(said.status == Some(2) && text.len() < 2_200 && text.lines().count() == 1, "{} bytes", text.len());
+    Ok(())
+}
+
+#[cfg(unix)]
+fn no_text() -> Result<()> {
+    use std::os::unix::ffi::OsStrExt as _;
+    let said = support::said(Command::new(PROGRAM).arg(std::ffi::OsStr::from_bytes(b"l\xffb")), "")?;
+    ensure!(said.status == Some(2) && said.text().lines().count() == 1, "{}", said.text());
     Ok(())
 }
 

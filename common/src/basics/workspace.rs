@@ -40,6 +40,9 @@ pub fn display(path: &Path) -> String {
     let absolute = resolved(path);
     let here = resolved(&std::env::current_dir().unwrap_or_default());
     let relative = absolute.strip_prefix(root()).or_else(|_| absolute.strip_prefix(&here));
+    if absolute == *root() || absolute == here {
+        return ".".to_owned();
+    }
     // Forward slashes on every system: committed PTX names its source by this.
     relative.map_or_else(|_| escaped(path), |path| escaped(Path::new(&path.to_string_lossy().replace('\\', "/"))))
 }
@@ -63,6 +66,7 @@ mod tests {
     fn a_name_with_line_breaks_stays_on_one_line() {
         assert_eq!(escaped(Path::new("a\nb\x1b[31m\u{2028}ü.cu")), "a\\nb\\u{1b}[31m\\u{2028}ü.cu");
         assert_eq!(display(Path::new("/no/such/folder/a\r\nb.cu")), "/no/such/folder/a\\r\\nb.cu");
+        assert_eq!(display(root()), ".");
     }
 
     #[test]

@@ -45,7 +45,7 @@ fn group_name(kind: Kind) -> &'static str {
 /// What fails is said and left out. It does not fail `cargo bench`, which would leave out all later steps; it does fail
 /// the test.
 pub fn run(step: &Step) -> ExitCode {
-    let test = !std::env::args().any(|arg| arg == "--bench");
+    let test = !std::env::args_os().any(|arg| arg == "--bench");
     let mut criterion = Criterion::default()
         .warm_up_time(Duration::from_millis(300))
         .measurement_time(Duration::from_secs(1))

@@ -43,7 +43,8 @@ fn start_threads() {
 
 /// A sentence in which each argument that has line breaks stands on one line.
 fn as_given(sentence: String) -> String {
-    let arguments = std::env::args().skip(1).flat_map(|argument| {
+    let arguments = std::env::args_os().skip(1).flat_map(|argument| {
+        let argument = argument.to_string_lossy().into_owned();
         let value = argument.split_once('=').map(|(_, value)| value.to_owned());
         [Some(argument), value].into_iter().flatten()
     });

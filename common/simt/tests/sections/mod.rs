@@ -2,14 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-/// A file or folder of these tests.
-pub fn path(name: &str) -> PathBuf {
+/// A file or folder of these tests; an absolute path as it is.
+pub fn path(name: impl AsRef<Path>) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(name)
 }
 
 /// The programs of a file, with their names, in order.
-pub fn read(name: &str) -> Vec<(String, String)> {
-    let text = std::fs::read_to_string(path(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
+pub fn read(name: impl AsRef<Path>) -> Vec<(String, String)> {
+    let file = path(name);
+    let text = std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
     let mut programs: Vec<(String, String)> = vec![];
     for line in text.split_inclusive('\n') {
         match (line.strip_prefix("//// "), programs.last_mut()) {
