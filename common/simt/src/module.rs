@@ -229,10 +229,19 @@ impl Kernel {
         self.code.facts.len() as u32
     }
 
-    /// Where instruction number `index` stands; an unknown number gives an empty location.
+    /// Where instruction number `index` stands; an unknown number gives an empty location. A store that the compiler has made of
+    /// those of several lines stands in the last of them.
     pub fn location(&self, index: u32) -> Location {
-        let position = self.code.facts.get(index as usize).map_or_else(Position::default, |facts| facts.position);
-        self.module.inner.location(position)
+        let at = |index: u32| {
+            let position = self.code.facts.get(index as usize).map_or_else(Position::default, |facts| facts.position);
+            self.module.inner.location(position)
+        };
+        let own = at(index);
+        if own.line.is_some() || !own.instruction.contains("st.shared") && !own.instruction.contains("st.global") {
+            return own;
+        }
+        let merged = (0..index).rev().map(at).find(|before| before.line.is_some()).unwrap_or_default();
+        Location { ptx_line: own.ptx_line, instruction: own.instruction, ..merged }
     }
 
     /// The line of the source (file number and line) of instruction number `index`, when known.

@@ -55,6 +55,14 @@ pub fn told(mut place: simt::Location) -> simt::Location {
         (place.line, place.column) = (Some(line), Some(column));
         place.calls = std::iter::once(inner).chain(place.calls[at + 1..].iter().copied()).collect();
     }
+    // The compiler takes the line of a condition for a store under it that it has made of several.
+    let head = |line: u32| {
+        let text = lines_of(&place).get((line as usize).wrapping_sub(1)).map_or("", |text| text.trim()).to_owned();
+        ["if", "else", "} else"].iter().any(|word| text.starts_with(word)) && !text.contains(" = ")
+    };
+    if place.instruction.contains("st.") {
+        place.line = place.line.map(|line| if head(line) { line + 1 } else { line });
+    }
     place
 }
 

@@ -48,6 +48,7 @@ named! {
         Beginning: "sum that does not begin at 0",
         Sign: "wrong sign",
         Part: "k not multiplied once each",
+        Beyond: "k beyond the end",
         Stale: "tile of another step",
         Lost: "sum that is lost",
         Early: "sum stored too early",

@@ -143,7 +143,7 @@ impl Candidate {
             }
         }
         if wrong.is_empty() {
-            hazards.extend(faults.iter().map(|(_, fault)| fault.clone()).take(1));
+            hazards.extend(faults.iter().find(|(size, _)| *size == at_hazard).map(|(_, fault)| fault.clone()));
         }
         // A reason that may follow from something else is shown if no other is found.
         let mut causes: Vec<([u64; 3], HazardReport)> = vec![];
@@ -168,8 +168,11 @@ impl Candidate {
         let text = picture(found);
         let what = match wrong.iter().find(|(of, _)| *of == size) {
             Some((_, verification)) => {
-                let count = verification.diagnosis.as_deref().unwrap_or_default();
-                format!("the product is wrong: {}", count.split(": ").next().unwrap_or_default())
+                let whole = verification.diagnosis.as_deref().unwrap_or_default();
+                // To how many bits numbers were rounded, their products tell alone.
+                let rounded = found.kind == ReportKind::Product(Mistake::Converted);
+                let told = if rounded { whole } else { whole.split(": ").next().unwrap_or_default() };
+                format!("the product is wrong: {told}")
             }
             None => format!("the kernel ends with a {}", faults.iter().find(|(of, _)| *of == size)?.1.place),
         };

@@ -1007,3 +1007,330 @@ extern "C" __global__ void matmul(const ELEMENT* A, const ELEMENT* B, ELEMENT* C
     if (k < K) even += A[row * K + k] * B[k * N + col];
     C[row * N + col] = even + odd;
 }
+
+== indices_that_go_on
+// launch: block 32,16 tile 32,16
+extern "C" __global__ void matmul(
+    const ELEMENT* A, const ELEMENT* B, ELEMENT* C, int M, int N, int K)
+{
+    int i = threadIdx.y + blockDim.y * blockIdx.y;
+    int j = threadIdx.x + blockDim.x * blockIdx.x;
+    if (i >= M || j >= N)
+        return;
+    ELEMENT acc = 0;
+    int ia = i * K;
+    int ib = j;
+    for (int p = 0; p < K; p++) {
+        acc += A[ia] * B[ib];
+        ia += 1;
+        ib += N;
+    }
+    C[i * N + j] = acc;
+}
+
+== unsigned_rows_counted_down
+// launch: block 32,16 tile 32,16
+extern "C" __global__ void matmul(
+    const float* A, const float* B, float* C, int M, int N, int K)
+{
+    const unsigned c = blockIdx.x * blockDim.x + threadIdx.x;
+    const unsigned r = blockIdx.y * blockDim.y + threadIdx.y;
+    if (r < M) {
+        if (c < N) {
+            float dot = 0.0f;
+            for (int kk = K - 1; kk >= 0; --kk)
+                dot = fmaf(A[r * K + kk], B[kk * N + c], dot);
+            C[r * N + c] = dot;
+        }
+    }
+}
+
+== shuffled_lanes
+// launch: block 32,16 tile 1,16
+// A warp computes one element: its lanes share k.
+extern "C" __global__ void matmul(
+    const float* A, const float* B, float* C, int M, int N, int K)
+{
+    const int lane = threadIdx.x;
+    const int row = blockIdx.y * 16 + threadIdx.y;
+    const int col = blockIdx.x;
+    float sum = 0;
+    if (row < M)
+        for (int k = lane; k < K; k += 32)
+            sum += A[row * K + k] * B[k * N + col];
+    sum += __shfl_down_sync(0xffffffff, sum, 16);
+    sum += __shfl_down_sync(0xffffffff, sum, 8);
+    sum += __shfl_down_sync(0xffffffff, sum, 4);
+    sum += __shfl_down_sync(0xffffffff, sum, 2);
+    sum += __shfl_down_sync(0xffffffff, sum, 1);
+    if (lane == 0 && row < M)
+        C[row * N + col] = sum;
+}
+
+== four_sums_and_a_rest
+// launch: block 32,16 tile 32,16
+extern "C" __global__ void matmul(
+    const float* A, const float* B, float* C, int M, int N, int K)
+{
+    int row = blockIdx.y * 16 + threadIdx.y;
+    int col = blockIdx.x * 32 + threadIdx.x;
+    if (row >= M || col >= N) return;
+    float s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+    int k = 0;
+    for (; k + 3 < K; k += 4) {
+        s0 += A[row * K + k] * B[k * N + col];
+        s1 += A[row * K + k + 1] * B[(k + 1) * N + col];
+        s2 += A[row * K + k + 2] * B[(k + 2) * N + col];
+        s3 += A[row * K + k + 3] * B[(k + 3) * N + col];
+    }
+    for (; k < K; ++k)
+        s0 += A[row * K + k] * B[k * N + col];
+    C[row * N + col] = s0 + s1 + s2 + s3;
+}
+
+== tiles_with_else
+// launch: block 32,32 tile 32,32
+#define T 32
+extern "C" __global__ void matmul(
+    const float* A, const float* B, float* C, int M, int N, int K)
+{
+    __shared__ float sA[T * T];
+    __shared__ float sB[T * T];
+    int tx = threadIdx.x, ty = threadIdx.y;
+    int i = blockIdx.y * T + ty;
+    int j = blockIdx.x * T + tx;
+    float tmp = 0.0f;
+    int steps = (K + T - 1) / T;
+    for (int t = 0; t < steps; t++) {
+        int ka = t * T + tx;
+        int kb = t * T + ty;
+        if (i < M && ka < K)
+            sA[ty * T + tx] = A[i * K + ka];
+        else
+            sA[ty * T + tx] = 0.0f;
+        if (kb < K && j < N)
+            sB[ty * T + tx] = B[kb * N + j];
+        else
+            sB[ty * T + tx] = 0.0f;
+        __syncthreads();
+        for (int e = 0; e < T; e++)
+            tmp += sA[ty * T + e] * sB[e * T + tx];
+        __syncthreads();
+    }
+    if (i < M && j < N)
+        C[i * N + j] = tmp;
+}
+
+== one_tile_ahead
+// launch: block 32,32 tile 32,32
+extern "C" __global__ void matmul(
+    const float* A, const float* B, float* C, int M, int N, int K)
+{
+    __shared__ float s_a[32][32];
+    __shared__ float s_b[32][32];
+    const int x = threadIdx.x, y = threadIdx.y;
+    const int r = blockIdx.y * 32 + y;
+    const int c = blockIdx.x * 32 + x;
+    float value = 0.f;
+    float next_a = r < M && x < K ? A[r * K + x] : 0.f;
+    float next_b = c < N && y < K ? B[y * N + c] : 0.f;
+    for (int k0 = 0; k0 < K; k0 += 32) {
+        s_a[y][x] = next_a;
+        s_b[y][x] = next_b;
+        __syncthreads();
+        const int ahead = k0 + 32;
+        next_a = r < M && ahead + x < K ? A[r * K + ahead + x] : 0.f;
+        next_b = c < N && ahead + y < K ? B[(ahead + y) * N + c] : 0.f;
+        for (int k = 0; k < 32; ++k)
+            value += s_a[y][k] * s_b[k][x];
+        __syncthreads();
+    }
+    if (r < M && c < N)
+        C[r * N + c] = value;
+}
+
+== one_pool_transposed
+// launch: block 32,32 tile 32,32
+// B's tile is kept transposed, with a pad.
+extern "C" __global__ void matmul(
+    const ELEMENT* A, const ELEMENT* B, ELEMENT* C, int M, int N, int K)
+{
+    constexpr int LD = 32 + 1;
+    __shared__ ELEMENT smem[2 * 32 * LD];
+    ELEMENT* at = smem;
+    ELEMENT* bt = smem + 32 * LD;
+    const unsigned tid = threadIdx.y * 32 + threadIdx.x;
+    const unsigned u = tid % 32;
+    const unsigned v = tid / 32;
+    const int m = blockIdx.y * 32 + v;
+    const int n = blockIdx.x * 32 + u;
+    const int tiles = (K - 1) / 32 + 1;
+    ELEMENT r = 0;
+    for (int tile = 0; tile < tiles; ++tile) {
+        const int ka = tile * 32 + u;
+        const int kb = tile * 32 + v;
+        at[v * LD + u] = m < M && ka < K ? A[(size_t)m * K + ka] : ELEMENT(0);
+        bt[u * LD + v] = kb < K && n < N ? B[(size_t)kb * N + n] : ELEMENT(0);
+        __syncthreads();
+        for (int k = 0; k < 32; ++k)
+            r += at[v * LD + k] * bt[u * LD + k];
+        __syncthreads();
+    }
+    if (m < M && n < N)
+        C[(size_t)m * N + n] = r;
+}
+
+== column_of_sums
+// launch: block 64,8 tile 64,64
+constexpr int BM = 64, BN = 64, BK = 8, TM = 8;
+extern "C" __global__ void matmul(
+    const float* A, const float* B, float* C, int M, int N, int K)
+{
+    __shared__ float As[BM * BK];
+    __shared__ float Bs[BK * BN];
+    const int tid = threadIdx.y * 64 + threadIdx.x;
+    const int threadCol = tid % BN;
+    const int threadRow = tid / BN;
+    const int innerColA = tid % BK;
+    const int innerRowA = tid / BK;
+    const int innerColB = tid % BN;
+    const int innerRowB = tid / BN;
+    const int cRow = blockIdx.y * BM;
+    const int cCol = blockIdx.x * BN;
+    float threadResults[TM] = {0.0f};
+    for (int bk = 0; bk < K; bk += BK) {
+        As[innerRowA * BK + innerColA] =
+            (cRow + innerRowA < M && bk + innerColA < K)
+                ? A[(cRow + innerRowA) * K + bk + innerColA] : 0.0f;
+        Bs[innerRowB * BN + innerColB] =
+            (bk + innerRowB < K && cCol + innerColB < N)
+                ? B[(bk + innerRowB) * N + cCol + innerColB] : 0.0f;
+        __syncthreads();
+        for (int dot = 0; dot < BK; ++dot) {
+            const float tmpB = Bs[dot * BN + threadCol];
+            for (int res = 0; res < TM; ++res)
+                threadResults[res] += As[(threadRow * TM + res) * BK + dot] * tmpB;
+        }
+        __syncthreads();
+    }
+    for (int res = 0; res < TM; ++res) {
+        const int row = cRow + threadRow * TM + res;
+        if (row < M && cCol + threadCol < N)
+            C[row * N + cCol + threadCol] = threadResults[res];
+    }
+}
+
+== pointers_that_swap
+// launch: block 32,8 tile 32,32
+extern "C" __global__ void matmul(
+    const float* A, const float* B, float* C, int M, int N, int K)
+{
+    __shared__ float mem[4][32 * 32];
+    float* a_now = mem[0];
+    float* b_now = mem[1];
+    float* a_other = mem[2];
+    float* b_other = mem[3];
+    const int x = threadIdx.x, y = threadIdx.y;
+    const int row = blockIdx.y * 32, col = blockIdx.x * 32 + x;
+    float sum[4] = {0, 0, 0, 0};
+    for (int i = y; i < 32; i += 8) {
+        a_now[i * 32 + x] = row + i < M && x < K ? A[(row + i) * K + x] : 0.f;
+        b_now[i * 32 + x] = i < K && col < N ? B[i * N + col] : 0.f;
+    }
+    for (int k0 = 0; k0 < K; k0 += 32) {
+        __syncthreads();
+        if (k0 + 32 < K) {
+            for (int i = y; i < 32; i += 8) {
+                const int ka = k0 + 32 + x;
+                const int kb = k0 + 32 + i;
+                a_other[i * 32 + x] = row + i < M && ka < K ? A[(row + i) * K + ka] : 0.f;
+                b_other[i * 32 + x] = kb < K && col < N ? B[kb * N + col] : 0.f;
+            }
+        }
+        for (int k = 0; k < 32; ++k) {
+            const float b = b_now[k * 32 + x];
+            sum[0] += a_now[y * 32 + k] * b;
+            sum[1] += a_now[(y + 8) * 32 + k] * b;
+            sum[2] += a_now[(y + 16) * 32 + k] * b;
+            sum[3] += a_now[(y + 24) * 32 + k] * b;
+        }
+        float* t = a_now; a_now = a_other; a_other = t;
+        t = b_now; b_now = b_other; b_other = t;
+    }
+    if (col < N)
+        for (int i = 0; i < 4; ++i)
+            if (row + y + 8 * i < M)
+                C[(row + y + 8 * i) * N + col] = sum[i];
+}
+
+== even_and_odd_k
+// Two threads share an element: even and odd k.
+// launch: block 32,16 tile 16,16
+extern "C" __global__ void matmul(
+    const ELEMENT* A, const ELEMENT* B, ELEMENT* C, int M, int N, int K)
+{
+    const int part = threadIdx.x & 1;
+    const int c = blockIdx.x * 16 + (threadIdx.x >> 1);
+    const int r = blockIdx.y * 16 + threadIdx.y;
+    const bool mine = r < M && c < N;
+    ELEMENT p = 0;
+    for (int k = part; mine && k < K; k += 2)
+        p += A[r * K + k] * B[k * N + c];
+    p += __shfl_xor_sync(0xffffffffu, p, 1);
+    if (mine && part == 0)
+        C[r * N + c] = p;
+}
+
+== rows_of_1024_threads
+// launch: block 32,32 tile 32,32
+// The block is taken as 1024 threads in a row.
+extern "C" __global__ void matmul(
+    const float* A, const float* B, float* C, int M, int N, int K)
+{
+    __shared__ float lhs[32][32], rhs[32][32];
+    const int id = threadIdx.x + 32 * threadIdx.y;
+    const int hi = id >> 5, lo = id & 31;
+    const int brow = blockIdx.y << 5, bcol = blockIdx.x << 5;
+    const float* ap = A + (brow + hi) * K;
+    const float* bp = B + bcol + lo;
+    float out = 0.0f;
+    for (int step = 0; step * 32 < K; step++) {
+        const int k_a = step * 32 + lo;
+        const int k_b = step * 32 + hi;
+        float la = 0.0f, lb = 0.0f;
+        if (brow + hi < M && k_a < K) la = ap[k_a];
+        if (bcol + lo < N && k_b < K) lb = bp[k_b * N];
+        lhs[hi][lo] = la;
+        rhs[hi][lo] = lb;
+        __syncthreads();
+        #pragma unroll
+        for (int i = 0; i < 32; i += 4) {
+            out += lhs[hi][i] * rhs[i][lo];
+            out += lhs[hi][i + 1] * rhs[i + 1][lo];
+            out += lhs[hi][i + 2] * rhs[i + 2][lo];
+            out += lhs[hi][i + 3] * rhs[i + 3][lo];
+        }
+        __syncthreads();
+    }
+    if (brow + hi < M && bcol + lo < N)
+        C[(brow + hi) * N + bcol + lo] = out;
+}
+
+== do_while_in_a_macro
+// launch: block 32,16 tile 32,16
+#define AT(m, r, c, ld) m[(size_t)(r) * (ld) + (c)]
+extern "C" __global__ void matmul(
+    const float* A, const float* B, float* C, int M, int N, int K)
+{
+    const int my_row = blockIdx.y * blockDim.y + threadIdx.y;
+    const int my_col = blockIdx.x * blockDim.x + threadIdx.x;
+    if (my_row < M && my_col < N) {
+        double total = 0.0;
+        int k = K;
+        do {
+            --k;
+            total += (double)AT(A, my_row, k, K) * AT(B, k, my_col, N);
+        } while (k > 0);
+        AT(C, my_row, my_col, N) = (float)total;
+    }
+}

@@ -19,6 +19,26 @@ pub fn around(place: &Location, words: &[&str]) -> Vec<u32> {
     place.line.into_iter().chain(calls).flat_map(|line| around_line(lines, line, words)).collect()
 }
 
+/// The conditions that a place is under: those around it, and those above in its function under which a thread returns.
+pub fn guards(place: &Location) -> Vec<u32> {
+    let lines = &places::lines_of(place);
+    let mut found = around(place, &["if"]);
+    let own = place.line.and_then(|line| lines.get(line as usize - 1)).map(|text| code(text));
+    found.extend(place.line.filter(|_| own.is_some_and(|text| has_word(text, |word| word == "if"))));
+    let above =
+        place.line.into_iter().flat_map(|line| numbered(lines, line)).take_while(|(_, text)| !text.starts_with('}'));
+    for (number, _) in above.filter(|(_, text)| has_word(code(text), |word| word == "return")) {
+        let there = Location { line: Some(number), ..Location::default() };
+        let under = if code(&lines[number as usize - 1]).trim_start().starts_with("if") {
+            Some(number)
+        } else {
+            around(&Location { file: place.file.clone(), ..there }, &["if"]).first().copied()
+        };
+        found.extend(under);
+    }
+    found
+}
+
 fn around_line(lines: &[String], line: u32, words: &[&str]) -> Vec<u32> {
     let indent = |text: &str| text.len() - text.trim_start().len();
     let begins = |text: &str| {
@@ -33,6 +53,10 @@ fn around_line(lines: &[String], line: u32, words: &[&str]) -> Vec<u32> {
             continue;
         }
         most = indent(text);
+        let ends = |(_, below): &(u32, &String)| indent(below) == most && below.trim_start().starts_with("} while");
+        if text.trim_start().starts_with("do {") && words.contains(&"while") {
+            found.extend((number + 1..).zip(lines.iter().skip(number as usize)).find(ends).map(|(end, _)| end));
+        }
         found.extend(begins(text).then_some(number));
     }
     found
@@ -132,6 +156,13 @@ fn declares(text: &str, name: &str) -> bool {
     })
 }
 
+/// The line that declares a shared array.
+pub fn shared_declaration(place: &Location, array: &str) -> Option<u32> {
+    let lines = places::lines_of(place);
+    let declares = |text: &str| text.contains("__shared__") && has_word(text, |word| word == array);
+    (1..).zip(lines.iter()).find(|(_, text)| declares(code(text))).map(|(line, _)| line)
+}
+
 /// Whether a shared array is declared as one of words of four bytes.
 pub fn of_words(place: &Location, array: &str) -> bool {
     let lines = places::lines_of(place);
@@ -173,14 +204,14 @@ pub fn set_by_line(text: &str) -> Option<&str> {
     left.split('[').next()?.trim_end().rsplit(|c| !is_name(c)).next().filter(|name| !name.is_empty())
 }
 
-/// The other lines of a function that give a name a value, the first four.
+/// The other lines of a function that give a name a value, the first six.
 pub fn lines_that_set(place: &Location, name: &str) -> Vec<u32> {
     let Some(line) = place.line else { return vec![] };
     let lines = places::lines_of(place);
     let start = lines.iter().take(line as usize).rposition(|text| text.starts_with('}')).map_or(0, |at| at + 1);
     let function = (1..).zip(lines.iter()).skip(start).take_while(|(_, text)| !text.starts_with('}'));
     let others = function.filter(|(number, text)| *number != line && sets(code(text), name));
-    others.map(|(number, _)| number).take(4).collect()
+    others.map(|(number, _)| number).take(6).collect()
 }
 
 /// The line that declares what a line adds to or sets, `sum` in `sum[m] += a * b`, with its name.

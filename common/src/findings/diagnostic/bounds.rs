@@ -2,7 +2,7 @@
 
 use simt::Location;
 
-use super::around::around;
+use super::around::{around, guards};
 use super::texts::help;
 use super::underline::{code, is_name};
 use crate::code::places;
@@ -19,7 +19,7 @@ pub struct Bound {
 /// What to do about an access out of bounds, if a comparison in its line, or in a condition or loop around it, is wrong.
 pub fn remedy(place: &Location) -> Option<Bound> {
     let mut lines = around(place, &["for", "while", "if"]);
-    lines.extend(place.line);
+    lines.extend(place.line.into_iter().chain(guards(place)));
     let file = place.file.as_ref()?;
     lines.into_iter().find_map(|line| wrong(line, code(&places::line(file, line)?)))
 }
@@ -35,6 +35,19 @@ pub fn wrong(line: u32, code: &str) -> Option<Bound> {
     if code.trim_start().starts_with("if") && code.split("||").filter(|part| compares(part)).count() > 1 {
         return bound("one comparison is enough", [""; 3]);
     }
+    // Where a thread returns that is beyond the edge.
+    for part in code.split("||").filter(|part| !part.contains(">=")) {
+        let (before, after) = part.split_once('>').unwrap_or_default();
+        let before = before.trim_end().rsplit(|c| !is_name(c)).next().unwrap_or_default();
+        let size = after.trim_start().split(|c| !is_name(c)).next().unwrap_or_default();
+        if matches!(size, "M" | "N" | "K") && before.contains(|c: char| c.is_lowercase()) {
+            return bound("one too few", [before, size, ""]);
+        }
+    }
+    let leaves = |part: &&str| part.contains(">= M") || part.contains(">= N") || part.contains(">= K");
+    if code.split("&&").filter(leaves).count() > 1 {
+        return bound("every comparison is needed", [""; 3]);
+    }
     for (at, _) in code.match_indices('<') {
         let before = code[..at].trim_end().rsplit(|c| !is_name(c)).next().unwrap_or_default();
         let after = &code[at + 1..];
@@ -45,7 +58,8 @@ pub fn wrong(line: u32, code: &str) -> Option<Bound> {
         }
         let less = after.trim_start()[size.len()..].trim_start().starts_with('-');
         if equal && !less && before.contains(|c: char| c.is_lowercase()) {
-            return bound("one too many", [before, size, ""]);
+            let all = after.split([';', ')', '&', '|', '?']).next().unwrap_or_default().trim();
+            return bound("one too many", [before, all, ""]);
         }
         if !matches!(size, "M" | "N" | "K") || equal {
             continue;

@@ -2,7 +2,9 @@
 
 use simt::{AccessKind, Action, Fault, FaultKind, Hazard, HazardKind, Limit, Location, Party, Place, Space};
 
-use super::around::{declaration, lines_that_set, of_words, pointers, set_by_line, setters, stores_of};
+use super::around::{
+    declaration, lines_that_set, of_words, pointers, set_by_line, setters, shared_declaration, stores_of,
+};
 use super::race::{self, at, code_at};
 use super::render::{Diagnostic, Mark};
 use super::situation::Role;
@@ -47,7 +49,11 @@ pub fn hazard(hazard: &Hazard, one_warp: bool) -> Diagnostic {
     }
     let mut laid_out = None;
     match (kind, sides, array) {
-        (HazardKind::WrongArray, [access], _) => marks.extend(set_by(&access.location, access.action.writes())),
+        (HazardKind::WrongArray, [access], _) => {
+            marks.extend(set_by(&access.location, access.action.writes()));
+            let names = declared_arrays(&access.location);
+            add(&mut marks, names);
+        }
         // Where a word has no value, those that are stored tell which are not.
         (HazardKind::UninitialisedShared, [read], Some(name)) => {
             let stores = stores_of(&read.location, name).into_iter();
@@ -70,6 +76,14 @@ pub fn hazard(hazard: &Hazard, one_warp: bool) -> Diagnostic {
         warning: kind.is_warning(),
         ..Diagnostic::default()
     }
+}
+
+/// The lines that declare the shared arrays which a line names.
+fn declared_arrays(place: &Location) -> Vec<Mark> {
+    let code = code_at(place);
+    let arrays = code.split(|c| !is_name(c)).filter(|name| !name.is_empty());
+    let declared = arrays.filter_map(|name| Some((name, shared_declaration(place, name)?)));
+    declared.map(|(name, line)| at_line(place, line, format!("`{name}` is declared here"))).collect()
 }
 
 fn is_barrier(kind: HazardKind) -> bool {
@@ -159,6 +173,11 @@ pub fn fault(fault: &Fault) -> Diagnostic {
         Some(bound) => marks.push(at_line(&fault.location, bound.line, "this lets it".into())),
         None if access.is_some() => marks.extend(set_by(&fault.location, writes)),
         None => {}
+    }
+    if let Some(simt::Array { name, space: Space::Shared }) = place.and_then(Place::array) {
+        let line = shared_declaration(&fault.location, name);
+        let declared = line.map(|line| at_line(&fault.location, line, format!("`{name}` is declared here")));
+        add(&mut marks, declared);
     }
     let code = code_at(&fault.location);
     let strides = place.and_then(array_name).is_some_and(|array| stride::remedy(&code, array).is_some());
@@ -276,11 +295,14 @@ pub fn limit(limit: &Limit) -> Option<Diagnostic> {
         ),
         _ => return None,
     };
+    let unsigned = code_at(location).contains(">= 0");
+    let more = if unsigned { "; what is unsigned is never below 0, and >= 0 is always true" } else { "" };
+    let help = format!("{help}{more}");
     let (location, label) = (location.clone(), "a warp was here when the limit was reached".into());
     Some(Diagnostic {
         title: format!("limit reached: the kernel was stopped after {after}"),
         marks: vec![Mark { location, label, ..Mark::default() }],
-        help: help.into(),
+        help,
         ..Diagnostic::default()
     })
 }

@@ -4,7 +4,7 @@
 use simt::{Action, Location, Party};
 
 use super::around::{set_by_line, setters};
-use super::situation::{Role, Way, is_barrier, way};
+use super::situation::{Role, Way, conditional_barrier, way};
 use super::stride;
 use super::texts::help;
 use super::underline::{code, uses};
@@ -66,8 +66,8 @@ pub fn remedy(a: &Party, b: &Party, array: &str, role: Role) -> String {
         Way::Same if both_write => "race of stores in one line",
         Way::Same if role == Role::Output => "race in one line for an output",
         Way::Same => "race in one line",
-        _ if both_write && role == Role::Shared && apart(a, b, array).is_some() => {
-            return apart(a, b, array).unwrap_or_default();
+        _ if both_write && role == Role::Shared && apart([&a.location, &b.location], array).is_some() => {
+            return apart([&a.location, &b.location], array).unwrap_or_default();
         }
         _ if both_write && role == Role::Output => "race of stores to an output",
         // No block has to exchange values in C, so a barrier would only hide that an element has two owners.
@@ -75,7 +75,7 @@ pub fn remedy(a: &Party, b: &Party, array: &str, role: Role) -> String {
         Way::WaitLast | Way::Unknown if is_copied => return copied_by_another(writer, reader),
         Way::Unknown => "race",
         _ => {
-            let under = conditional(&below.location).filter(|_| way == Way::Back).map(|line| line.to_string());
+            let under = conditional_barrier(&above.location, &below.location).map(|line| line.to_string());
             let more = under.map(|line| help("barrier under a condition", &[("line", line)])).unwrap_or_default();
             return help(barrier(way != Way::Down, above.action, below.action), &words) + &more;
         }
@@ -102,8 +102,8 @@ fn between_blocks(a: &Party, b: &Party, array: &str) -> &'static str {
 }
 
 /// What to do about two lines that store to one place in what the kernel takes for two arrays.
-fn apart(a: &Party, b: &Party, array: &str) -> Option<String> {
-    let [one, other] = [a, b].map(|party| set_by_line(&code_at(&party.location)).unwrap_or_default().to_owned());
+pub fn apart([a, b]: [&Location; 2], array: &str) -> Option<String> {
+    let [one, other] = [a, b].map(|place| set_by_line(&code_at(place)).unwrap_or_default().to_owned());
     let distinct = one != other && !one.is_empty() && !other.is_empty() && one != array && other != array;
     distinct.then(|| {
         let begins = |name: &str, place: &Location| {
@@ -111,19 +111,11 @@ fn apart(a: &Party, b: &Party, array: &str) -> Option<String> {
             set.iter().find(|(known, _)| known == name).map(|(_, line)| *line)
         };
         // The one that is declared last begins behind the other one.
-        let (first, last) = (begins(&one, &a.location), begins(&other, &b.location));
+        let (first, last) = (begins(&one, a), begins(&other, b));
         let (one, other, line) = if first > last { (other, one, first) } else { (one, other, last) };
         let line = line.map_or_else(String::new, |line| format!(" in line {line}"));
         help("two names for one place", &[("one", one), ("other", other), ("in_line", line)])
     })
-}
-
-/// A barrier below a line that only some threads come to, or only in some steps.
-fn conditional(place: &Location) -> Option<u32> {
-    let lines = places::lines(place.file.as_deref()?);
-    let mut below = (1..).zip(lines.iter()).skip(place.line? as usize).take_while(|(_, text)| !text.starts_with('}'));
-    let barrier = below.find(|(_, text)| is_barrier(text));
-    barrier.filter(|(_, text)| code(text).contains("if")).map(|(number, _)| number)
 }
 
 /// Whether blocks may tell each other of something in this file: by atomic operations.

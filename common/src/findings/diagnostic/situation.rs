@@ -3,6 +3,7 @@
 
 use simt::{Array, Location, Place, Space};
 
+use super::around::around;
 use super::underline::code;
 use crate::code::places;
 
@@ -51,6 +52,27 @@ pub enum Way {
     Unknown,
 }
 
+/// The condition of a barrier in a line that the other two lines do not share: not every way between them comes by it.
+fn condition_of(first: &Location, barrier: u32, second: &Location) -> Option<u32> {
+    let at = |line| Location { line: Some(line), calls: Box::default(), ..second.clone() };
+    let conditions = |place: &Location| around(place, &["if", "else", "} else"]);
+    let own = code(places::line(second.file.as_deref()?, barrier)?.as_str())
+        .trim_start()
+        .starts_with("if")
+        .then_some(barrier);
+    let shared = [conditions(first), conditions(second)].concat();
+    own.into_iter().chain(conditions(&at(barrier))).find(|line| !shared.contains(line))
+}
+
+/// A barrier near two places that is under a condition which they do not share, with no other one between them.
+pub fn conditional_barrier(first: &Location, second: &Location) -> Option<u32> {
+    let lines = places::lines(second.file.as_deref()?);
+    let start = lines.iter().take(first.line? as usize).rposition(|text| text.starts_with('}')).map_or(0, |at| at + 1);
+    let function = (1..).zip(lines.iter()).skip(start).take_while(|(_, text)| !text.starts_with('}'));
+    let mut barriers = function.filter(|(_, text)| is_barrier(text)).map(|(line, _)| line);
+    barriers.find(|&line| condition_of(first, line, second).is_some())
+}
+
 /// The way from one place to another; `first` must not come after `second` in the file.
 pub fn way(first: &Location, second: &Location) -> Way {
     let (Some(file), Some(one), Some(two)) = (&first.file, first.line, second.line) else { return Way::Unknown };
@@ -66,7 +88,8 @@ pub fn way(first: &Location, second: &Location) -> Way {
     if between.iter().any(|line| line.starts_with('}')) {
         return Way::Unknown;
     }
-    match between.iter().rposition(|line| is_barrier(line)) {
+    let is_met = |&at: &usize| is_barrier(&between[at]) && condition_of(first, one + 1 + at as u32, second).is_none();
+    match (0..between.len()).rfind(is_met) {
         Some(at) if between[at..].iter().any(|line| code(line).contains("wait")) => Way::WaitLast,
         Some(_) => Way::Back,
         None => Way::Down,

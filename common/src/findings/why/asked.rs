@@ -141,6 +141,8 @@ impl Asked {
             Side::B if self.kind == Kind::RowSums => (0, index),
             _ if self.is_by_lines(side) => (index / depth, index % depth),
             Side::A => (index % m, index / m),
+            // Beyond the end of B the rows go on.
+            Side::B if self.batch == 1 => (index % n, index / n),
             Side::B => (index / (depth * n) * n + index % n, index / n % depth),
         }
     }
@@ -154,8 +156,11 @@ impl Asked {
     pub fn name(&self, side: Side, place: Place) -> String {
         let index = self.index(side, place);
         let [rows, columns] = self.extents(side).map(|(_, extent)| extent);
-        let part = if self.batch > 1 { format!("[{}]", index / (rows * columns)) } else { String::new() };
-        format!("{}{part}[{}][{}]", self.array(side), index / columns % rows, index % columns)
+        let (row, column) = (index / columns, index % columns);
+        if self.batch == 1 {
+            return format!("{}[{row}][{column}]", self.array(side));
+        }
+        format!("{}[{}][{}][{column}]", self.array(side), row / rows, row % rows)
     }
 
     /// Rows and columns of an operand in memory, each with its name.

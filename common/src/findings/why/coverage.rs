@@ -11,7 +11,8 @@ use super::teller::{Teller, listed, noted};
 use crate::code::places::{index, triple};
 use crate::findings::analysis::HazardReport;
 use crate::findings::diagnostic::{
-    Mark, Word, add, also_set, around, at_line, bounds, code_at, has_word, set_by, set_by_line, uses, value_set,
+    Mark, Word, add, also_set, around, at_line, bounds, code_at, has_word, help, is_name, set_by, set_by_line, uses,
+    value_set,
 };
 use crate::findings::hazard_kind::Mistake;
 
@@ -149,12 +150,20 @@ impl Teller<'_> {
         let mut marks = vec![self.mark(pair.term.instruction, None, "it is multiplied here")];
         marks.extend(self.passages(pair));
         let bound = bounds(&at);
-        let lines = bound.as_ref().map_or_else(|| around(&at, &["for", "while"]), |bound| vec![bound.line]);
+        let mut lines = bound.as_ref().map_or_else(|| around(&at, &["for", "while"]), |bound| vec![bound.line]);
+        let text = |line: u32| code_at(&Location { line: Some(line), ..at.clone() });
+        let counts = |line: &u32| has_word(&text(*line), |word| word.starts_with('k') || word == "K");
+        if lines.iter().any(counts) {
+            lines.retain(counts);
+        }
         marks.extend(lines.into_iter().map(|line| at_line(&at, line, "this lets it".into())));
         let k = self.element.depth;
         let cause = if k == self.asked.problem.k { "k too large" } else { "k that the element does not need" };
         let words = [self.product(pair), vec![("k", k.to_string())]].concat();
-        let mut report = self.told(Mistake::Part, cause, marks, &words);
+        // Of a tile it follows from what was loaded, which a fault may tell better.
+        let of_tile = Side::BOTH.iter().any(|&side| pair.of(side).is_some_and(|(_, value)| value.shared.is_some()));
+        let mistake = if of_tile { Mistake::Part } else { Mistake::Beyond };
+        let mut report = self.told(mistake, cause, marks, &words);
         if let Some(bound) = bound {
             report.diagnostic.help = bound.help;
         }
@@ -208,6 +217,10 @@ impl Teller<'_> {
             marks.extend(self.store_mark("this sum lacks them"));
             let stores = element.store.iter();
             add(&mut marks, stores.flat_map(|store| value_set(&self.origins.location(store.instruction))));
+            let by_shuffles = marks.iter().any(|mark| code_at(&mark.location).contains("shfl"));
+            let lanes = if by_shuffles { help("parts put together by shuffles", &[]) } else { String::new() };
+            let store = self.line_of(element.store.map(|store| store.instruction));
+            let words = [words, vec![("lanes", lanes), ("store", store)]].concat();
             return Some(self.told(Mistake::Lost, "parts lost", marks, &words));
         }
         if *later {
@@ -297,13 +310,22 @@ impl Teller<'_> {
     fn left_out(&self, gap: &Gap) -> HazardReport {
         let (missing, place, depth) = (gap.missing, &gap.place, self.element.depth);
         let shared = Side::BOTH.iter().any(|&side| self.is_shared(side));
-        // What was loaded and not multiplied is left out by the inner loop.
-        let inner = Side::BOTH.into_iter().all(|side| !self.is_shared(side) || self.came(side, missing[0]).is_some());
+        // Whole tiles are left out by the outer loop, and what else was loaded and not multiplied by the inner one.
+        let tile =
+            Side::BOTH.into_iter().filter(|&side| self.is_shared(side)).find_map(|side| self.depth_of_tile(side, true));
+        let of_tile =
+            |k: u64, tile: u64| (k / tile * tile..depth.min(k / tile * tile + tile)).all(|k| missing.contains(&k));
+        let whole_tiles = tile.is_some_and(|tile| tile > 1 && missing.iter().all(|&k| of_tile(k, tile)));
+        let came = Side::BOTH.into_iter().all(|side| !self.is_shared(side) || self.came(side, missing[0]).is_some());
+        let inner = came && !whole_tiles;
         // What is left of the sum is its end, and there are no zeros in place of the rest.
         let lost = missing.len() as u64;
         let is_end = lost * 2 >= depth && missing.last() == Some(&(lost - 1));
         let no_zeros = self.element.with_zeros.len() as u64 + lost < depth + lost.min(64);
-        if is_end && no_zeros && inner {
+        let code = code_at(place);
+        let only = |name: &str| code.split(|c| !is_name(c)).filter(|word| *word == name).count() == 1;
+        let sets = !code.contains("+=") && set_by_line(&code).is_some_and(only);
+        if is_end && no_zeros && came || sets && lost + 1 == depth {
             let mut marks = vec![self.mark(gap.multiply, None, "the sum is set here")];
             marks.extend(also_set(place));
             return self.told(Mistake::Lost, "sum set in the loop", marks, &gap.words);
@@ -312,10 +334,28 @@ impl Teller<'_> {
         let text = |line: u32| code_at(&Location { line: Some(line), ..place.clone() });
         let mut over: Vec<(u32, String)> = gap.loops.iter().map(|&line| (line, text(line))).collect();
         let counts = |text: &str| has_word(text, |word| word.starts_with('k') || word == "K") != columns;
-        if over.iter().any(|(_, text)| counts(text)) {
+        if self.asked.kind == Kind::RowSums && over.iter().any(|(_, text)| counts(text)) {
             over.retain(|(_, text)| counts(text));
         }
+        // What counts k is around what reads a factor, too.
+        let reads = self.element.pairs[0].factors.map(|(_, value)| value.shared.map(|it| it.loaded).or(value.loaded));
+        let around_one = |(line, _): &(u32, String)| {
+            let loops = |at: &u32| around(&self.origins.location(*at), &["for", "while"]);
+            reads.iter().flatten().any(|at| loops(at).contains(line))
+        };
+        if over.iter().any(around_one) {
+            over.retain(around_one);
+        }
         let found = if inner { over.first() } else { over.last() };
+        // The size at which it ends, if that is another one.
+        let ends = |(line, text): &(u32, String)| {
+            let own = Location { line: Some(*line), ..place.clone() };
+            let setters = set_by(&own, false).into_iter().map(|mark| code_at(&mark.location));
+            let all: Vec<String> = std::iter::once(text.clone()).chain(setters).collect();
+            let names = |size: &str| all.iter().any(|text| has_word(text, |word| word == size));
+            ["M", "N"].into_iter().find(|size| names(size) && !names("K"))
+        };
+        let size = found.filter(|_| !columns).and_then(ends);
         let mut marks = vec![];
         if let Some(&(line, _)) = found {
             let label = format!("this loop counts {}", if columns { "columns" } else { "k" });
@@ -326,14 +366,18 @@ impl Teller<'_> {
         let at_the_end = lost == depth - missing[0];
         if !tail && !head || tail && !at_the_end {
             marks.extend(self.store_mark("this sum lacks them"));
+            let loads = Side::BOTH.into_iter().filter_map(|side| self.element.pairs.last()?.of(side)?.1.loaded);
+            loads.filter(|_| shared && !inner).for_each(|loaded| self.set_by(loaded, false, &mut marks));
         }
         self.added_here(gap, &mut marks);
         let steps = found.is_some_and(|(_, text)| text.split(')').next().is_some_and(|head| head.contains("+=")));
         let rest_of_k = inner && at_the_end && !shared && !columns && tail && steps && lost < 2 + depth / 2;
+        let last_tile = tail && at_the_end && tile.is_none_or(|tile| lost <= tile);
         let cause = match inner {
+            _ if size.is_some() => "loop that ends at another size",
             true if rest_of_k => "rest of K left out",
             true => "left out by the inner loop",
-            false if depth > 1 && tail => "last tile left out",
+            false if depth > 1 && last_tile => "last tile left out",
             false => "tiles left out",
         };
         let how = match (head, tail) {
@@ -348,7 +392,8 @@ impl Teller<'_> {
             false => "every k that the element needs",
         };
         let which = found.map_or_else(|| "the loop over k".to_owned(), |(line, _)| format!("the loop in line {line}"));
-        let words = [("how", how.to_owned()), ("all", all.to_owned()), ("loop", which)];
+        let size = size.unwrap_or_default().to_owned();
+        let words = [("how", how.to_owned()), ("all", all.to_owned()), ("loop", which), ("size", size)];
         self.told(Mistake::Part, cause, marks, &[&gap.words[..], &words].concat())
     }
 }

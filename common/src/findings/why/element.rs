@@ -1,6 +1,6 @@
 //! A launch of a product as the simulator followed it: each element of C with the pairs of A and B that formed it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use simt::analyses::declarations::Extents;
 use simt::analyses::provenance::{Arrived, Formed, Provenance, Source, Store, Term, Value};
@@ -71,7 +71,7 @@ impl Pair {
     }
 
     /// Whether it adds what numbers of fewer bits have lost, in its place.
-    fn is_loss(&self, needs: [u64; 2]) -> bool {
+    pub(super) fn is_loss(&self, needs: [u64; 2]) -> bool {
         self.has_part() && self.k_of(needs).is_some() && self.term.scale.to_bits() == 1.0f32.to_bits()
     }
 
@@ -113,6 +113,8 @@ pub struct Element {
     /// Without those with a zero.
     pub pairs: Vec<Pair>,
     pub with_zeros: Vec<Pair>,
+    /// Whether what numbers of fewer bits have lost of an operand is added.
+    pub losses: [bool; 2],
     pub formed: Formed,
     /// It is the product of a sum.
     pub of_sums: bool,
@@ -167,6 +169,11 @@ impl Origins {
         self.element(asked, index, self.stores_of_c().remove(&index).unwrap_or_default())
     }
 
+    /// The elements of C that were stored, by their place in memory.
+    pub(super) fn stored(&self) -> BTreeSet<u64> {
+        self.stores_of_c().into_keys().collect()
+    }
+
     fn stores_of_c(&self) -> BTreeMap<u64, Vec<Store>> {
         let mut stores: BTreeMap<u64, Vec<Store>> = BTreeMap::new();
         for store in self.provenance.stores().into_iter().filter(|store| self.arrays[store.array] == "C") {
@@ -206,6 +213,8 @@ impl Origins {
             weights[1] += formed.rest.iter().filter(|value| of_c(value)).count() as f32;
             formed.rest.retain(|value| !of_c(value));
         }
+        let is_lost = |pair: &Pair, side| pair.is_loss(needs) && pair.of(side).is_some_and(|(_, value)| value.part);
+        let losses = Side::BOTH.map(|side| with_zeros.iter().any(|pair| is_lost(pair, side)));
         with_zeros.retain(|pair| !pair.is_loss(needs));
         if asked.kind == Kind::Scaled && with_zeros.iter().all(|pair| pair.term.negative) {
             for Pair { term, .. } in &mut with_zeros {
@@ -219,13 +228,14 @@ impl Origins {
         let depth = asked.depth(needs[0]);
         let scaled = scaled.and_then(|term| term.scaled);
         let name = asked.name_of_c(index);
-        Element { needs, depth, weights, scaled, name, store, pairs, with_zeros, formed, of_sums, earlier }
+        Element { needs, depth, weights, scaled, name, store, pairs, with_zeros, losses, formed, of_sums, earlier }
     }
 
     /// The pairs of another store of the element.
     pub(super) fn pairs(&self, asked: &Asked, element: &Element, store: &Store) -> Vec<Pair> {
         let terms = self.provenance.formed(store).terms;
-        terms.iter().map(|term| self.pair(asked, element.needs, term)).collect()
+        let pairs = terms.iter().map(|term| self.pair(asked, element.needs, term));
+        pairs.filter(|pair| !pair.is_loss(element.needs)).collect()
     }
 
     /// The products of this kind that the block of an element formed, and of each whether it goes on with the sum that was stored.
@@ -319,13 +329,27 @@ impl Origins {
         array.is_some_and(|array| self.extents.iter().all(|(name, _)| *name != array.source_name))
     }
 
+    /// The extents of the shared array that a word of shared memory is in, as it is declared.
+    fn extents_at(&self, at: u32) -> &[u32] {
+        let array = self.kernel.shared_arrays().iter().rfind(|array| array.offset <= at);
+        let known = array.and_then(|array| self.extents.iter().find(|(name, _)| *name == array.source_name));
+        known.map_or(&[], |(_, known)| &known.extents)
+    }
+
+    /// Whether the first index of the shared array that a word is in tells one buffer from another.
+    pub(super) fn has_buffers(&self, at: u32) -> bool {
+        match self.extents_at(at) {
+            [first, tile @ ..] => tile.len() == 2 || *first <= 4 && tile.iter().product::<u32>() >= 256,
+            [] => false,
+        }
+    }
+
     /// The element of a shared array that a word of shared memory is.
     pub(super) fn word(&self, at: u32) -> simt::Place {
         let Some(array) = self.kernel.shared_arrays().iter().rfind(|array| array.offset <= at) else {
             return simt::Place::Shared(at.into());
         };
-        let extents = self.extents.iter().find(|(name, _)| *name == array.source_name).map(|(_, known)| &known.extents);
-        let extents = extents.map_or(&[][..], Vec::as_slice);
+        let extents = self.extents_at(at);
         let count = extents.iter().product::<u32>().max(1);
         let size = if extents.is_empty() { 4 } else { (array.bytes / count).clamp(2, 4) };
         let mut rest = u64::from((at - array.offset) / size);

@@ -9,9 +9,11 @@ use super::element::{Element, Factor, Origins, Pair};
 use super::judge::{Verdict, judge, whole};
 use super::rule;
 use super::teller::{Teller, listed, noted};
-use crate::code::places::who;
+use crate::code::places::{index, triple, who};
 use crate::findings::analysis::HazardReport;
-use crate::findings::diagnostic::{Mark, add, around, at_line, code_at, declared, help};
+use crate::findings::diagnostic::{
+    Mark, add, apart, around, at_line, bounds, code_at, declared, guards, help, value_set,
+};
 use crate::findings::hazard_kind::Mistake;
 
 /// Why a product is wrong; none if its elements are right, or could not be followed.
@@ -22,6 +24,7 @@ pub fn explain(origins: &Origins, asked: &Asked) -> Option<HazardReport> {
     // Where in C each sum lies that is the whole one of an element, and whether there are others.
     let mut sums: Vec<(Place, i64)> = vec![];
     let mut mixed = false;
+    let stored = origins.stored();
     for element in origins.elements(asked).take(MOST_ELEMENTS) {
         looked_at += 1;
         let of = whole(&element);
@@ -40,12 +43,21 @@ pub fn explain(origins: &Origins, asked: &Asked) -> Option<HazardReport> {
     let moved = rule::affine(&sums)
         .filter(|_| asked.batch == 1)
         .filter(|&[row, col, start]| !mixed && ((row, col) != (n, 1) || start % n != 0));
-    if moved.is_some() {
+    // So is the sum of an element that nobody stores.
+    let mut changed = false;
+    for (element, verdict) in &mut kept {
+        let is_moved = |&(row, col): &Place| {
+            let is_stored = stored.contains(&(row * asked.columns() + col % asked.columns()));
+            (moved.is_some() || !is_stored) && [row, col] != element.needs
+        };
+        if let Some(of) = whole(element).filter(is_moved) {
+            *verdict = Verdict::Elsewhere(of);
+            changed = true;
+        }
+    }
+    if changed {
         counts.clear();
-        for (element, verdict) in &mut kept {
-            if let Some(of) = whole(element).filter(|&(row, col)| [row, col] != element.needs) {
-                *verdict = Verdict::Elsewhere(of);
-            }
+        for (element, verdict) in &kept {
             count(&mut counts, key(element, verdict));
         }
     }
@@ -59,8 +71,20 @@ pub fn explain(origins: &Origins, asked: &Asked) -> Option<HazardReport> {
         let Element { needs: [row, col], depth, .. } = *element;
         (row == col, row == 0 || col == 0, asked.kind == Kind::Lower && depth < 6, row + col)
     };
-    let (element, verdict) = alike.iter().copied().min_by_key(clear)?;
-    Teller { origins, asked, alike: &alike, element, moved, count, looked_at }.tell(verdict)
+    // One of each block: where an element never arrives, nothing but its load can be wrong.
+    let mut of_blocks: Vec<&(Element, Verdict)> = vec![];
+    for one in alike.iter().copied() {
+        let block = |(element, _): &(Element, Verdict)| element.store.map(|store| store.block);
+        match of_blocks.iter_mut().find(|known| block(known) == block(one)) {
+            Some(known) if clear(&one) < clear(known) => *known = one,
+            Some(_) => {}
+            None => of_blocks.push(one),
+        }
+    }
+    let teller = Teller { origins, asked, alike: &alike, element: &of_blocks.first()?.0, moved, count, looked_at };
+    let arrives = |one: &(Element, Verdict)| Teller { element: &one.0, ..teller }.has_arrived(&one.1);
+    let (element, verdict) = of_blocks.iter().min_by_key(|one| (arrives(one), clear(one)))?;
+    Teller { element, ..teller }.tell(verdict)
 }
 
 /// Elements of C that are looked at, and kept of each mistake.
@@ -76,7 +100,7 @@ fn key(element: &Element, verdict: &Verdict) -> Key {
     let says = match verdict {
         Verdict::Unwritten => 0,
         Verdict::Zero(..) if element.pairs.is_empty() => 1,
-        Verdict::Empty => 1,
+        Verdict::Empty | Verdict::Rounded(..) => 1,
         // Other blocks take elements from anywhere.
         Verdict::Swapped => 3,
         _ => 2,
@@ -119,9 +143,22 @@ impl Teller<'_> {
                 self.told(Mistake::Swapped, "", self.passages(pair), &self.product(pair))
             }
             Verdict::Elsewhere(place) => self.elsewhere(*place),
+            Verdict::Outside(place) => self.outside(*place),
+            Verdict::Mixed(at) => self.mixed(&element.pairs[*at]),
             Verdict::Factor(side, at, k) => self.factor(*side, *at, *k)?,
             Verdict::Part { missing, repeated } => self.part(missing, repeated),
             Verdict::Weight => self.weight(),
+            Verdict::Chosen(instruction) if self.origins.location(*instruction).instruction.contains("abs.") => {
+                let marks = vec![self.mark(*instruction, None, "the sign is taken away here")];
+                self.told(Mistake::Sign, "sign taken away", marks, &[("line", self.line(*instruction))])
+            }
+            Verdict::Rounded(sides, instruction) => {
+                let arrays = Side::BOTH.into_iter().filter(|&side| sides[side as usize]);
+                let arrays: Vec<&str> = arrays.map(|side| self.asked.array(side)).collect();
+                let words = [("line", self.line(*instruction)), ("arrays", arrays.join(" and "))];
+                let marks = vec![self.mark(*instruction, None, "the number is rounded here")];
+                self.told(Mistake::Converted, "rounded for tensor cores", marks, &words)
+            }
             Verdict::Chosen(instruction) => {
                 let with_number = element.pairs.is_empty();
                 let cause = if with_number { "compared with a number" } else { "compared and not added" };
@@ -161,7 +198,8 @@ impl Teller<'_> {
         let element = self.element;
         let ([sum, before], [by, of_c]) = (element.weights, self.asked.weights);
         let scaled = element.scaled.map(|at| self.mark(at, None, format!("this takes them {sum} times")));
-        let mut marks: Vec<Mark> = scaled.into_iter().filter(|mark| code_at(&mark.location).contains('*')).collect();
+        let mut marks: Vec<Mark> =
+            scaled.into_iter().filter(|mark| code_at(&mark.location).contains(['*', '/'])).collect();
         let scale = |pair: &Pair| pair.factors.iter().map(|(_, value)| value.scale).product::<f32>();
         let other = element.pairs.iter().find(|pair| (scale(pair) - 1.0).abs() > 0.0);
         add(
@@ -207,8 +245,27 @@ impl Teller<'_> {
             self.set_by(stored, true, &mut marks);
         }
         add(&mut marks, [self.mark(pair.term.instruction, None, "they are multiplied here")]);
+        if let Some(overlap) = self.overlap(pair) {
+            let mut report = self.told(Mistake::Operands, "", marks, &self.product(pair));
+            report.diagnostic.help = overlap;
+            return report;
+        }
         let of_sum = self.element.of_sums || pair.factors.iter().any(|(factor, _)| *factor == Factor::Computed);
         self.told(Mistake::Operands, if of_sum { "sum multiplied" } else { "" }, marks, &self.product(pair))
+    }
+
+    /// What to do if an element of the other operand lay where a factor was read, before it was stored over.
+    fn overlap(&self, pair: &Pair) -> Option<String> {
+        pair.factors.iter().find_map(|(factor, value)| {
+            let (&Factor::Of(side, _), Some(passage)) = (factor, value.shared) else { return None };
+            let arrived = self.arrived(side.other()).into_iter();
+            let before = arrived.map(|(_, arrived)| arrived).find(|arrived| arrived.address == passage.address)?;
+            let lines = [before.stored, passage.stored?];
+            let [one, other] = lines.map(|at| self.origins.location(at));
+            let words = lines.map(|at| self.line(at));
+            let words = [("one", words[0].clone()), ("other", words[1].clone())];
+            Some(apart([&one, &other], "").unwrap_or_else(|| help("one place for two arrays", &words)))
+        })
     }
 
     fn beginning(&self) -> HazardReport {
@@ -240,7 +297,13 @@ impl Teller<'_> {
             add(&mut marks, self.store_mark("it is stored here"));
         }
         let words = [("with", with), ("of_c", self.asked.weights[1].to_string())];
-        self.told(Mistake::Beginning, if of_scaled { "number in place of C" } else { "" }, marks, &words)
+        let from_c = rest.is_some_and(|value| self.origins.factor(self.asked, value) == Factor::Other);
+        let cause = match () {
+            () if of_scaled => "number in place of C",
+            () if from_c => "sum added to what was in C",
+            () => "",
+        };
+        self.told(Mistake::Beginning, cause, marks, &words)
     }
 
     fn overwritten(&self) -> HazardReport {
@@ -256,16 +319,61 @@ impl Teller<'_> {
         self.told(Mistake::Overwritten, "", marks, &[("other", other)])
     }
 
+    /// Whether the element of the operand that a wrong factor stands for was put into shared memory.
+    fn has_arrived(&self, verdict: &Verdict) -> bool {
+        let &Verdict::Factor(side, at, k) = verdict else { return true };
+        let value = self.element.pairs[at].of(side).map(|(_, value)| value).filter(|value| value.shared.is_some());
+        value.is_none_or(|value| self.arrival(side, (self.element.own(side), k), &value).is_some())
+    }
+
+    /// A thread that has no element of C stores to one.
+    fn outside(&self, (row, column): Place) -> HazardReport {
+        let mut marks: Vec<Mark> = self.store_mark("it is stored here").into_iter().collect();
+        if let Some(store) = &self.element.store {
+            let place = self.origins.location(store.instruction);
+            let lets = guards(&place).into_iter().map(|line| at_line(&place, line, "this lets it".into()));
+            marks.extend(lets);
+            self.set_by(store.instruction, true, &mut marks);
+        }
+        let words = [("row", row), ("col", column), ("columns", self.asked.columns())];
+        let words = words.map(|(name, number)| (name, number.to_string()));
+        let mut report = self.told(Mistake::Overwritten, "sum of what lies beyond the edge", marks, &words);
+        let store = self.element.store.map(|store| self.origins.location(store.instruction));
+        if let Some(bound) = store.and_then(|place| bounds(&place)) {
+            report.diagnostic.help = bound.help;
+        }
+        report
+    }
+
+    /// A product that belongs to another element.
+    fn mixed(&self, pair: &Pair) -> HazardReport {
+        let mut marks = vec![self.mark(pair.term.instruction, None, "it is added here")];
+        marks.extend(self.passages(pair));
+        marks.extend(declared(&self.origins.location(pair.term.instruction)));
+        let of = pair.places().map(|[(row, _), (col, _)]| self.asked.name_of((row, col))).unwrap_or_default();
+        let thread = triple(index(self.origins.thread(pair.term.thread)));
+        let words = [self.product(pair), vec![("of", of), ("thread", thread)]].concat();
+        let store = self.element.store.as_ref();
+        let by_another = store.filter(|store| store.number != pair.term.thread);
+        add(&mut marks, by_another.into_iter().flat_map(|store| value_set(&self.origins.location(store.instruction))));
+        let cause = if by_another.is_some() { "product of another thread" } else { "products of several elements" };
+        self.told(Mistake::Line, cause, marks, &words)
+    }
+
     fn elsewhere(&self, place: Place) -> HazardReport {
         let (name, of) = (&self.element.name, self.asked.name_of(place));
         let index = |strides| rule::index(["row", "col"], strides, self.asked);
         let note = self.moved.map(|strides| help("C in another layout", &[("index", index(strides))]));
         let mut marks: Vec<Mark> =
             self.store_mark(&format!("the sum for {of} is stored in {name}")).into_iter().collect();
-        let first = self.element.pairs.first();
-        marks.extend(first.map(|pair| self.mark(pair.term.instruction, None, "the sum is formed here")));
+        let multiply = self.element.pairs.first().map(|pair| pair.term.instruction);
+        marks.extend(multiply.map(|multiply| self.mark(multiply, None, "the sum is formed here")));
         self.parts(&mut marks);
         self.element.store.inspect(|store| self.set_by(store.instruction, true, &mut marks));
-        noted(self.told(Mistake::Elsewhere, "", marks, &[("of", of)]), note)
+        multiply.inspect(|&multiply| self.set_by(multiply, false, &mut marks));
+        let store = self.element.store.map(|store| store.instruction);
+        let words = [("of", of), ("multiply", self.line_of(multiply)), ("store", self.line_of(store))];
+        let cause = if note.is_some() { "sum stored by another index" } else { "" };
+        noted(self.told(Mistake::Elsewhere, cause, marks, &words), note)
     }
 }

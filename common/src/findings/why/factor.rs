@@ -9,7 +9,7 @@ use super::judge::{Verdict, whole};
 use super::rule::{Rule, Sample};
 use super::teller::{Teller, noted};
 use crate::findings::analysis::HazardReport;
-use crate::findings::diagnostic::{add, help, text};
+use crate::findings::diagnostic::{add, code_at, help, stride, text};
 use crate::findings::hazard_kind::Mistake;
 
 impl Teller<'_> {
@@ -76,7 +76,13 @@ impl Teller<'_> {
         if pair.of(side.other()).is_some_and(|(place, _)| place != (element.own(side.other()), k)) {
             marks.extend(self.passage(pair, side.other()));
         }
+        let written = value.loaded.map(|loaded| code_at(&self.origins.location(loaded)));
+        let stride = written.filter(|_| asked.kind == Kind::Product).and_then(|code| stride(&code, array));
         let cause = match (value.shared, arrived) {
+            (Some(_), _) if stride.is_some() => {
+                value.loaded.inspect(|&loaded| self.set_by(loaded, false, &mut marks));
+                "not brought to shared memory"
+            }
             // The tile is right, and so is the sum: it is that of another row or column.
             (Some(passage), Some(_))
                 if mistake == Mistake::Line && whole(element).is_some() && self.is_in_order(side) =>
@@ -84,6 +90,22 @@ impl Teller<'_> {
                 self.set_by(passage.loaded, false, &mut marks);
                 self.set_by(multiply, false, &mut marks);
                 "taken from another row or column of a tile"
+            }
+            (None, Some(arrived)) if value.loaded.is_some() => {
+                marks.push(self.stores(arrived.stored, None, "the tile is stored here"));
+                "taken past shared memory"
+            }
+            (Some(passage), Some(arrived))
+                if passage.address == arrived.address && matches!(rule, Rule::None | Rule::OneIndex("k mixed", _)) =>
+            {
+                self.set_by(passage.loaded, false, &mut marks);
+                self.set_by(arrived.stored, true, &mut marks);
+                if taken.0 == needed.0 {
+                    mistake = Mistake::Stale;
+                    "taken at another time"
+                } else {
+                    "two elements in one place"
+                }
             }
             (Some(passage), Some(arrived))
                 if passage.address != arrived.address
@@ -122,6 +144,8 @@ impl Teller<'_> {
                     "multiplied by the sum for another k"
                 } else if of_rows {
                     "taken with another k"
+                } else if load != Some(multiply) && self.line_of(load) != self.line(multiply) {
+                    "multiplied after another load"
                 } else {
                     "read from another place"
                 }
@@ -143,6 +167,8 @@ impl Teller<'_> {
             ("layout_of_a", layout_of_a),
             ("layout_of_b", layout_of_b),
         ];
-        Some(noted(self.told(mistake, cause, marks, &[&told[..], &words].concat()), note))
+        let mut report = noted(self.told(mistake, cause, marks, &[&told[..], &words].concat()), note);
+        report.diagnostic.help = stride.unwrap_or(report.diagnostic.help);
+        Some(report)
     }
 }

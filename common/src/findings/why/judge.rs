@@ -35,6 +35,10 @@ pub enum Verdict {
     Swapped,
     /// The whole sum belongs to another element.
     Elsewhere(Place),
+    /// It is the sum of a row and a column that C does not have: what a thread beyond the edge has computed.
+    Outside(Place),
+    /// All products are there, and this one, which belongs to another element.
+    Mixed(usize),
     /// The sum is whole before this pair, and goes on.
     Beyond(usize),
     /// The elements of one operand are not those that belong here: the first such pair, and the k that it should have.
@@ -48,6 +52,8 @@ pub enum Verdict {
     Weight,
     /// The larger or the smaller one of two sums was kept.
     Chosen(u32),
+    /// The elements of these operands were rounded, by this instruction, and nothing adds what they have lost.
+    Rounded([bool; 2], u32),
     /// The sum or a factor was given another type on its way.
     Converted(u32),
 }
@@ -66,10 +72,29 @@ pub fn judge(origins: &Origins, asked: &Asked, element: &Element) -> Verdict {
         let other = Element { pairs: pairs.into_iter().filter(|pair| !pair.is_zero()).collect(), ..element.clone() };
         of_sum(asked, &other) == Verdict::Right
     };
-    if verdict != Verdict::Right && element.earlier.iter().any(rights) {
-        return Verdict::Overwritten;
+    if verdict == Verdict::Right {
+        return verdict;
     }
-    verdict
+    match outside(asked, element) {
+        Some(place) => Verdict::Outside(place),
+        None if element.earlier.iter().any(rights) => Verdict::Overwritten,
+        None => verdict,
+    }
+}
+
+/// The row and the column of the thread that stores the element, if it lies beyond the end of an earlier row: it multiplies what
+/// begins in memory behind that row of B, or zeros.
+fn outside(asked: &Asked, element: &Element) -> Option<Place> {
+    let n = asked.problem.n;
+    let (row, _) = element.with_zeros.iter().find_map(|pair| pair.of(Side::A))?.0;
+    let column = element.needs[1] + element.needs[0].checked_sub(row).filter(|rows| *rows > 0)? * n;
+    let beyond = |pair: &Pair| match pair.places() {
+        Some([(own, k), (col, q)]) => own == row && q * n + col == k * n + column,
+        // Of zeros nobody can tell how far behind the end they lie.
+        None => element.needs[0] == row + 1 && pair.of(Side::B).is_none(),
+    };
+    let is_product = matches!(asked.kind, Kind::Product | Kind::Scaled);
+    (is_product && element.with_zeros.iter().all(beyond)).then_some((row, column))
 }
 
 fn of_sum(asked: &Asked, element: &Element) -> Verdict {
@@ -108,14 +133,24 @@ fn of_sum(asked: &Asked, element: &Element) -> Verdict {
     let ks: Vec<Option<u64>> = pairs.iter().map(|pair| pair.k_of(element.needs)).collect();
     let depth = element.depth as usize;
     let right = |k: &Option<u64>| k.is_some_and(|k| k < element.depth);
-    let is_whole = |part: &[Option<u64>]| part.iter().all(right) && BTreeSet::from_iter(part).len() == depth;
-    if let Some(more) = ks.len().checked_sub(depth).filter(|more| *more > 0) {
-        // What comes before a whole sum is what that began with.
-        if is_whole(&ks[more..]) && !ks[..more].iter().all(right) {
-            return Verdict::Beginning;
-        }
-        if is_whole(&ks[..depth]) && !ks[depth..].iter().all(right) {
-            return Verdict::Beyond(depth);
+    let own: Vec<Option<u64>> = ks.iter().copied().filter(right).collect();
+    if let Some(at) = ks.iter().position(|k| !right(k)).filter(|_| BTreeSet::from_iter(&own).len() == own.len()) {
+        let is_whole = |part: &[Option<u64>]| part.iter().all(right) && part.len() == depth;
+        let too_large =
+            |at: usize| ks[at].is_some() || pairs[at].of(Side::B).is_some_and(|((_, k), _)| k >= asked.problem.k);
+        let of_another = |pair: &Pair| element.store.is_some_and(|store| store.number != pair.term.thread);
+        let mut strangers = pairs.iter().zip(&ks).filter(|(_, k)| !right(k)).map(|(pair, _)| pair);
+        match ks.len().checked_sub(depth) {
+            _ if own.len() + 1 >= depth && too_large(at) => return Verdict::Beyond(at),
+            // What comes before a whole sum is what that began with.
+            Some(more) if own.len() == depth && is_whole(&ks[more..]) => return Verdict::Beginning,
+            // What comes after it is too much; the sums of parts of numbers come last.
+            Some(_) if own.len() == depth && is_whole(&ks[..depth]) && !pairs[at].has_part() => {
+                return Verdict::Beyond(at);
+            }
+            Some(_) if own.len() == depth => return Verdict::Mixed(at),
+            _ if !own.is_empty() && strangers.all(of_another) => return Verdict::Mixed(at),
+            _ => {}
         }
     }
     if ks.iter().all(right) {
@@ -135,7 +170,10 @@ fn of_sum(asked: &Asked, element: &Element) -> Verdict {
         let at = ks.iter().position(|k| !right(k)).unwrap_or_default();
         return Some(coverage(element, &ks)).filter(|part| *part != Verdict::Right).unwrap_or(Verdict::Beyond(at));
     }
-    let places: Vec<[Place; 2]> = pairs.iter().filter_map(Pair::places).collect();
+    // The parts of a number lie as the number does.
+    let whole = |at: &usize| !pairs[*at].has_part();
+    let kept: Vec<usize> = (0..pairs.len()).filter(|at| whole(at) || !(0..pairs.len()).any(|at| whole(&at))).collect();
+    let places: Vec<[Place; 2]> = kept.iter().filter_map(|&at| pairs[at].places()).collect();
     let [row, col] = element.needs;
     let swapped = |&[(own, p), (other, q)]: &[Place; 2]| p == col && q == row && own == other;
     // The tiles that follow may be others than those of B·A, too.
@@ -147,11 +185,12 @@ fn of_sum(asked: &Asked, element: &Element) -> Verdict {
     if other_row != row && other_col != col && others.is_some_and(|ks| 2 * ks.len() >= depth) {
         return Verdict::Elsewhere((other_row, other_col));
     }
-    wrong_side(asked, element, &places)
+    let (side, at, k) = wrong_side(asked, element, &places);
+    Verdict::Factor(side, kept[at], k)
 }
 
-/// Which operand's elements are the wrong ones, if the two do not fit.
-fn wrong_side(asked: &Asked, element: &Element, places: &[[Place; 2]]) -> Verdict {
+/// Which operand's elements are the wrong ones, if the two do not fit: the first that tells it, and the k that it should have.
+fn wrong_side(asked: &Asked, element: &Element, places: &[[Place; 2]]) -> (Side, usize, u64) {
     let fits = |side: Side| {
         let (mut last, mut seen) = (None, BTreeSet::new());
         let mut ascending = true;
@@ -179,7 +218,7 @@ fn wrong_side(asked: &Asked, element: &Element, places: &[[Place; 2]]) -> Verdic
         (other, expected(*n) > 0 && places[*n][side as usize] != (0, 0), std::cmp::Reverse(*n))
     };
     let at = wrong.max_by_key(clear).unwrap_or(0);
-    Verdict::Factor(side, at, expected(at))
+    (side, at, expected(at))
 }
 
 /// A zero in place of an element: the other factor is the right one, or a zero as well at the place of this k.
@@ -206,9 +245,10 @@ fn zero(element: &Element, missing: &[u64]) -> Option<Verdict> {
 /// The element of C whose whole sum an element holds, with each k once.
 pub fn whole(element: &Element) -> Option<Place> {
     let [(row, _), (col, _)] = element.pairs.first()?.places()?;
-    let k = |pair: &Pair| pair.k_of([row, col]).filter(|k| *k < element.depth);
-    let ks: BTreeSet<u64> = element.pairs.iter().map(k).collect::<Option<_>>()?;
-    let complete = element.pairs.len() as u64 == element.depth && ks.len() as u64 == element.depth;
+    let pairs: Vec<&Pair> = element.pairs.iter().filter(|pair| !pair.is_loss([row, col])).collect();
+    let k = |pair: &&Pair| pair.k_of([row, col]).filter(|k| *k < element.depth);
+    let ks: BTreeSet<u64> = pairs.iter().map(k).collect::<Option<_>>()?;
+    let complete = pairs.len() as u64 == element.depth && ks.len() as u64 == element.depth;
     complete.then_some((row, col))
 }
 
@@ -230,8 +270,17 @@ fn coverage(element: &Element, ks: &[Option<u64>]) -> Verdict {
     let own = element.pairs.iter().filter(|pair| !pair.term.matrix);
     let converted = || own.flat_map(|pair| pair.factors).find_map(|(_, value)| value.converted);
     // The last of them in the list is the first that was made.
-    match element.formed.conversions.last().copied().or_else(converted) {
-        Some(instruction) => Verdict::Converted(instruction),
-        None => Verdict::Right,
+    if let Some(instruction) = element.formed.conversions.last().copied().or_else(converted) {
+        return Verdict::Converted(instruction);
+    }
+    let rounded = Side::BOTH.map(|side| {
+        let of = |pair: &Pair| pair.of(side).filter(|_| pair.term.matrix)?.1.converted;
+        element.pairs.iter().find_map(of).filter(|_| !element.losses[side as usize])
+    });
+    match rounded {
+        [Some(instruction), _] | [_, Some(instruction)] => {
+            Verdict::Rounded(rounded.map(|at| at.is_some()), instruction)
+        }
+        _ => Verdict::Right,
     }
 }

@@ -204,9 +204,10 @@ impl Teller<'_> {
 
     /// Whether two words are the same element of a tile, perhaps in different buffers.
     pub fn same_but_for_buffer(&self, one: u32, other: u32) -> bool {
+        let have_buffers = [one, other].iter().all(|&address| self.origins.has_buffers(address));
         let [one, other] = [one, other].map(|address| self.origins.word(address));
         let [mut index, mut same] = [&one, &other].map(simt::Place::index);
-        if index.len() == 3 && same.len() == 3 {
+        if have_buffers {
             (index[0], same[0]) = (0, 0);
         }
         one.is_beside(&other) && index == same
@@ -224,8 +225,8 @@ impl Teller<'_> {
         let mut first = self.first_fill(side);
         first.retain(|((own, _), _)| *own == needed.0);
         let buffer = |address: i64| {
-            let place = self.origins.word(address as u32);
-            (place.index().len() == 3).then(|| place.index()[0])
+            let address = address as u32;
+            self.origins.has_buffers(address).then(|| self.origins.word(address).index()[0])
         };
         first.iter().any(|&((_, k), address)| {
             let of_buffer = first.iter().filter(|(_, other)| buffer(*other) == buffer(address));
@@ -243,12 +244,23 @@ impl Teller<'_> {
         if of(needed).any(|one| of(taken).any(|other| self.same_but_for_buffer(one, other))) {
             return true;
         }
-        // The k of one tile follow each other with the same distance.
+        let depth = self.depth_of_tile(side, false).filter(|depth| (*depth as usize) < arrived.len());
+        depth.is_some_and(|depth| depth > 1 && needed.abs_diff(taken).is_multiple_of(depth))
+    }
+
+    /// How many k of an operand a tile has: those that follow each other with the same distance; for certain if the next one
+    /// lies where the first one does, perhaps in another buffer.
+    pub fn depth_of_tile(&self, side: Side, certain: bool) -> Option<u64> {
+        let mut arrived = self.arrived(side);
+        arrived.retain(|((own, _), _)| *own == self.element.own(side));
         let ks: BTreeMap<u64, u32> = arrived.iter().rev().map(|((_, k), arrived)| (*k, arrived.address)).collect();
         let distances: Vec<i64> =
             ks.values().zip(ks.values().skip(1)).map(|(&one, &next)| i64::from(next) - i64::from(one)).collect();
-        let depth = 1 + distances.iter().take_while(|distance| **distance == distances[0]).count() as u64;
-        depth > 1 && depth < ks.len() as u64 && needed.abs_diff(taken).is_multiple_of(depth)
+        let first = distances.first()?;
+        let depth = 1 + distances.iter().take_while(|distance| *distance == first).count();
+        let begins = |at: usize| ks.values().nth(at).copied();
+        let again = |next| begins(0).is_some_and(|begin| self.same_but_for_buffer(begin, next));
+        (!certain || begins(depth).is_none_or(again)).then_some(depth as u64)
     }
 
     /// How an operand is stored and how it is read, if the distances of neighbours are not the same.

@@ -1,7 +1,7 @@
 //! Follows the values of one block: after each instruction the registers that it wrote get the tags of what they hold now.
 
 use super::launch::{Launch, Store};
-use super::nodes::{Node, Nodes, Passage, Tag};
+use super::nodes::{Node, Nodes, Operation, Passage, Tag};
 use crate::ast::{Space, Type};
 use crate::dim3::Dim3;
 use crate::error::AccessKind;
@@ -138,36 +138,6 @@ impl BlockOrigins {
         each(step.lanes).for_each(|lane| to[lane] = tags[lane]);
     }
 
-    /// The result of an operation, if anything is known of its operands.
-    fn computed(&mut self, step: &Executed<'_>, inst: &Inst, wide: bool, operation: Operation) {
-        let number = if operation == Operation::MultiplyAdd { 3 } else { 2 };
-        let operands = [inst.a, inst.b, inst.c].map(|place| self.operand(step, place));
-        let mut out = [0; 32];
-        let known = |lane: &usize| operands[..number].iter().all(|tags| tags[*lane] != 0);
-        if each(step.lanes).any(|lane| known(&lane)) {
-            let bits = values(step, inst.d, wide);
-            for lane in each(step.lanes).filter(known) {
-                let [a, b, c] = operands.map(|tags| tags[lane]);
-                out[lane] = if [a, b, c].iter().take(number).all(|&tag| self.nodes.is_constant(tag)) {
-                    self.nodes.constant(bits[lane])
-                } else {
-                    let (instruction, thread) = (step.instruction, 32 * step.warp + lane as u32);
-                    let node = match operation {
-                        Operation::Multiply => Node::Product { a, b, instruction, thread },
-                        Operation::MultiplyAdd => Node::MultiplyAdd { a, b, c, instruction, thread },
-                        Operation::Add => Node::Sum { a, b },
-                        Operation::Subtract => {
-                            let b = self.nodes.add(Node::Negated(b), 0);
-                            Node::Sum { a, b }
-                        }
-                    };
-                    self.nodes.add(node, bits[lane])
-                };
-            }
-        }
-        self.result(step, inst.d, wide, &out);
-    }
-
     /// A value with one operand. Constants without an instruction get this one.
     fn derived(
         &mut self,
@@ -209,7 +179,7 @@ impl BlockOrigins {
     }
 
     /// Sets a register; both words of a wide one belong to one value.
-    fn result(&mut self, step: &Executed<'_>, place: u32, wide: bool, tags: &Tags) {
+    pub(super) fn result(&mut self, step: &Executed<'_>, place: u32, wide: bool, tags: &Tags) {
         self.set(step, place, tags);
         if wide {
             self.set(step, place.saturating_add(32), tags);
@@ -234,6 +204,7 @@ impl BlockOrigins {
                 self.computed(step, inst, wide, Operation::Add);
             }
             Function::SubSingle | Function::SubDouble => self.computed(step, inst, wide, Operation::Subtract),
+            Function::DivFull | Function::DivApprox => self.computed(step, inst, wide, Operation::Divide),
             Function::FmaSingle | Function::FmaDouble | Function::MadLo | Function::FmaFloat => {
                 self.computed(step, inst, wide, Operation::MultiplyAdd);
             }
@@ -468,14 +439,6 @@ impl BlockOrigins {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Operation {
-    Multiply,
-    Add,
-    Subtract,
-    MultiplyAdd,
-}
-
 pub(super) fn values(step: &Executed<'_>, place: u32, wide: bool) -> [u64; 32] {
     step.registers.values(if wide { Home::Double(place) } else { Home::Word(place) })
 }
@@ -550,6 +513,7 @@ impl Observer for BlockOrigins {
             Op::MulF32 | Op::Mul32 => self.computed(step, inst, false, Operation::Multiply),
             Op::AddF32 | Op::Add32 => self.computed(step, inst, false, Operation::Add),
             Op::SubF32 | Op::Sub32 => self.computed(step, inst, false, Operation::Subtract),
+            Op::DivF32 => self.computed(step, inst, false, Operation::Divide),
             Op::FmaF32 | Op::Mad32 => self.computed(step, inst, false, Operation::MultiplyAdd),
             Op::MulF64 => self.computed(step, inst, true, Operation::Multiply),
             Op::AddF64 => self.computed(step, inst, true, Operation::Add),
@@ -561,6 +525,11 @@ impl Observer for BlockOrigins {
             Op::And32 if !self.constants.contains_key(&inst.b) => self.forget(step),
             Op::CvtF32S32 | Op::CvtF32U32 | Op::And32 => {
                 self.derived(step, inst, (false, false), |value| Some(Node::Converted { value, instruction }));
+            }
+            Op::AbsF32 => {
+                let (from, bits) = (self.operand(step, inst.a), values(step, inst.d, false));
+                let tags = std::array::from_fn(|lane| self.nodes.absolute(from[lane], bits[lane], instruction));
+                self.set(step, inst.d, &tags);
             }
             Op::Generic => self.generic(step, inst, &launch.code.details[inst.imm as usize]),
             Op::Shfl => self.shuffled(step, inst),

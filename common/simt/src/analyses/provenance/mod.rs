@@ -4,6 +4,7 @@
 //! Registers, shared and local memory carry tags beside their values. What is not followed has no tag, and a tag is only believed if the value in memory is the one that it was made for: an origin
 //! may be unknown, but it is never wrong.
 
+mod arithmetic;
 mod block;
 mod launch;
 mod matrices;

@@ -36,6 +36,16 @@ pub(super) enum Node {
     Halves([Tag; 2]),
 }
 
+/// An operation on values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Operation {
+    Multiply,
+    Divide,
+    Add,
+    Subtract,
+    MultiplyAdd,
+}
+
 /// Nodes that a block makes at most. What comes later is of unknown origin.
 const MOST: usize = 24 << 20;
 
@@ -119,6 +129,12 @@ impl Nodes {
     pub(super) fn chosen(&mut self, values: [Tag; 2], bits: u64, instruction: u32) -> Tag {
         let value = values.into_iter().find(|&tag| self.bits(tag) == bits).filter(|_| !values.contains(&0));
         value.map_or(0, |value| self.add(Node::Chosen { value, instruction }, bits))
+    }
+
+    /// A value without its sign.
+    pub(super) fn absolute(&mut self, from: Tag, bits: u64, instruction: u32) -> Tag {
+        let value = if from == 0 || self.bits(from) == bits { from } else { self.add(Node::Negated(from), bits) };
+        if value == 0 { 0 } else { self.add(Node::Chosen { value, instruction }, bits) }
     }
 
     /// A value that another lane gives.
