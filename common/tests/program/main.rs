@@ -77,7 +77,7 @@ fn tests() -> PathBuf {
 /// the folder of their sources.
 fn said_of_each(folder: &Path, file: &str, said: impl Fn(&str, &str, &str) -> String) -> Result<()> {
     let mut text = String::new();
-    for (name, ptx) in sections::read(&folder.with_extension("ptx")) {
+    for (name, ptx) in sections::read(folder.with_extension("ptx")) {
         let source = std::fs::read_to_string(folder.join(&name).with_extension("cu")).unwrap_or_default();
         may_be_shown(&format!("{name}.cu"), &source);
         text += &format!("# {name}\n\n{}\n", said(&name, &ptx, &source));

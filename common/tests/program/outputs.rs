@@ -36,7 +36,7 @@ const DEFECTS: (&str, &str) = ("defects/", concat!(env!("CARGO_TARGET_TMPDIR"), 
 fn make_defects() -> Result<()> {
     let (folder, corpus) = (Path::new(DEFECTS.1), root().join("common/simt/tests/corpus/fail"));
     std::fs::create_dir_all(folder)?;
-    for (name, ptx) in sections::read(&corpus.with_extension("ptx")) {
+    for (name, ptx) in sections::read(corpus.with_extension("ptx")) {
         std::fs::write(folder.join(&name).with_extension("ptx"), ptx)?;
     }
     for source in below(&corpus, "cu") {
