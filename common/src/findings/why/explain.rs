@@ -25,7 +25,12 @@ pub fn explain(origins: &Origins, asked: &Asked) -> Option<HazardReport> {
     let mut sums: Vec<(Place, i64)> = vec![];
     let mut mixed = false;
     let stored = origins.stored();
+    let mut products = 0;
     for element in origins.elements(asked).take(MOST_ELEMENTS) {
+        if products > MOST_PRODUCTS {
+            break;
+        }
+        products += element.with_zeros.len();
         looked_at += 1;
         let of = whole(&element);
         mixed |= of.is_none() && element.store.is_some();
@@ -87,8 +92,9 @@ pub fn explain(origins: &Origins, asked: &Asked) -> Option<HazardReport> {
     Teller { element, ..teller }.tell(verdict)
 }
 
-/// Elements of C that are looked at, and kept of each mistake.
+/// Elements of C that are looked at, products in them, and elements that are kept of each mistake.
 const MOST_ELEMENTS: usize = 4096;
+const MOST_PRODUCTS: usize = 1 << 19;
 const MOST_KEPT: u64 = 256;
 
 /// What tells one mistake from another: how much it says, which verdict it is, and of which operand.
