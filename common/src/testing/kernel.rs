@@ -7,8 +7,8 @@ use anyhow::{Result, ensure};
 use libtest_mimic::Trial;
 
 use super::trial::trial;
-use crate::basics::host;
 use crate::basics::matrix::Operands;
+use crate::basics::{files, host};
 use crate::code::{Code, Source, file_of, rustc};
 use crate::device::session::Session;
 use crate::device::{Device, DeviceInfo};
@@ -68,7 +68,7 @@ impl Kernel {
         let stem = plan.specialisation.stem(self.name());
         let may_differ = device.compiles || self.variant.is_some();
         ensure!(committed || may_differ, "a plan without NVRTC takes {stem}, which is not committed");
-        let is_rust = || self.variant.is_some_and(|variant| variant.file().ends_with(".rs"));
+        let is_rust = || self.variant.is_some_and(|variant| files::kind(variant.file().as_ref()) == Some("rs"));
         let compiles = || if is_rust() { rustc::find().is_ok() } else { device.compiles };
         Ok(if device.kind == Kind::Sim { committed != self.compiled } else { committed || compiles() })
     }

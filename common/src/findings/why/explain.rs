@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use plan::Problem;
 use simt::analyses::provenance::{Source, Store};
 
 use super::asked::{Asked, Kind, Place, Side};
@@ -202,7 +203,15 @@ impl Teller<'_> {
 
     fn weight(&self) -> HazardReport {
         let element = self.element;
+        let Problem { m, n, k, .. } = self.asked.problem;
+        // A quotient is told by its size.
+        let told = |factor: f32| {
+            let is_part = |&&(_, size): &&(&str, u64)| size > 1 && (factor * size as f32 - 1.0).abs() < 1e-6;
+            let part = [("K", k), ("N", n), ("M", m)].iter().find(is_part).map(|(name, _)| format!("1/{name}"));
+            part.unwrap_or_else(|| factor.to_string())
+        };
         let ([sum, before], [by, of_c]) = (element.weights, self.asked.weights);
+        let [sum, before, by, of_c] = [sum, before, by, of_c].map(told);
         let scaled = element.scaled.map(|at| self.mark(at, None, format!("this takes them {sum} times")));
         let mut marks: Vec<Mark> =
             scaled.into_iter().filter(|mark| code_at(&mark.location).contains(['*', '/'])).collect();
@@ -216,9 +225,7 @@ impl Teller<'_> {
         );
         add(&mut marks, self.store_mark("it is stored here"));
         let cause = if self.asked.kind == Kind::Scaled { "sum or C with another factor" } else { "" };
-        let factors = [("sum", sum), ("before", before), ("by", by), ("of_c", of_c)];
-        let words = factors.map(|(name, factor)| (name, factor.to_string()));
-        self.told(Mistake::Weight, cause, marks, &words)
+        self.told(Mistake::Weight, cause, marks, &[("sum", sum), ("before", before), ("by", by), ("of_c", of_c)])
     }
 
     fn unwritten(&self) -> Option<HazardReport> {
