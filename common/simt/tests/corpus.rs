@@ -18,7 +18,7 @@ struct Program {
 
 fn programs(part: &str) -> Vec<Program> {
     let folder = sections::path("corpus").join(part);
-    let programs = sections::read(&format!("corpus/{part}.ptx"));
+    let programs = sections::read(format!("corpus/{part}.ptx"));
     programs.into_iter().map(|(name, ptx)| Program { ptx, path: folder.join(name) }).collect()
 }
 

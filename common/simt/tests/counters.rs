@@ -60,7 +60,7 @@ fn compare(counts: &Counts, launch: &Value) -> Vec<(&'static str, u64, u64)> {
 
 /// The launches of a list, each with what the record says once for all of them, and the readings by their names.
 fn readings(list: &str) -> Vec<Value> {
-    let file = sections::path(&format!("counters/{list}.readings.json"));
+    let file = sections::path(format!("counters/{list}.readings.json"));
     let recorded: Value = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
     let names = recorded["metrics"].as_array().unwrap();
     let mut launches = recorded["readings"].as_array().unwrap().clone();

@@ -40,11 +40,10 @@ pub fn display(path: &Path) -> String {
     let absolute = resolved(path);
     let here = resolved(&std::env::current_dir().unwrap_or_default());
     let relative = absolute.strip_prefix(root()).or_else(|_| absolute.strip_prefix(&here));
-    if absolute == *root() || absolute == here {
-        return ".".to_owned();
-    }
     // Forward slashes on every system: committed PTX names its source by this.
-    relative.map_or_else(|_| escaped(path), |path| escaped(Path::new(&path.to_string_lossy().replace('\\', "/"))))
+    let shown =
+        relative.map_or_else(|_| escaped(path), |path| escaped(Path::new(&path.to_string_lossy().replace('\\', "/"))));
+    if shown.is_empty() { ".".to_owned() } else { shown }
 }
 
 /// A path as it is, but with its line breaks and control characters written out: a message stays one sentence, and no
