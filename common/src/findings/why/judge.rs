@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use plan::Problem;
 use simt::analyses::provenance::Source;
 
 use super::asked::{Asked, Kind, Place, Side};
@@ -85,11 +86,14 @@ pub fn judge(origins: &Origins, asked: &Asked, element: &Element) -> Verdict {
 /// The row and the column of the thread that stores the element, if it lies beyond the end of an earlier row: it multiplies what
 /// begins in memory behind that row of B, or zeros.
 fn outside(asked: &Asked, element: &Element) -> Option<Place> {
-    let n = asked.problem.n;
+    let Problem { n, k: depth, .. } = asked.problem;
     let (row, _) = element.with_zeros.iter().find_map(|pair| pair.of(Side::A))?.0;
     let column = element.needs[1] + element.needs[0].checked_sub(row).filter(|rows| *rows > 0)? * n;
     let beyond = |pair: &Pair| match pair.places() {
-        Some([(own, k), (col, q)]) => own == row && q * n + col == k * n + column,
+        // The loop over k may go on beyond the end, too, where the next row of A begins.
+        Some([(own, k), (col, q)]) => {
+            (own * depth + k).checked_sub(row * depth).is_some_and(|k| q * n + col == k * n + column)
+        }
         // Of zeros nobody can tell how far behind the end they lie.
         None => element.needs[0] == row + 1 && pair.of(Side::B).is_none(),
     };
