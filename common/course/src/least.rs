@@ -51,8 +51,8 @@ fn traffic(kernel: Kernel, device: &DeviceInfo, problem: &Problem) -> Result<Tra
     Ok(Traffic { flop: 2.0 * count("fma_threads"), global_bytes: 32.0 * sectors })
 }
 
-/// Counts the least times of a record's kernels, where they were timed and `wanted` says so. A kernel that has changed since keeps the one
-/// that it has; one that cannot be compiled here for that device has none.
+/// Counts the least times of a record's kernels, where they were timed and `wanted` says so. A kernel that has changed since, or
+/// that cannot be compiled here for that device, keeps the one that it has.
 pub fn fill(record: &mut Record, mut wanted: impl FnMut(&Problem, &Entry) -> bool) {
     let Some(figures) = &record.figures else { return };
     let gpu = Gpu::of(&record.device, figures);
@@ -65,7 +65,9 @@ pub fn fill(record: &mut Record, mut wanted: impl FnMut(&Problem, &Entry) -> boo
             let entry = record.sizes[at].entries.iter_mut().find(|entry| entry.name == step.name);
             let entry = entry.filter(|entry| entry.spread().is_some() && wanted(&problem, entry));
             let (Some(entry), Ok(plan)) = (entry, kernel.plan(&problem, &record.device)) else { continue };
-            entry.least_time = least_time(&source, &plan, &problem, &gpu).ok().flatten();
+            if let Ok(least) = least_time(&source, &plan, &problem, &gpu) {
+                entry.least_time = least;
+            }
         }
     }
 }
