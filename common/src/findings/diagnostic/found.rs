@@ -51,8 +51,9 @@ pub fn hazard(hazard: &Hazard, one_warp: bool) -> Diagnostic {
     match (kind, sides, array) {
         (HazardKind::WrongArray, [access], _) => {
             marks.extend(set_by(&access.location, access.action.writes()));
-            let names = declared_arrays(&access.location);
-            add(&mut marks, names);
+            let code = code_at(&access.location);
+            let names = code.split(|c| !is_name(c)).filter(|name| !name.is_empty());
+            add(&mut marks, names.filter_map(|name| declared_array(&access.location, name)));
         }
         // Where a word has no value, those that are stored tell which are not.
         (HazardKind::UninitialisedShared, [read], Some(name)) => {
@@ -78,12 +79,9 @@ pub fn hazard(hazard: &Hazard, one_warp: bool) -> Diagnostic {
     }
 }
 
-/// The lines that declare the shared arrays which a line names.
-fn declared_arrays(place: &Location) -> Vec<Mark> {
-    let code = code_at(place);
-    let arrays = code.split(|c| !is_name(c)).filter(|name| !name.is_empty());
-    let declared = arrays.filter_map(|name| Some((name, shared_declaration(place, name)?)));
-    declared.map(|(name, line)| at_line(place, line, format!("`{name}` is declared here"))).collect()
+/// The line that declares a shared array.
+fn declared_array(place: &Location, name: &str) -> Option<Mark> {
+    shared_declaration(place, name).map(|line| at_line(place, line, format!("`{name}` is declared here")))
 }
 
 fn is_barrier(kind: HazardKind) -> bool {
@@ -175,9 +173,7 @@ pub fn fault(fault: &Fault) -> Diagnostic {
         None => {}
     }
     if let Some(simt::Array { name, space: Space::Shared }) = place.and_then(Place::array) {
-        let line = shared_declaration(&fault.location, name);
-        let declared = line.map(|line| at_line(&fault.location, line, format!("`{name}` is declared here")));
-        add(&mut marks, declared);
+        add(&mut marks, declared_array(&fault.location, name));
     }
     let code = code_at(&fault.location);
     let strides = place.and_then(array_name).is_some_and(|array| stride::remedy(&code, array).is_some());

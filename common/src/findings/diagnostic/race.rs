@@ -58,6 +58,7 @@ pub fn remedy(a: &Party, b: &Party, array: &str, role: Role) -> String {
     let both_write = a.action.writes() && b.action.writes();
     let way = way(&above.location, &below.location);
     let is_copied = writer.action == Action::Copies && reader.action == Action::Reads;
+    let two_names = (both_write && role == Role::Shared).then(|| apart([&a.location, &b.location], array)).flatten();
     let cause = match way {
         _ if both_write && (a.action == Action::Updates) != (b.action == Action::Updates) => {
             "race of an atomic and a plain access"
@@ -66,9 +67,7 @@ pub fn remedy(a: &Party, b: &Party, array: &str, role: Role) -> String {
         Way::Same if both_write => "race of stores in one line",
         Way::Same if role == Role::Output => "race in one line for an output",
         Way::Same => "race in one line",
-        _ if both_write && role == Role::Shared && apart([&a.location, &b.location], array).is_some() => {
-            return apart([&a.location, &b.location], array).unwrap_or_default();
-        }
+        _ if two_names.is_some() => return two_names.unwrap_or_default(),
         _ if both_write && role == Role::Output => "race of stores to an output",
         // No block has to exchange values in C, so a barrier would only hide that an element has two owners.
         _ if array == "C" && role == Role::Output => "race in C",

@@ -342,17 +342,18 @@ impl Teller<'_> {
     /// A thread that has no element of C stores to one.
     fn outside(&self, (row, column): Place) -> HazardReport {
         let mut marks: Vec<Mark> = self.store_mark("it is stored here").into_iter().collect();
+        let mut bound = None;
         if let Some(store) = &self.element.store {
             let place = self.origins.location(store.instruction);
             let lets = guards(&place).into_iter().map(|line| at_line(&place, line, "this lets it".into()));
             marks.extend(lets);
             self.set_by(store.instruction, true, &mut marks);
+            bound = bounds(&place);
         }
         let words = [("row", row), ("col", column), ("columns", self.asked.columns())];
         let words = words.map(|(name, number)| (name, number.to_string()));
         let mut report = self.told(Mistake::Overwritten, "sum of what lies beyond the edge", marks, &words);
-        let store = self.element.store.map(|store| self.origins.location(store.instruction));
-        if let Some(bound) = store.and_then(|place| bounds(&place)) {
+        if let Some(bound) = bound {
             report.diagnostic.help = bound.help;
         }
         report
