@@ -30,8 +30,8 @@ const LAYER_DEPTH: u64 = 128;
 /// elements.
 const MIN_SLICE: u64 = 256;
 const MAX_WORKSPACE: u64 = 1 << 26;
-/// A product with a smaller side is left to FP32 units, whatever the model says: few such were measured.
-const LEAST_SIDE: u64 = 80;
+/// A smaller product is left to FP32 units, whatever the model says: multiply-adds and the least side.
+const SMALL: (u64, u64) = (250_000_000, 80);
 /// Tensor cores must be expected to take at most so much of the time of FP32 units: times are off by as much, and where they are
 /// alike, FP32 units need no memory for planes.
 const SURE: f64 = 0.95;
@@ -210,7 +210,7 @@ pub fn choices_of_fp32_units(problem: &Problem, device: &DeviceInfo) -> Vec<Choi
 fn plan(problem: &Problem, device: &DeviceInfo) -> Result<Plan> {
     check(problem, device)?;
     let Problem { m, n, k, .. } = *problem;
-    let small = m.min(n).min(k) < LEAST_SIDE;
+    let small = m * n * k < SMALL.0 || m.min(n).min(k) < SMALL.1;
     let best = |choices: Vec<Choice>| choices.into_iter().min_by(|a, b| a.expected_us.total_cmp(&b.expected_us));
     let timed = device.kind == Kind::Cuda;
     let rival_us = best(every_shape::choices(problem, device)).map_or(f64::INFINITY, |rival| rival.expected_us);
