@@ -31,7 +31,7 @@ pub fn wrong_rows(problem: &Problem, operands: &Operands, c: &mut dyn Rows) -> R
     let mut x: Vec<Vec<u64>> = Vec::new();
     let mut z: Vec<Vec<u64>> = Vec::new();
     for vector in 0..vectors as u64 {
-        let column = column(seed(vector), problem.n);
+        let column = random_vector(vector, problem.n);
         z.push(match operands {
             Operands::F32 { a, b } => times(a, &times(b, &column, n, |x| x as i32), k, |x| x as i32),
             Operands::I32 { a, b } => times(a, &times(b, &column, n, |x| x.0), k, |x| x.0),
@@ -51,16 +51,13 @@ pub fn wrong_rows(problem: &Problem, operands: &Operands, c: &mut dyn Rows) -> R
     Ok(spread(&rows, WRONG_ROWS))
 }
 
-/// A random vector: one number for each column of C.
-fn column(seed: u64, n: u64) -> Vec<u64> {
-    (0..n).into_par_iter().map(|j| mix(seed ^ j)).collect()
-}
-
-/// Where a vector's numbers start. The clock gives it, so that no kernel can be right for these vectors only.
-fn seed(vector: u64) -> u64 {
+/// A random vector of this number: one number for each column of C. The clock draws it, so that no kernel can be right for these
+/// vectors only.
+pub fn random_vector(vector: u64, n: u64) -> Vec<u64> {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let clock = now.map_or(0, |now| now.as_nanos() as u64);
-    mix(mix(clock) ^ vector)
+    let seed = mix(mix(clock) ^ vector);
+    (0..n).into_par_iter().map(|j| mix(seed ^ j)).collect()
 }
 
 /// Whether an element is an integer that a sum of the problem can reach; NaN is not.
@@ -141,12 +138,11 @@ mod tests {
 
     #[test]
     fn no_two_numbers_of_a_vector_are_the_same_and_no_two_vectors() {
-        let numbers = column(12_345, 1000);
+        let numbers = random_vector(0, 1000);
         let distinct: std::collections::HashSet<&u64> = numbers.iter().collect();
         assert_eq!((numbers.len(), distinct.len()), (1000, 1000));
-        assert_ne!(column(12_346, 1000), numbers);
-        let first = seed(0);
+        assert_ne!(random_vector(1, 1000), numbers);
         std::thread::sleep(std::time::Duration::from_millis(1));
-        assert_ne!(seed(0), first);
+        assert_ne!(random_vector(0, 1000), numbers);
     }
 }

@@ -36,6 +36,7 @@ use crate::matrix::Operands;
 use plan::{Dtype, Fill, Problem};
 
 pub use diagnose::factor;
+pub use freivalds::random_vector;
 pub use judge::Mismatch;
 pub use method::Method;
 pub use plan::Shape;

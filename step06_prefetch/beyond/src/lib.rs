@@ -19,6 +19,8 @@ pub mod parts;
 pub mod several;
 #[cfg(feature = "full")]
 pub mod shapes;
+#[cfg(feature = "full")]
+mod table;
 
 use plan::Step;
 

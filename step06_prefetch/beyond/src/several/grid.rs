@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
 
-use anyhow::{Result, ensure};
+use common::basics::matrix::Side;
 
 /// P × Q GPUs. GPU (i, j) has rank i·Q + j and computes block (i, j) of C.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,20 +13,6 @@ pub struct Grid {
     pub rows: usize,
     /// Q: into how many bands of columns C is cut.
     pub cols: usize,
-}
-
-/// A line of the grid along which a panel travels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Line {
-    /// A row of GPUs: panels of A travel along it.
-    Row,
-    /// A column of GPUs: panels of B travel along it.
-    Column,
-}
-
-impl Line {
-    /// Both, in the order in which their panels travel.
-    pub const BOTH: [Self; 2] = [Self::Row, Self::Column];
 }
 
 /// Which of `parts` nearly equal pieces of `0..size` is piece `i`. The first ones are longer by one if `parts` does not
@@ -53,25 +39,14 @@ impl Grid {
         (rank / self.cols, rank % self.cols)
     }
 
-    /// The ranks of the line of this kind on which a rank lies, from left to right or from top to bottom.
-    pub fn line(&self, line: Line, rank: usize) -> Vec<usize> {
+    /// The ranks that a rank shares panels with, itself among them: of A those of its row from left to right, of B those of its
+    /// column from top to bottom.
+    pub fn line(&self, side: Side, rank: usize) -> Vec<usize> {
         let (row, col) = self.place(rank);
-        match line {
-            Line::Row => (0..self.cols).map(|col| row * self.cols + col).collect(),
-            Line::Column => (0..self.rows).map(|row| row * self.cols + col).collect(),
+        match side {
+            Side::A => (0..self.cols).map(|col| row * self.cols + col).collect(),
+            Side::B => (0..self.rows).map(|row| row * self.cols + col).collect(),
         }
-    }
-
-    /// Rows and columns of C that a rank computes. The error says which side of C is too short for the grid.
-    pub fn block(&self, rank: usize, m: u64, n: u64) -> Result<(Range<u64>, Range<u64>)> {
-        for (size, parts, name) in [(m, self.rows, "rows"), (n, self.cols, "columns")] {
-            ensure!(
-                size >= parts as u64,
-                "C has {size} {name} and the grid {self} cuts them into {parts} bands; choose fewer GPUs or a larger --size"
-            );
-        }
-        let (row, col) = self.place(rank);
-        Ok((piece(m, self.rows, row), piece(n, self.cols, col)))
     }
 }
 
@@ -116,14 +91,5 @@ mod tests {
             let lengths = pieces.iter().map(|piece| piece.end - piece.start);
             assert!(lengths.clone().max().unwrap() - lengths.min().unwrap() <= 1);
         }
-    }
-
-    #[test]
-    fn a_c_that_is_too_small_for_the_grid_is_refused() {
-        let grid = Grid { rows: 3, cols: 2 };
-        assert_eq!(grid.block(5, 9, 4).unwrap(), (6..9, 2..4));
-        assert_eq!((grid.line(Line::Row, 4), grid.line(Line::Column, 3)), (vec![4, 5], vec![1, 3, 5]));
-        let error = grid.block(0, 2, 4).unwrap_err().to_string();
-        assert!(error.starts_with("C has 2 rows and the grid 3×2"), "{error}");
     }
 }

@@ -1,13 +1,17 @@
 //! The kernels of a GPU: step 6's, the same adding to C, and those that draw the operands and check the product.
 
+use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::PathBuf;
 
 use anyhow::{Result, ensure};
 use common::code::{Code, Source, check_signature, file_of, folder_of};
 use common::device::session;
 use common::device::{Buffer, Device, Kernel, Value};
-use common::{DeviceInfo, Dtype, Fill, Kind, Launch, Plan, Problem, Specialisation};
+use common::{DeviceInfo, Dtype, Kind, Launch, Plan, Problem, Specialisation};
 use step06_prefetch::STEP;
+
+use super::plan::length;
 
 /// A folder of this crate.
 pub fn folder(name: &str) -> PathBuf {
@@ -41,12 +45,83 @@ fn plain() -> Specialisation {
     Specialisation::single(Dtype::F32, &[])
 }
 
-/// The loaded kernels of one GPU.
-#[derive(Clone)]
+/// Step 6's plan of the product of one panel, m×n×k.
+fn plan(device: &dyn Device, [m, n, k]: [u64; 3]) -> Result<Plan> {
+    (STEP.plan)(&Problem::uniform([m, n, k]), device.info())
+}
+
+/// What the kernels of all GPUs are loaded from.
+pub struct Sources {
+    step: Source,
+    helping: Vec<Source>,
+    /// Step 6's kernel, the adding one, and the helping ones, for each kind of GPU and tiling.
+    compiled: BTreeMap<String, [Code; 4]>,
+    /// What was loaded of it on the GPU of each rank.
+    loaded: BTreeMap<(usize, String), Kernels>,
+}
+
+impl Sources {
+    pub fn read() -> Result<Self> {
+        let helping = sources()?.into_iter().map(|(source, _)| source).collect();
+        Ok(Self {
+            step: Source::read(&file_of(&STEP, None))?,
+            helping,
+            compiled: BTreeMap::new(),
+            loaded: BTreeMap::new(),
+        })
+    }
+
+    /// For records: the step's kernel and its hash.
+    pub fn named(&self) -> (String, String) {
+        (self.step.display.clone(), self.step.hash.clone())
+    }
+
+    fn compile(&self, specialisation: &Specialisation, info: &DeviceInfo) -> Result<[Code; 4]> {
+        let step = |info: &DeviceInfo| self.step.code(specialisation, info, self.step.committed_folder().as_deref());
+        let mut code = step(info)?;
+        if code.cubin.is_some() {
+            // The driver does not know the PTX of such a new NVRTC. It knows what is committed, as the simulator runs it.
+            code = step(&DeviceInfo { kind: Kind::Sim, ..info.clone() })?;
+        }
+        let committed = folder("several/ptx");
+        let helping = |at: usize| self.helping[at].code(&plain(), info, Some(&committed));
+        Ok([adding(&code)?, helping(0)?, helping(1)?, code])
+    }
+
+    /// The kernels of a rank for products m×n of any depth: the tiling follows from C alone.
+    pub fn load(&mut self, device: &mut dyn Device, rank: usize, [m, n]: [u64; 2]) -> Result<Kernels> {
+        let specialisation = plan(device, [m, n, 8])?.specialisation;
+        let key = format!("{} {specialisation:?}", device.info().compute_capability);
+        if let Some(kernels) = self.loaded.get(&(rank, key.clone())) {
+            return Ok(*kernels);
+        }
+        if !self.compiled.contains_key(&key) {
+            let codes = self.compile(&specialisation, device.info())?;
+            self.compiled.insert(key.clone(), codes);
+        }
+        let [adding, operands, check, step] = &self.compiled[&key];
+        let mut load = |code: &Code, entry: &str, pointers, integers| {
+            check_signature(code, entry, pointers, integers)?;
+            device.load(code, entry)
+        };
+        let kernels = Kernels {
+            step: load(step, "matmul", 3, 3)?,
+            adding: load(adding, "matmul", 3, 3)?,
+            draw: load(operands, "draw", 1, 14)?,
+            rows_times: load(check, "rows_times", 4, 2)?,
+            sampled_rows: load(check, "sampled_rows", 4, 2)?,
+        };
+        self.loaded.insert((rank, key), kernels);
+        Ok(kernels)
+    }
+}
+
+/// A buffer, and a byte where something begins in it.
+pub type At = (Buffer, u64);
+
+/// The kernels of one GPU for one tiling.
+#[derive(Clone, Copy)]
 pub struct Kernels {
-    /// Names of the files, for records: the step's kernel and its hash.
-    pub source: (String, String),
-    specialisation: Specialisation,
     step: Kernel,
     adding: Kernel,
     draw: Kernel,
@@ -57,62 +132,10 @@ pub struct Kernels {
 /// A block of threads of the helping kernels.
 const THREADS: u32 = 256;
 
-/// Step 6's plan of the product of one panel, m×n×k.
-pub fn plan(device: &dyn Device, m: u64, n: u64, k: u64) -> Result<Plan> {
-    let problem = Problem { m, n, k, dtype: Dtype::F32, fill: Fill::Uniform, seed: 0 };
-    (STEP.plan)(&problem, device.info())
-}
-
 impl Kernels {
-    /// The kernels for products m×n: those that are loaded, if they suit, else others in their place.
-    pub fn of<'a>(loaded: &'a mut Option<Self>, device: &mut dyn Device, m: u64, n: u64) -> Result<&'a Self> {
-        let specialisation = plan(device, m, n, 8)?.specialisation;
-        let fresh = match loaded.take() {
-            Some(kernels) if kernels.specialisation == specialisation => kernels,
-            _ => Self::load(device, m, n)?,
-        };
-        Ok(loaded.insert(fresh))
-    }
-
-    /// Compiles or looks up the kernels for products m×n of any depth, and loads them.
-    pub fn load(device: &mut dyn Device, m: u64, n: u64) -> Result<Self> {
-        // The tiling follows from C alone.
-        let specialisation = plan(device, m, n, 8)?.specialisation;
-        let step = Source::read(&file_of(&STEP, None))?;
-        let info = device.info().clone();
-        let own = folder("several/ptx");
-        let step_code = |info: &DeviceInfo| step.code(&specialisation, info, step.committed_folder().as_deref());
-        let mut code = step_code(&info)?;
-        if code.cubin.is_some() {
-            // The driver does not know the PTX of such a new NVRTC. It knows what is committed, as the simulator runs it.
-            code = step_code(&DeviceInfo { kind: Kind::Sim, ..info.clone() })?;
-        }
-        let helping = sources()?.into_iter().map(|(source, _)| source.code(&plain(), &info, Some(own.as_path())));
-        let helping: Vec<Code> = helping.collect::<Result<_>>()?;
-        let mut load = |code: &Code, entry: &str, pointers, integers| {
-            check_signature(code, entry, pointers, integers)?;
-            device.load(code, entry)
-        };
-        Ok(Self {
-            source: (step.display.clone(), step.hash.clone()),
-            specialisation: specialisation.clone(),
-            step: load(&code, "matmul", 3, 3)?,
-            adding: load(&adding(&code)?, "matmul", 3, 3)?,
-            draw: load(&helping[0], "draw", 1, 14)?,
-            rows_times: load(&helping[1], "rows_times", 4, 2)?,
-            sampled_rows: load(&helping[1], "sampled_rows", 4, 2)?,
-        })
-    }
-
-    /// Starts C = A·B, or C += A·B if `add`, for a panel; each matrix is a buffer and the byte where it begins.
-    pub fn multiply(
-        &self,
-        device: &mut dyn Device,
-        plan: &Plan,
-        matrices: [(Buffer, u64); 3],
-        add: bool,
-    ) -> Result<()> {
-        for launch in &plan.launches {
+    /// Starts C = A·B, or C += A·B if `add`, for a panel.
+    pub fn multiply(self, device: &mut dyn Device, size: [u64; 3], matrices: [At; 3], add: bool) -> Result<()> {
+        for launch in &plan(device, size)?.launches {
             let args = launch.args.iter().map(|&arg| session::value(arg, matrices, None));
             let args: Vec<Value> = args.collect::<Result<_>>()?;
             device.launch(if add { self.adding } else { self.step }, launch, &args)?;
@@ -120,66 +143,55 @@ impl Kernels {
         Ok(())
     }
 
-    /// Starts to draw a block of an operand: rows and columns from (`row`, `col`) on of a matrix of `width` columns.
-    pub fn draw(&self, device: &mut dyn Device, to: (Buffer, u64), block: &Block, key: [u32; 8]) -> Result<()> {
+    /// Starts to draw these rows and columns of an operand of `width` columns: integers up to `range`, or values in [-1, 1) if it
+    /// is 0.
+    pub fn draw(
+        self,
+        device: &mut dyn Device,
+        to: At,
+        [rows, cols]: &[Range<u64>; 2],
+        [width, range]: [u64; 2],
+        key: [u32; 8],
+    ) -> Result<()> {
         // A call of the generator gives 16 elements, and those at both ends may be used in part only.
-        let calls = block.cols.div_ceil(16) + 1;
-        let grid = [calls.div_ceil(u64::from(THREADS)) as u32, block.rows.min(65_535) as u32, 1];
-        let sizes = [block.row, block.rows, block.col, block.cols, block.width].map(|size| Value::Int(size as i32));
-        let mut args = vec![Value::Pointer(to.0, to.1)];
-        args.extend(sizes);
-        args.push(Value::Int(block.range));
-        args.extend(key.map(|word| Value::Int(word as i32)));
-        launch(device, self.draw, "draw", grid, &args)
+        let calls = length(cols).div_ceil(16) + 1;
+        let grid = [calls.div_ceil(u64::from(THREADS)), length(rows).min(65_535)];
+        let block = [rows.start, length(rows), cols.start, length(cols), width, range];
+        let integers: Vec<u64> = block.into_iter().chain(key.map(u64::from)).collect();
+        launch(device, self.draw, grid, &[to], &integers)
     }
 
-    /// Starts the products of each of `rows` rows of `cols` elements with `x`; see `check.cu`.
-    pub fn rows_times(
-        &self,
-        device: &mut dyn Device,
-        matrix: (Buffer, u64),
-        [rows, cols]: [u64; 2],
-        [x, sums, odd]: [(Buffer, u64); 3],
-    ) -> Result<()> {
-        let mut args: Vec<Value> = [matrix, x, sums, odd].map(|(buffer, at)| Value::Pointer(buffer, at)).into();
-        args.extend([rows, cols].map(|size| Value::Int(size as i32)));
-        launch(device, self.rows_times, "rows_times", [rows as u32, 1, 1], &args)
+    /// Starts the products of each row of a matrix with x, which leaves sums and flags; see `check.cu`.
+    pub fn rows_times(self, device: &mut dyn Device, matrix_x_sums_odd: [At; 4], size: [u64; 2]) -> Result<()> {
+        launch(device, self.rows_times, [size[0], 1], &matrix_x_sums_odd, &size)
     }
 
     /// Starts to add the product of `samples` rows of depth k with k×n of B; see `check.cu`.
     pub fn sampled_rows(
-        &self,
+        self,
         device: &mut dyn Device,
-        matrices: [(Buffer, u64); 4],
+        a_b_sums_absolutes: [At; 4],
         [samples, n, k]: [u64; 3],
     ) -> Result<()> {
-        let mut args: Vec<Value> = matrices.map(|(buffer, at)| Value::Pointer(buffer, at)).into();
-        args.extend([n, k].map(|size| Value::Int(size as i32)));
-        launch(device, self.sampled_rows, "sampled_rows", [n.div_ceil(THREADS.into()) as u32, samples as u32, 1], &args)
+        let grid = [n.div_ceil(u64::from(THREADS)), samples];
+        launch(device, self.sampled_rows, grid, &a_b_sums_absolutes, &[n, k])
     }
 }
 
-/// A block of an operand that is to be drawn: its first row and column, and how many there are of each.
-#[derive(Clone, Copy, Debug)]
-pub struct Block {
-    pub row: u64,
-    pub rows: u64,
-    pub col: u64,
-    pub cols: u64,
-    /// Columns of the operand.
-    pub width: u64,
-    /// 0 for values in [-1, 1), else the largest integer.
-    pub range: i32,
-}
-
-fn launch(device: &mut dyn Device, kernel: Kernel, entry: &str, grid: [u32; 3], args: &[Value]) -> Result<()> {
-    let launch = Launch { entry: entry.into(), grid, block: [THREADS, 1, 1], shared_bytes: 0, args: Vec::new() };
-    device.launch(kernel, &launch, args)
+fn launch(device: &mut dyn Device, kernel: Kernel, grid: [u64; 2], pointers: &[At], integers: &[u64]) -> Result<()> {
+    let [x, y] = grid.map(|side| side as u32);
+    let entry = String::new();
+    let launch = Launch { entry, grid: [x, y, 1], block: [THREADS, 1, 1], shared_bytes: 0, args: Vec::new() };
+    let pointers = pointers.iter().map(|&(buffer, at)| Value::Pointer(buffer, at));
+    // The integers of a kernel have 32 bits.
+    let integers = integers.iter().map(|&integer| Value::Int(integer as u32 as i32));
+    device.launch(kernel, &launch, &pointers.chain(integers).collect::<Vec<_>>())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use common::Fill;
     use common::basics::matrix::{Side, integer_range};
     use common::device::{SimDevice, SimOptions};
 
@@ -201,16 +213,17 @@ mod tests {
     #[test]
     fn blocks_drawn_on_the_device_are_those_of_the_host() {
         let mut device = SimDevice::new(SimOptions::default());
-        let kernels = Kernels::load(&mut device, 32, 32).unwrap();
+        let kernels = Sources::read().unwrap().load(&mut device, 0, [32, 32]).unwrap();
         for fill in [Fill::Uniform, Fill::Integers] {
             // K from which the integers are only 1 and -1, too; rows of more than one stream of the generator.
             for (width, k) in [(50_u64, 50_u64), (37, 1 << 25), (40_000, 70)] {
                 let problem = Problem { m: 40, n: width, k, dtype: Dtype::F32, fill, seed: 9 };
                 let (rows, cols) = (5, width.min(33));
-                let range = if fill == Fill::Uniform { 0 } else { integer_range(k) };
-                let block = Block { row: 3, rows, col: width - cols, cols, width, range };
+                let range = if fill == Fill::Uniform { 0 } else { integer_range(k) as u64 };
                 let buffer = device.alloc("B", rows * cols * 4).unwrap();
-                kernels.draw(&mut device, (buffer, 0), &block, Side::B.key(&problem)).unwrap();
+                let block = [3..3 + rows, width - cols..width];
+                let key = Side::B.key(&problem);
+                kernels.draw(&mut device, (buffer, 0), &block, [width, range], key).unwrap();
                 let mut bytes = vec![0; (rows * cols * 4) as usize];
                 device.read(buffer, 0, &mut bytes).unwrap();
                 let expected: Vec<f32> = (3..3 + rows)

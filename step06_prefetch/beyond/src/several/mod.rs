@@ -1,20 +1,18 @@
 //! One product on several GPUs: panels of A and B travel while the panels before them are multiplied.
 //!
-//! C is cut into blocks over a `grid` of GPUs. The `plan` deals the panels of A and B out to them; a
-//! `link` carries each panel to the GPUs of a row or a column, and `multiply` is step 6's pipeline with
-//! panels for tiles. NCCL moves the data between GPUs; between simulated ones, messages do.
+//! C is cut into blocks over a `grid` of GPUs. The `plan` deals the panels of A and B out to them, and `multiply` is step 6's
+//! pipeline with panels for tiles. One thread asks all GPUs for work. NCCL moves the panels between GPUs; between simulated ones
+//! they are copied.
 
 mod grid;
 mod kernels;
-mod link;
 mod multiply;
 mod nccl;
 mod options;
 mod plan;
-mod post;
 mod report;
 mod run;
-mod start;
+mod streams;
 pub(crate) mod tables;
 #[cfg(test)]
 mod tests;
@@ -23,4 +21,4 @@ mod verify;
 pub use kernels::{folder, sources};
 pub use nccl::set_multicast;
 pub use options::Args;
-pub use start::main;
+pub use run::main;

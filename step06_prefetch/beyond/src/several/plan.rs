@@ -1,77 +1,123 @@
-//! The plan: the panels of K in order, and who sends each of them to whom. Plain data, the same on every GPU.
+//! The plan: the panels of K in order, who sends each of them to whom, and where it lies. Plain data.
 //!
 //! Panel p of A is a band of columns, panel p of B a band of rows. The panels of a row of the grid are dealt out to its
 //! GPUs in turn, and so are those of a column: no GPU ever has all of A or of B.
 
 use std::ops::Range;
 
-use super::grid::{Grid, Line};
+use anyhow::{Result, ensure};
+use common::basics::matrix::Side;
 
-/// One panel of A and one of B, and the piece of K that both are.
+use super::grid::{Grid, piece};
+
+/// A product M×N×K on a grid of GPUs, in panels.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Panel {
-    /// Columns of A, rows of B.
-    pub k: Range<u64>,
-    /// Column of the grid whose GPUs have this panel of A.
-    pub a_from: usize,
-    /// Row of the grid whose GPUs have this panel of B.
-    pub b_from: usize,
+pub struct Plan {
+    pub grid: Grid,
+    /// M, N, K.
+    pub size: [u64; 3],
+    /// Steps of K in a panel.
+    pub depth: u64,
+    /// Columns of A and rows of B of each panel, in the order in which they are multiplied.
+    pub panels: Vec<Range<u64>>,
 }
 
-impl Panel {
-    pub fn depth(&self) -> u64 {
-        self.k.end - self.k.start
+/// Where a panel is on a GPU when it is multiplied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// From this byte on of those that the GPU has from the start.
+    Own(u64),
+    /// In one of two buffers, where it has come from another GPU.
+    Buffer(usize),
+}
+
+/// Bytes that a rank takes on its GPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bytes {
+    /// Its panels of A, and of B.
+    pub own: [u64; 2],
+    pub c: u64,
+    /// One of the two buffers for others' panels of A, and of B; 0 if none come.
+    pub buffers: [u64; 2],
+}
+
+impl Bytes {
+    pub fn total(&self) -> u64 {
+        self.own.iter().sum::<u64>() + self.c + 2 * self.buffers.iter().sum::<u64>()
     }
 }
 
-/// All panels of a product.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Panels {
-    pub grid: Grid,
-    /// In the order in which they are multiplied.
-    pub panels: Vec<Panel>,
+pub fn length(range: &Range<u64>) -> u64 {
+    range.end - range.start
 }
 
-impl Panels {
-    /// Cuts `k` into panels of `depth`, the last one with the rest. Nothing hides the journey of the first panel: it is an eighth
+impl Plan {
+    /// Cuts K into panels of `depth`, the last one with the rest. Nothing hides the journey of the first panel: it is an eighth
     /// as deep, if there is a journey and `depth` is not so small that it makes no difference.
-    pub fn new(grid: Grid, k: u64, depth: u64) -> Self {
-        let first = if depth < 64 || grid.gpus() == 1 { depth } else { (depth / 8).next_multiple_of(8) };
-        let mut panels: Vec<Panel> = Vec::new();
-        let mut start = 0;
-        while start < k {
-            let p = panels.len();
-            let end = k.min(start + if p == 0 { first } else { depth });
-            panels.push(Panel { k: start..end, a_from: p % grid.cols, b_from: p % grid.rows });
-            start = end;
+    pub fn new(grid: Grid, size: [u64; 3], depth: u64) -> Result<Self> {
+        let [m, n, k] = size;
+        let depth = depth.min(k);
+        for (size, parts, name) in [(m, grid.rows, "rows"), (n, grid.cols, "columns")] {
+            ensure!(
+                size >= parts as u64,
+                "C has {size} {name} and the grid {grid} cuts them into {parts} bands; choose fewer GPUs or a larger --size"
+            );
         }
-        Self { grid, panels }
+        let first = if depth < 64 || grid.gpus() == 1 { depth } else { (depth / 8).next_multiple_of(8) };
+        let starts = (1..).map(|p| first + (p - 1) * depth).take_while(|&start| start < k);
+        let starts: Vec<u64> = std::iter::once(0).chain(starts).chain([k]).collect();
+        Ok(Self { grid, size, depth, panels: starts.windows(2).map(|ends| ends[0]..ends[1]).collect() })
+    }
+
+    /// Rows and columns of C that a rank computes.
+    pub fn block(&self, rank: usize) -> [Range<u64>; 2] {
+        let ([m, n, _], (row, col)) = (self.size, self.grid.place(rank));
+        [piece(m, self.grid.rows, row), piece(n, self.grid.cols, col)]
     }
 
     /// Which GPU of a line sends a panel, counted from the left or from the top.
-    pub fn root(&self, panel: usize, line: Line) -> usize {
-        let panel = &self.panels[panel];
-        if line == Line::Row { panel.a_from } else { panel.b_from }
+    pub fn root(&self, side: Side, panel: usize) -> usize {
+        panel % if side == Side::A { self.grid.cols } else { self.grid.rows }
     }
 
-    /// The rank that sends a panel along this line, seen from a rank of the line.
-    pub fn sender(&self, panel: usize, line: Line, rank: usize) -> usize {
-        self.grid.line(line, rank)[self.root(panel, line)]
+    /// The rank from which a rank has this panel: itself or another of its line.
+    pub fn sender(&self, side: Side, panel: usize, rank: usize) -> usize {
+        self.grid.line(side, rank)[self.root(side, panel)]
     }
 
-    /// Panels of a line that this rank has from the start, in order.
-    pub fn own(&self, line: Line, rank: usize) -> Vec<usize> {
-        (0..self.panels.len()).filter(|&panel| self.sender(panel, line, rank) == rank).collect()
+    /// Panels that this rank has from the start, in order.
+    pub fn own(&self, side: Side, rank: usize) -> impl Iterator<Item = usize> {
+        (0..self.panels.len()).filter(move |&panel| self.sender(side, panel, rank) == rank)
     }
 
-    /// Steps of K of the panels of a line that come before `panel` in this rank's own store.
-    pub fn own_depth_before(&self, line: Line, rank: usize, panel: usize) -> u64 {
-        self.own(line, rank).iter().take_while(|&&own| own < panel).map(|&own| self.panels[own].depth()).sum()
+    /// Bytes of a panel of this depth on a rank: of its rows of A, or of its columns of B.
+    fn panel_bytes(&self, side: Side, depth: u64, rank: usize) -> u64 {
+        4 * depth * length(&self.block(rank)[side as usize])
     }
 
-    /// The deepest panel, in steps of K.
-    pub fn deepest(&self) -> u64 {
-        self.panels.iter().map(Panel::depth).max().unwrap_or(0)
+    pub fn bytes_of(&self, side: Side, panel: usize, rank: usize) -> u64 {
+        self.panel_bytes(side, length(&self.panels[panel]), rank)
+    }
+
+    pub fn place(&self, side: Side, panel: usize, rank: usize) -> Place {
+        if self.sender(side, panel, rank) != rank {
+            return Place::Buffer(panel % 2);
+        }
+        let before = self.own(side, rank).take_while(|&own| own < panel);
+        Place::Own(before.map(|own| self.bytes_of(side, own, rank)).sum())
+    }
+
+    pub fn bytes(&self, rank: usize) -> Bytes {
+        let deepest = self.panels.iter().map(length).max().unwrap_or(0);
+        let buffer = |side| {
+            let alone = self.grid.line(side, rank).len() == 1;
+            if alone { 0 } else { self.panel_bytes(side, deepest, rank) }
+        };
+        Bytes {
+            own: Side::BOTH.map(|side| self.own(side, rank).map(|own| self.bytes_of(side, own, rank)).sum()),
+            c: self.block(rank).iter().map(length).product::<u64>() * 4,
+            buffers: Side::BOTH.map(buffer),
+        }
     }
 }
 
@@ -91,21 +137,27 @@ mod tests {
 
     #[test]
     fn four_gpus_take_turns() {
-        let plan = Panels::new(Grid { rows: 2, cols: 2 }, 10, 4);
-        let k: Vec<_> = plan.panels.iter().map(|panel| panel.k.clone()).collect();
-        assert_eq!(k, [0..4, 4..8, 8..10]);
+        let grid = Grid { rows: 2, cols: 2 };
+        let plan = Plan::new(grid, [5, 7, 10], 4).unwrap();
+        assert_eq!(plan.panels, [0..4, 4..8, 8..10]);
+        assert_eq!((plan.block(1), plan.block(2)), ([0..3, 4..7], [3..5, 0..4]));
         // Panel 1 of A comes from the right column, panel 1 of B from the lower row.
-        assert_eq!((plan.sender(1, Line::Row, 2), plan.sender(1, Line::Column, 2)), (3, 2));
-        assert_eq!((plan.own(Line::Row, 0), plan.own(Line::Column, 3)), (vec![0, 2], vec![1]));
-        let depths: Vec<u64> = Panels::new(plan.grid, 1000, 256).panels.iter().map(Panel::depth).collect();
-        assert_eq!(depths, [32, 256, 256, 256, 200]);
+        assert_eq!((plan.sender(Side::A, 1, 2), plan.sender(Side::B, 1, 2)), (3, 2));
+        assert!(plan.own(Side::A, 0).eq([0, 2]) && plan.own(Side::B, 3).eq([1]));
+        // Three rows of A, three columns of B.
+        assert_eq!([0, 1, 2].map(|p| plan.place(Side::A, p, 0)), [Place::Own(0), Place::Buffer(1), Place::Own(48)]);
+        let bytes = Bytes { own: [48, 4 * 3 * 6], c: 4 * 3 * 3, buffers: [48, 48] };
+        assert_eq!((plan.bytes(1), bytes.total()), (bytes, 48 + 72 + 36 + 2 * 96));
+        let depths = |grid, k, depth| -> Vec<u64> {
+            Plan::new(grid, [8, 8, k], depth).unwrap().panels.iter().map(length).collect()
+        };
+        assert_eq!(depths(grid, 1000, 256), [32, 256, 256, 256, 200]);
         // One GPU alone has nothing to wait for.
-        assert_eq!(Panels::new(Grid { rows: 1, cols: 1 }, 1000, 1000).panels.len(), 1);
-        assert_eq!((plan.own_depth_before(Line::Row, 0, 2), plan.deepest()), (4, 4));
-        assert_eq!(
-            (usual_depth(8192, 4), usual_depth(64, 4), usual_depth(3, 2), usual_depth(99, 1)),
-            (4096, 32, 8, 99)
-        );
+        assert_eq!(depths(Grid { rows: 1, cols: 1 }, 1000, 1000), [1000]);
+        let usual = [(8192, 4), (64, 4), (3, 2), (99, 1)].map(|(k, gpus)| usual_depth(k, gpus));
+        assert_eq!(usual, [4096, 32, 8, 99]);
+        let error = Plan::new(Grid { rows: 3, cols: 2 }, [2, 4, 9], 4).unwrap_err().to_string();
+        assert!(error.starts_with("C has 2 rows and the grid 3×2"), "{error}");
     }
 
     proptest! {
@@ -113,22 +165,20 @@ mod tests {
         #[test]
         fn panels_cover_k_and_each_has_one_sender(rows in 1_usize..6, cols in 1_usize..6, k in 1_u64..300, depth in 1_u64..80) {
             let grid = Grid { rows, cols };
-            let plan = Panels::new(grid, k, depth);
-            prop_assert_eq!(plan.panels.iter().map(Panel::depth).sum::<u64>(), k);
-            prop_assert!(plan.panels.windows(2).all(|two| two[0].k.end == two[1].k.start));
-            for rank in 0..grid.gpus() {
-                for line in Line::BOTH {
-                    let members = plan.grid.line(line, rank);
-                    prop_assert!(members.contains(&rank));
-                    for panel in 0..plan.panels.len() {
-                        let sender = plan.sender(panel, line, rank);
-                        prop_assert!(members.contains(&sender));
-                        prop_assert!(members.iter().all(|&other| plan.sender(panel, line, other) == sender));
-                    }
-                    let own: Vec<usize> = members.iter().map(|&other| plan.own(line, other).len()).collect();
-                    prop_assert_eq!(own.iter().sum::<usize>(), plan.panels.len());
-                    prop_assert!(own.iter().max().unwrap() - own.iter().min().unwrap() <= 1);
+            let plan = Plan::new(grid, [9, 9, k], depth).unwrap();
+            prop_assert_eq!(plan.panels.iter().map(length).sum::<u64>(), k);
+            prop_assert!(plan.panels.windows(2).all(|two| two[0].end == two[1].start && length(&two[1]) > 0));
+            for (rank, side) in (0..grid.gpus()).flat_map(|rank| Side::BOTH.map(|side| (rank, side))) {
+                let members = grid.line(side, rank);
+                prop_assert!(members.contains(&rank));
+                for panel in 0..plan.panels.len() {
+                    let sender = plan.sender(side, panel, rank);
+                    prop_assert!(members.contains(&sender));
+                    prop_assert!(members.iter().all(|&other| plan.sender(side, panel, other) == sender));
                 }
+                let own: Vec<usize> = members.iter().map(|&other| plan.own(side, other).count()).collect();
+                prop_assert_eq!(own.iter().sum::<usize>(), plan.panels.len());
+                prop_assert!(own.iter().max().unwrap() - own.iter().min().unwrap() <= 1);
             }
         }
     }

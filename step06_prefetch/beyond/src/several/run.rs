@@ -1,22 +1,27 @@
-//! One rank's work: checks that the problem fits, draws, multiplies, verifies, and only then times.
+//! A run: opens the GPUs, and computes, verifies and times one product after the other.
 
-use anyhow::{Result, bail};
+use anyhow::{Result, bail, ensure};
 use common::basics::nvidia_smi;
+use common::basics::output::{print, print_whole};
 use common::basics::units::grouped;
-use common::device::Device;
+use common::device::{Choice, SimDevice, SimOptions, cuda_devices};
 use common::measure::provenance;
 use common::measure::timing::Spread;
-use common::{Dtype, Fill, Kind, Problem};
+use common::{Fill, Kind};
 use serde::{Deserialize, Serialize};
 
 use super::grid::Grid;
-use super::kernels::Kernels;
-use super::link::{Link, Span};
-use super::multiply::{self, Bytes, Memory, Share};
-use super::plan::{Panels, usual_depth};
-use super::post::Member;
+use super::kernels::Sources;
+use super::multiply::{Gpu, Product};
+use super::nccl::Nccl;
+use super::options::Args;
+use super::plan::{Bytes, Plan, usual_depth};
+use super::report;
+use super::streams::{Span, Streams};
 use super::verify::{self, Verdict};
 
+/// Edge of the problem if no size is given, on GPUs and on the simulator.
+const DEFAULT: [u64; 2] = [16_384, 96];
 /// How long products are computed before any is timed, in milliseconds. A GPU that comes from rest first runs fast, then slows
 /// down to stay within its power, and then finds its pace.
 const WARM_MS: f64 = 3000.0;
@@ -26,21 +31,6 @@ const TIMED_MS: f64 = 3000.0;
 const TIMES: usize = 100;
 /// Bytes of a GPU's memory that are left to the driver, NCCL and the check.
 const MARGIN: u64 = 1 << 30;
-
-/// One product that is asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Request {
-    /// M, N, K.
-    pub size: [u64; 3],
-    /// Seed of the elements.
-    pub seed: u64,
-    /// Steps of K in a panel, if it is asked for.
-    pub panel: Option<u64>,
-    /// Whether the next panel travels while one is multiplied.
-    pub overlap: bool,
-    /// How often to time the product after the one that is verified.
-    pub samples: usize,
-}
 
 /// What a product took and whether it is right.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -98,73 +88,107 @@ impl Outcome {
     }
 }
 
-/// Computes one product together with the other ranks; all return the same.
-pub fn run(
-    device: &mut dyn Device,
-    member: &mut Member,
-    link: &mut dyn Link,
-    loaded: &mut Option<Kernels>,
-    grid: Grid,
-    request: &Request,
-) -> Result<Outcome> {
-    let [m, n, k] = request.size;
-    let problem = Problem { m, n, k, dtype: Dtype::F32, fill: Fill::Uniform, seed: request.seed };
-    let depth = request.panel.unwrap_or_else(|| usual_depth(k, grid.gpus())).min(k);
-    let share = Share::new(&problem, Panels::new(grid, k, depth), member.rank)?;
-    let bytes_per_gpu = fits(device, member, &share)?;
-    let kernels = Kernels::of(loaded, device, share.m(), share.n())?;
-    let memory = Memory::allocate(device, &share)?;
-
-    let twin_share = Share::new(&Problem { fill: Fill::Integers, ..problem }, share.panels.clone(), member.rank)?;
-    multiply::draw(device, kernels, &twin_share, &memory)?;
-    member.barrier()?;
-    multiply::multiply(device, link, kernels, &twin_share, &memory, request.overlap)?;
-    link.end(device)?;
-    let twin = verify::freivalds(device, member, kernels, &twin_share, &memory)?;
-
-    multiply::draw(device, kernels, &share, &memory)?;
-    member.barrier()?;
-    multiply::multiply(device, link, kernels, &share, &memory, request.overlap)?;
-    let mut ended = link.end(device)?;
-    let verdict = verify::sampled(device, member, kernels, &share, &memory)?;
-    let mut ms = Vec::new();
-    let right = twin.wrong.is_none() && verdict.wrong.is_none();
-    // A product that is wrong is never timed; and what takes minutes is not done again only to be timed.
-    let long = ended.as_ref().is_some_and(|(ms, _)| *ms > 10_000.0);
-    let samples = if right && !long && ended.is_some() { request.samples } else { 0 };
-    let mut spent_ms = 0.0;
-    let enough = |timed: usize, spent_ms| timed >= samples && (timed >= TIMES || spent_ms >= WARM_MS + TIMED_MS);
-    while samples > 0 && !enough(ms.len(), spent_ms) {
-        member.barrier()?;
-        multiply::multiply(device, link, kernels, &share, &memory, request.overlap)?;
-        ended = link.end(device)?;
-        let took = slowest(member, ended.as_ref().map_or(0.0, |(ms, _)| *ms))?;
-        if spent_ms >= WARM_MS {
-            ms.push(took);
+/// Runs what is asked for; whether all products are right.
+pub fn main(args: &Args) -> Result<bool> {
+    let found = match (args.device, cuda_devices()) {
+        (Choice::Sim, _) | (Choice::Auto, Err(_)) => None,
+        (_, devices) => Some(devices?.len()),
+    };
+    let world = args.gpus.map(usize::from).or(args.grid.map(|grid| grid.gpus())).or(found).unwrap_or(2);
+    if let Some(found) = found {
+        let plural = if found == 1 { "" } else { "s" };
+        ensure!(
+            world <= found,
+            "--gpus {world} asks for more than there are, because this machine has {found} GPU{plural}; choose at most {found}"
+        );
+    }
+    let grid = args.grid.unwrap_or_else(|| Grid::of(world));
+    let gpus = grid.gpus();
+    ensure!(gpus == world, "a grid of {grid} has {gpus} GPUs and not {world}; make --grid and --gpus agree");
+    let open = |rank| match found {
+        Some(_) => Ok(Gpu::Real(Box::new(Streams::open(rank)?))),
+        None => Ok(Gpu::Simulated(Box::new(SimDevice::new(SimOptions::default())))),
+    };
+    let mut gpus = (0..world).map(open).collect::<Result<Vec<_>>>()?;
+    let nccl = found.map(|_| Nccl::connect(grid)).transpose()?;
+    let mut sources = Sources::read()?;
+    let mut right = true;
+    let default = [DEFAULT[usize::from(found.is_none())]; 3];
+    for size in or_usual(&args.size, default) {
+        let usual = usual_depth(size[2], world);
+        for depth in or_usual(&args.panel, usual) {
+            for &overlap in &args.overlap {
+                let plan = Plan::new(grid, size, depth)?;
+                let outcome = run(&mut gpus, nccl.as_ref(), &mut sources, plan, overlap, args)?;
+                right &= outcome.right();
+                if args.json {
+                    print_whole(&(serde_json::to_string(&outcome)? + "\n"))?;
+                } else {
+                    print(&report::text(&outcome))?;
+                }
+            }
         }
-        spent_ms += took.max(1.0); // a barrier takes time, too
     }
-    if right && long {
-        ms.push(slowest(member, ended.as_ref().map_or(0.0, |(ms, _)| *ms))?);
+    Ok(right)
+}
+
+/// What is given, or what is usual.
+fn or_usual<T: Copy>(given: &[T], usual: T) -> Vec<T> {
+    if given.is_empty() { vec![usual] } else { given.to_vec() }
+}
+
+/// Computes one product: checks that it fits, draws, multiplies, verifies, and only then times.
+fn run(
+    gpus: &mut [Gpu],
+    nccl: Option<&Nccl>,
+    sources: &mut Sources,
+    plan: Plan,
+    overlap: bool,
+    args: &Args,
+) -> Result<Outcome> {
+    let bytes_per_gpu = fits(gpus, &plan)?;
+    let device = gpus[0].device()?.info().name.clone();
+    let mut product = Product::allocate(gpus, nccl, sources, plan, args.seed)?;
+
+    product.draw(Fill::Integers)?;
+    product.multiply(overlap)?;
+    let twin = verify::freivalds(&mut product)?;
+
+    product.draw(Fill::Uniform)?;
+    let mut timeline = product.multiply(overlap)?;
+    let verdict = verify::sampled(&mut product)?;
+    let took = |timeline: &[Vec<Span>]| timeline.iter().flatten().map(|span| span.to_ms).fold(0.0, f64::max);
+    let mut ms = Vec::new();
+    // A product that is wrong is never timed; and what takes minutes is not done again only to be timed.
+    let right = twin.wrong.is_none() && verdict.wrong.is_none();
+    if right && took(&timeline) > 10_000.0 {
+        ms.push(took(&timeline));
+    } else if right && nccl.is_some() {
+        let mut spent_ms = 0.0;
+        while ms.len() < args.samples.into() || (ms.len() < TIMES && spent_ms < WARM_MS + TIMED_MS) {
+            timeline = product.multiply(overlap)?;
+            let took = took(&timeline);
+            if spent_ms >= WARM_MS {
+                ms.push(took);
+            }
+            spent_ms += took.max(1.0); // asking for it takes time, too
+        }
     }
-    let spans = ended.map(|(_, spans)| spans).unwrap_or_default();
-    let all = member.exchange(&serde_json::to_vec(&spans)?)?;
-    let timeline = all.iter().map(|spans| Ok(serde_json::from_slice(spans)?)).collect::<Result<_>>()?;
-    memory.release(device)?;
+    let Plan { grid, size, depth, panels } = product.release()?;
     Ok(Outcome {
         date: provenance::now(),
         driver: nvidia_smi::driver(),
-        size: request.size,
-        seed: request.seed,
+        size,
+        seed: args.seed,
         gpus: grid.gpus(),
         grid: [grid.rows, grid.cols],
         panel: depth,
-        panels: share.panels.panels.len(),
-        overlap: request.overlap,
+        panels: panels.len(),
+        overlap,
         bytes_per_gpu,
-        device: device.info().name.clone(),
-        link: link.name(),
-        kernel: kernels.source.clone(),
+        device,
+        link: nccl.map_or_else(|| "messages between simulated GPUs".into(), Nccl::name),
+        kernel: sources.named(),
         twin,
         verdict,
         ms,
@@ -172,35 +196,31 @@ pub fn run(
     })
 }
 
-/// The largest of all ranks' milliseconds.
-fn slowest(member: &mut Member, ms: f64) -> Result<f64> {
-    Ok(member.exchange(&[ms])?.concat().into_iter().fold(0.0, f64::max))
-}
-
-/// Bytes of the largest share, if each fits its GPU. The error names every GPU where it does not, on all ranks.
-fn fits(device: &dyn Device, member: &mut Member, share: &Share) -> Result<u64> {
-    let bytes = share.bytes();
-    // Simulated GPUs share the memory of the host; at worst all of them are on this one.
-    let sharing = if device.info().kind == Kind::Sim { member.world as u64 } else { 1 };
-    let all = member.exchange(&[bytes.total(), device.free_bytes()? / sharing])?;
-    let short: Vec<String> = all
-        .iter()
-        .enumerate()
-        .filter(|(_, all)| all[0].saturating_add(MARGIN.min(all[1] / 8)) > all[1])
-        .map(|(rank, all)| format!("rank {rank} needs {} and has {} free", gb(all[0]), gb(all[1])))
-        .collect();
+/// Bytes of the largest share, if each fits its GPU. The error says where one does not.
+fn fits(gpus: &mut [Gpu], plan: &Plan) -> Result<u64> {
+    let world = gpus.len() as u64;
+    let needs: Vec<u64> = (0..gpus.len()).map(|rank| plan.bytes(rank).total()).collect();
+    let mut short = Vec::new();
+    for (rank, (gpu, &needs)) in gpus.iter_mut().zip(&needs).enumerate() {
+        let device = gpu.device()?;
+        // Simulated GPUs share the memory of the host.
+        let free = device.free_bytes()? / if device.info().kind == Kind::Sim { world } else { 1 };
+        if needs.saturating_add(MARGIN.min(free / 8)) > free {
+            short.push(format!("rank {rank} needs {} and has {} free", gb(needs), gb(free)));
+        }
+    }
     if let [first, others @ ..] = short.as_slice() {
-        let Bytes { a, b, c, buffers } = bytes;
+        let Bytes { own: [a, b], c, buffers } = plan.bytes(0);
         let more = if others.is_empty() { String::new() } else { format!(", and {} more", others.len()) };
         bail!(
             "the problem does not fit: {first}{more} (a share like this rank's is {} of C, {} of A, {} of B and {} of panels on their way); use more GPUs or a smaller --size",
             gb(c),
             gb(a),
             gb(b),
-            gb(2 * (buffers[0] + buffers[1]))
+            gb(2 * buffers.iter().sum::<u64>())
         );
     }
-    Ok(all.iter().map(|all| all[0]).max().unwrap_or(0))
+    Ok(needs.into_iter().max().unwrap_or(0))
 }
 
 /// Bytes in 10⁹, or as they are if they are few.

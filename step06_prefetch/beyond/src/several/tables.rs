@@ -1,241 +1,221 @@
-//! Parts that show products on several GPUs: those that `step06_prefetch/beyond/several/record.sh` has recorded, and tables of their
-//! times.
+//! Tables of the products on several GPUs that `step06_prefetch/beyond/several/record.sh` has recorded.
 
-use std::path::Path;
+use std::ops::Deref;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use common::basics::files::{below, read};
 use common::basics::units::{grouped, ms};
-use common::basics::{table, workspace};
+use common::basics::workspace;
 
 use super::run::{Outcome, gb};
+use crate::table::{self, or_dash};
 
-/// What was measured on one machine.
-struct Records {
-    /// Name of its folder in `docs/results/several`.
+/// A product, and where it was measured.
+struct Row {
+    /// The machine's folder in `docs/results/several`.
     machine: String,
-    outcomes: Vec<Outcome>,
+    /// The record's name.
+    file: String,
+    outcome: Outcome,
+    /// 10⁹ operations a second of one GPU of the machine alone at this size: the mean of those that were measured.
+    alone: Option<f64>,
+    /// That of the first one at [`FIRST`].
+    first_alone: Option<f64>,
 }
 
-/// All records, by machine; those with fewer GPUs first.
-fn recorded() -> Result<Vec<Records>> {
-    let folder = workspace::root().join("docs/results/several");
-    let mut all: Vec<Records> = Vec::new();
-    let mut files = below(&folder, "jsonl");
-    files.retain(|path| path.parent() != Some(&folder));
+/// All timed products, in order of their machines and files.
+fn recorded() -> Result<Vec<Row>> {
+    let mut files = below(&workspace::root().join("docs/results/several"), "jsonl");
     files.sort();
+    let mut rows: Vec<Row> = Vec::new();
     for path in files {
-        let machine = path.parent().and_then(|folder| folder.file_name()).unwrap_or_default().to_string_lossy();
-        let outcomes = outcomes(&path)?;
-        match all.iter_mut().find(|records| records.machine == machine) {
-            Some(records) => records.outcomes.extend(outcomes),
-            None => all.push(Records { machine: machine.into_owned(), outcomes }),
+        let name = |path: Option<&std::ffi::OsStr>| path.unwrap_or_default().to_string_lossy().into_owned();
+        for line in read(&path)?.lines() {
+            let outcome = serde_json::from_str(line).with_context(|| workspace::display(&path))?;
+            let machine = name(path.parent().and_then(|folder| folder.file_name()));
+            rows.push(Row { machine, file: name(path.file_stem()), outcome, alone: None, first_alone: None });
         }
     }
-    Ok(all)
+    rows.retain(|row| !row.ms.is_empty());
+    for at in 0..rows.len() {
+        let speeds = |size: [u64; 3]| -> Vec<f64> {
+            let same = |row: &&Row| row.machine == rows[at].machine && row.size == size && row.gpus == 1;
+            rows.iter().filter(same).filter_map(|row| row.gflops()).collect()
+        };
+        let (alone, first) = (speeds(rows[at].size), speeds([FIRST; 3]).first().copied());
+        rows[at].alone = (!alone.is_empty()).then(|| alone.iter().sum::<f64>() / alone.len() as f64);
+        rows[at].first_alone = first;
+    }
+    Ok(rows)
 }
 
-fn outcomes(path: &Path) -> Result<Vec<Outcome>> {
-    let parse = |line: &str| serde_json::from_str(line).with_context(|| workspace::display(path));
-    read(path)?.lines().map(parse).collect()
-}
-
-/// One product with two kernels: one adds to C with `+=`, the other atomically.
-fn ways_to_add() -> Result<[Vec<Outcome>; 2]> {
-    let of = |name| outcomes(&workspace::root().join("docs/results/several").join(name));
-    Ok([of("plus-equals.jsonl")?, of("atomic.jsonl")?])
-}
-
-/// The edge of a product that is a cube.
-fn edge(outcome: &Outcome) -> Option<u64> {
-    let [m, n, k] = outcome.size;
-    (m == n && n == k).then_some(m)
-}
+/// Two files beside the machines' folders have one product with two kernels.
+const ADDING: [(&str, &str); 2] = [("plus-equals", "`+=`"), ("atomic", "`atomicAdd`")];
 
 /// Edge of the first problem of those that grow with the number of GPUs.
 const FIRST: u64 = 16_384;
 
-/// Whether a product is that of [`FIRST`] grown with the memory of its GPUs.
-fn is_grown(outcome: &Outcome) -> bool {
-    let grown = (FIRST as f64 * (outcome.gpus as f64).sqrt()) as u64;
-    edge(outcome).is_some_and(|edge| edge.abs_diff(grown) <= 128)
+impl Deref for Row {
+    type Target = Outcome;
+
+    fn deref(&self) -> &Outcome {
+        &self.outcome
+    }
 }
 
-impl Records {
-    /// Products of one GPU, and those that were measured with overlap and without; each size, number of GPUs and overlap once.
-    fn usual(&self) -> Vec<&Outcome> {
-        let is_usual = |outcome: &&Outcome| {
-            let same = |o: &Outcome| (o.size, o.gpus, o.panel) == (outcome.size, outcome.gpus, outcome.panel);
-            let is_other = |o: &Outcome| same(o) && o.overlap != outcome.overlap;
-            !outcome.ms.is_empty() && (outcome.gpus == 1 || self.outcomes.iter().any(is_other))
-        };
-        let mut found: Vec<&Outcome> = Vec::new();
-        for outcome in self.outcomes.iter().filter(is_usual) {
-            let key = |o: &Outcome| (o.size, o.gpus, o.overlap);
-            if !found.iter().any(|known| key(known) == key(outcome)) {
-                found.push(outcome);
-            }
-        }
-        found
+impl Row {
+    /// Whether a product is that of [`FIRST`] grown with the memory of its GPUs.
+    fn is_grown(&self) -> bool {
+        let grown = (FIRST as f64 * (self.gpus as f64).sqrt()) as u64;
+        self.size == [self.size[0]; 3] && self.size[0].abs_diff(grown) <= 128
     }
 
-    /// 10⁹ operations a second of one GPU alone at this size: the mean of those that were measured.
-    fn alone(&self, size: [u64; 3]) -> Option<f64> {
-        let alone = self.outcomes.iter().filter(|outcome| outcome.gpus == 1 && outcome.size == size);
-        let speeds: Vec<f64> = alone.filter_map(Outcome::gflops).collect();
-        (!speeds.is_empty()).then(|| speeds.iter().sum::<f64>() / speeds.len() as f64)
+    /// Whether a product is that of one GPU, or was measured with overlap and without.
+    fn is_usual(&self, all: &[Row]) -> bool {
+        let key = |row: &Row| (row.machine.clone(), row.size, row.gpus, row.panel);
+        self.gpus == 1 || all.iter().any(|row| key(row) == key(self) && row.overlap != self.overlap)
     }
 
-    /// The speed of a product over that of as many GPUs that each work alone.
-    fn share(&self, outcome: &Outcome) -> Option<f64> {
-        Some(outcome.gflops()? / outcome.gpus as f64 / self.alone(outcome.size)?)
+    /// The speed of each GPU over that of one that works alone.
+    fn of_alone(&self, alone: Option<f64>) -> String {
+        let share = || Some(self.gflops()? / self.gpus as f64 / alone?);
+        or_dash(share().map(|share| format!("{share:.3}")))
     }
 
-    /// Where the numbers are from.
-    fn provenance(&self) -> String {
-        let Some(first) = self.outcomes.first() else { return String::new() };
+    /// The median time that panels of these numbers took.
+    fn panels_took(&self, panels: fn(usize) -> bool) -> String {
+        let spans = self.timeline.iter().flatten().filter(|span| span.multiplied && panels(span.panel));
+        let mut times: Vec<f64> = spans.map(|span| span.to_ms - span.from_ms).collect();
+        times.sort_by(f64::total_cmp);
+        or_dash(times.get(times.len() / 2).copied().map(ms))
+    }
+}
+
+/// Where the numbers of each machine are from.
+fn sources(rows: &[&Row], all: &[Row]) -> String {
+    let mut machines: Vec<&str> = rows.iter().map(|row| row.machine.as_str()).collect();
+    machines.dedup();
+    let source = |machine: &&str| {
+        let mut of = all.iter().filter(|row| row.machine == *machine).map(|row| &row.outcome);
+        let first = of.clone().next()?;
         let day = first.date.split('T').next().unwrap_or_default();
         let driver = first.driver.as_ref().map_or_else(String::new, |driver| format!(", driver {driver}"));
-        let link = self.outcomes.iter().find(|outcome| outcome.gpus > 1).map_or("", |outcome| outcome.link.as_str());
+        let link = of.find(|outcome| outcome.gpus > 1).map_or("", |outcome| outcome.link.as_str());
         let hash: String = first.kernel.1.chars().take(10).collect();
-        format!("{} ({}){driver}, {link}, {} {hash}, {day}", first.device, self.machine, first.kernel.0)
-    }
+        let machine = if *machine == "several" { "two GPUs" } else { machine };
+        Some(format!("{} ({machine}){driver}, {link}, {} {hash}, {day}", first.device, first.kernel.0))
+    };
+    machines.iter().filter_map(source).collect::<Vec<_>>().join("; ") + "."
 }
 
-/// What is said where a record is missing.
-const UNMEASURED: &str =
-    "docs/results/several has no such products; step06_prefetch/beyond/several/record.sh measures them";
+/// The first row of each key, in the order of the keys.
+fn sorted<'a, K: Ord>(rows: impl Iterator<Item = &'a Row>, key: impl Fn(&Row) -> K) -> Vec<&'a Row> {
+    let mut rows: Vec<&Row> = rows.collect();
+    rows.sort_by_key(|row| key(row));
+    rows.dedup_by_key(|row| key(row));
+    rows
+}
+
+type Column = table::Column<Row>;
+
+const SIZE: Column = ("M×N×K", |row| format!("{}³", row.size[0]));
+const GPUS: Column = ("GPUs", |row| row.gpus.to_string());
+const MEMORY: Column = ("memory of a GPU", |row| gb(row.bytes_per_gpu));
+const TIME: Column = ("time", |row| or_dash(row.median_ms().map(ms)));
+const TFLOPS: Column = ("TFLOP/s", |row| or_dash(row.gflops().map(|gflops| format!("{:.1}", gflops / 1e3))));
+const OF_ALONE: Column = ("of the sum alone", |row| row.of_alone(row.alone));
+
+/// A table: what selects its rows of all that were timed, and its columns.
+type Table = (&'static str, fn(&[Row]) -> Vec<&Row>, &'static [Column]);
+
+const TABLES: [Table; 5] = [
+    (
+        "strong",
+        // One problem on more and more GPUs.
+        |all| {
+            let rows = all.iter().filter(|row| row.alone.is_some() && row.is_usual(all));
+            sorted(rows, |row| (row.size, row.machine.clone(), row.gpus, !row.overlap))
+        },
+        &[
+            SIZE,
+            ("GPUs", |row| format!("{}, {}×{}", row.gpus, row.grid[0], row.grid[1])),
+            ("overlap", |row| or_dash((row.gpus > 1).then(|| ["off", "on"][usize::from(row.overlap)].to_owned()))),
+            TIME,
+            TFLOPS,
+            OF_ALONE,
+        ],
+    ),
+    (
+        "weak",
+        // Problems that grow with the memory of all GPUs.
+        |all| {
+            let rows = all.iter().filter(|row| row.is_grown() && row.overlap && row.is_usual(all));
+            sorted(rows, |row| row.gpus)
+        },
+        &[SIZE, GPUS, MEMORY, TIME, TFLOPS, ("each GPU's speed over one alone", |row| row.of_alone(row.first_alone))],
+    ),
+    (
+        "panels",
+        // Panels of several depths, where there is a choice.
+        |all| {
+            let key = |row: &Row| (row.size, row.gpus, row.machine.clone());
+            let rows = all.iter().filter(|row| row.gpus > 1 && row.overlap && row.alone.is_some());
+            let rows = sorted(rows, |row| (key(row), row.panel));
+            let has_choice = |row: &&Row| rows.iter().filter(|other| key(other) == key(row)).count() > 1;
+            rows.iter().copied().filter(has_choice).collect()
+        },
+        &[
+            SIZE,
+            GPUS,
+            ("depth of a panel", |row| grouped(row.panel)),
+            ("panels", |row| row.panels.to_string()),
+            TIME,
+            OF_ALONE,
+        ],
+    ),
+    (
+        "adding",
+        // Panels whose product is stored, added with `+=`, or added atomically.
+        |all| ADDING.iter().flat_map(|(file, _)| all.iter().filter(move |row| row.file == *file)).collect(),
+        &[
+            ("how it adds", |row| ADDING.iter().filter(|(file, _)| row.file == *file).map(|(_, how)| *how).collect()),
+            ("first panel, stored", |row| row.panels_took(|panel| panel == 0)),
+            ("another, added", |row| row.panels_took(|panel| panel > 0)),
+            ("whole product", TIME.1),
+        ],
+    ),
+    (
+        "large",
+        // Products that no GPU alone could hold.
+        |all| all.iter().filter(|row| row.gpus > 1 && row.alone.is_none() && row.size[0] > 65_536).collect(),
+        &[
+            SIZE,
+            GPUS,
+            ("A, B and C", |row| {
+                let [m, n, k] = row.size;
+                gb(4 * (m * k + k * n + m * n))
+            }),
+            MEMORY,
+            TIME,
+            TFLOPS,
+            ("both checks", |row| format!("{:.1} s", row.twin.seconds + row.verdict.seconds)),
+        ],
+    ),
+];
 
 /// One of the tables, by its name.
 pub fn table(words: &[&str]) -> Result<String> {
     let all = recorded()?;
-    match words {
-        ["strong"] => Ok(strong(&all)),
-        ["weak"] => weak(&all),
-        ["panels"] => Ok(panels(&all)),
-        ["adding"] => Ok(adding(ways_to_add()?)),
-        ["large"] => Ok(large(&all)),
-        _ => bail!("a part about several GPUs is strong, weak, panels, adding or large"),
-    }
-}
-
-/// A product on a machine.
-type Row<'a> = (&'a Records, &'a Outcome);
-/// A column: its head, and the cell of a row.
-type Column<'a> = (&'a str, &'a dyn Fn(&Row) -> String);
-
-const SIZE: Column = ("M×N×K", &|(_, outcome)| format!("{}³", outcome.size[0]));
-const GPUS: Column = ("GPUs", &|(_, outcome)| outcome.gpus.to_string());
-const MEMORY: Column = ("memory of a GPU", &|(_, outcome)| gb(outcome.bytes_per_gpu));
-const TIME: Column = ("time", &|(_, outcome)| time(outcome));
-const TFLOPS: Column = ("TFLOP/s", &|(_, outcome)| {
-    outcome.gflops().map_or_else(|| "–".to_owned(), |gflops| format!("{:.1}", gflops / 1e3))
-});
-const SHARE: Column = ("of the sum alone", &|(records, outcome)| share(records.share(outcome)));
-
-fn share(share: Option<f64>) -> String {
-    share.map_or_else(|| "–".to_owned(), |share| format!("{share:.3}"))
-}
-
-fn time(outcome: &Outcome) -> String {
-    outcome.median_ms().map_or_else(|| "–".to_owned(), ms)
-}
-
-/// The rows in these columns, and where they are from.
-fn shown(rows: &[Row], columns: &[Column], all: &[Records]) -> String {
-    let cells: Vec<Vec<String>> = rows.iter().map(|row| columns.iter().map(|(_, cell)| cell(row)).collect()).collect();
-    let head: Vec<&str> = columns.iter().map(|(head, _)| *head).collect();
-    with_sources(&table::markdown(&head, &cells), all)
-}
-
-fn with_sources(table: &str, all: &[Records]) -> String {
-    let sources: Vec<String> = all.iter().map(Records::provenance).collect();
-    format!("{table}\n*{}.*\n", sources.join("; "))
-}
-
-/// Products with overlap and without, with the machine of each.
-fn usual(all: &[Records]) -> Vec<Row<'_>> {
-    all.iter().flat_map(|records| records.usual().into_iter().map(move |outcome| (records, outcome))).collect()
-}
-
-/// Timed products on more than one GPU, with the machine of each.
-fn timed(all: &[Records]) -> Vec<Row<'_>> {
-    let rows = all.iter().flat_map(|records| records.outcomes.iter().map(move |outcome| (records, outcome)));
-    rows.filter(|(_, outcome)| outcome.gpus > 1 && !outcome.ms.is_empty()).collect()
-}
-
-/// One problem on more and more GPUs.
-fn strong(all: &[Records]) -> String {
-    let mut rows = usual(all);
-    rows.retain(|(records, outcome)| records.alone(outcome.size).is_some());
-    rows.sort_by_key(|(records, o)| (o.size, records.machine.clone(), o.gpus, !o.overlap));
-    let gpus: Column = ("GPUs", &|(_, o)| format!("{}, {}×{}", o.gpus, o.grid[0], o.grid[1]));
-    let overlap: Column = ("overlap", &|(_, outcome)| match (outcome.gpus, outcome.overlap) {
-        (1, _) => "–".to_owned(),
-        (_, true) => "on".to_owned(),
-        (_, false) => "off".to_owned(),
-    });
-    shown(&rows, &[SIZE, gpus, overlap, TIME, TFLOPS, SHARE], all)
-}
-
-/// Problems that grow with the memory of all GPUs: 16384 on one.
-fn weak(all: &[Records]) -> Result<String> {
-    let mut rows = usual(all);
-    rows.retain(|(_, outcome)| is_grown(outcome) && outcome.overlap);
-    rows.sort_by_key(|(records, o)| (o.gpus, records.machine.clone()));
-    rows.dedup_by_key(|(_, outcome)| outcome.gpus);
-    let alone = rows.first().filter(|(_, o)| o.gpus == 1).and_then(|(_, o)| o.gflops()).context(UNMEASURED)?;
-    let each: Column = ("each GPU's speed over one alone", &|(_, outcome)| {
-        share(outcome.gflops().map(|gflops| gflops / outcome.gpus as f64 / alone))
-    });
-    Ok(shown(&rows, &[SIZE, GPUS, MEMORY, TIME, TFLOPS, each], all))
-}
-
-/// Panels of several depths.
-fn panels(all: &[Records]) -> String {
-    let mut rows = timed(all);
-    rows.retain(|(records, o)| o.overlap && records.alone(o.size).is_some());
-    rows.sort_by_key(|(records, o)| (o.size, o.gpus, records.machine.clone(), o.panel));
-    rows.dedup_by_key(|(records, o)| (o.size, o.gpus, records.machine.clone(), o.panel));
-    // Only where there is a choice.
-    let same = |(of, o): &Row, (on, p): &Row| of.machine == on.machine && o.size == p.size && o.gpus == p.gpus;
-    let has_choice = |row: &&Row| rows.iter().filter(|other| same(row, other)).count() > 1;
-    let choice: Vec<Row> = rows.iter().filter(has_choice).copied().collect();
-    let depth: Column = ("depth of a panel", &|(_, outcome)| grouped(outcome.panel));
-    let count: Column = ("panels", &|(_, outcome)| outcome.panels.to_string());
-    shown(&choice, &[SIZE, GPUS, depth, count, TIME, SHARE], all)
-}
-
-/// Panels whose product is stored, added with `+=`, or added atomically.
-fn adding([plus_equals, atomic]: [Vec<Outcome>; 2]) -> String {
-    let named = plus_equals.iter().map(|o| ("`+=`", o)).chain(atomic.iter().map(|o| ("`atomicAdd`", o)));
-    let rows: Vec<Vec<String>> = named
-        .map(|(how, outcome)| {
-            let took = |panels: fn(usize) -> bool| {
-                let spans = outcome.timeline.iter().flatten();
-                let spans = spans.filter(|span| span.multiplied && panels(span.panel));
-                let mut times: Vec<f64> = spans.map(|span| span.to_ms - span.from_ms).collect();
-                times.sort_by(f64::total_cmp);
-                times.get(times.len() / 2).copied().map_or_else(|| "–".to_owned(), ms)
-            };
-            vec![how.to_owned(), took(|panel| panel == 0), took(|panel| panel > 0), time(outcome)]
-        })
-        .collect();
-    let head = ["how it adds", "first panel, stored", "another, added", "whole product"];
-    let machines = [plus_equals, atomic].map(|outcomes| Records { machine: "two GPUs".into(), outcomes });
-    with_sources(&table::markdown(&head, &rows), &machines)
-}
-
-/// Products that no GPU alone could hold.
-fn large(all: &[Records]) -> String {
-    let mut rows = timed(all);
-    rows.retain(|(records, o)| records.alone(o.size).is_none() && o.size[0] > 65_536);
-    let matrices: Column = ("A, B and C", &|(_, outcome)| {
-        let [m, n, k] = outcome.size;
-        gb(4 * (m * k + k * n + m * n))
-    });
-    let checks: Column = ("both checks", &|(_, o)| format!("{:.1} s", o.twin.seconds + o.verdict.seconds));
-    shown(&rows, &[SIZE, GPUS, matrices, MEMORY, TIME, TFLOPS, checks], all)
+    let wanted = |(name, _, _): &&Table| [*name] == words;
+    let Some((_, rows, columns)) = TABLES.iter().find(wanted) else {
+        bail!("a part about several GPUs is strong, weak, panels, adding or large")
+    };
+    let rows = rows(&all);
+    ensure!(
+        !rows.is_empty(),
+        "docs/results/several has no such products; step06_prefetch/beyond/several/record.sh measures them"
+    );
+    Ok(format!("{}\n*{}*\n", table::of(rows.iter().copied(), columns), sources(&rows, &all)))
 }
 
 #[cfg(test)]
@@ -244,10 +224,10 @@ mod tests {
 
     #[test]
     fn every_table_has_rows_and_says_where_it_is_from() {
-        for name in ["strong", "weak", "panels", "adding", "large"] {
+        for (name, _, _) in TABLES {
             let text = table(&[name]).unwrap();
             assert!(text.lines().count() > 4 && text.contains("NVIDIA H200 ("), "{name}: {text}");
         }
-        assert!(weak(&[]).is_err() && table(&["cake"]).unwrap_err().to_string().contains("strong, weak"));
+        assert!(table(&["cake"]).unwrap_err().to_string().contains("strong, weak"));
     }
 }
