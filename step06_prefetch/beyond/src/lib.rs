@@ -10,17 +10,15 @@ pub mod tensor_cores;
 #[cfg(feature = "full")]
 pub mod accuracy;
 #[cfg(feature = "full")]
-mod kept;
-#[cfg(feature = "full")]
-mod one_kernel;
+mod bench;
 #[cfg(feature = "full")]
 pub mod parts;
+#[cfg(feature = "full")]
+mod record;
 #[cfg(feature = "full")]
 pub mod several;
 #[cfg(feature = "full")]
 pub mod shapes;
-#[cfg(feature = "full")]
-mod table;
 
 use plan::Step;
 

@@ -11,24 +11,22 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::ValueEnum;
-use common::basics::files::write;
-use common::basics::json;
 use common::basics::matrix::Operands;
 use common::basics::output::print;
-use common::device::cublas::CublasProduct;
-use common::device::product::{Matrices, Product};
 use common::device::{self, Device, SimOptions};
 use common::measure::timing::{self, Cache, Spread};
 use common::{Kind, Problem};
 use serde::{Deserialize, Serialize};
 
-use crate::one_kernel::{OneKernel, provenance};
+use crate::bench::{Bench, OneKernel};
+use crate::record;
 use errors::{Errors, Expected};
 use values::Values;
 
-/// The kernels that take part, as the record names them, beside cuBLAS in FP32 and in TF32.
+/// The kernels that take part, as the record names them, and on a GPU the library in FP32 and in TF32.
 const KERNELS: [(&str, Option<&str>); 2] =
     [("step06_prefetch", None), ("step06_prefetch/tensor_cores", Some("tensor_cores"))];
+const LIBRARY: [&str; 2] = ["cuBLAS", "cuBLAS TF32"];
 /// Elements of C that are looked at.
 const ELEMENTS: usize = 4096;
 /// Rows and columns of C where errors are looked at, and lengths of the sums. Where C is small, cuBLAS divides K.
@@ -36,8 +34,6 @@ const LENGTHS: [(u64, &[u64]); 2] =
     [(2048, &[128, 256, 512, 1023, 1024, 4096, 16_384, 65_536]), (512, &[4096, 16_384, 65_536])];
 /// Sizes whose speed is measured.
 const SIZES: [u64; 4] = [1024, 2048, 4096, 8192];
-/// Samples of a time.
-const SAMPLES: usize = 9;
 /// Milliseconds of a sample while power is looked at.
 const POWER_SAMPLE_MS: f64 = 50.0;
 /// The longest sums on the simulator, and rows and columns of C there.
@@ -127,45 +123,41 @@ pub fn run(options: &Options) -> Result<bool> {
     let cubes = SIZES.into_iter().filter(|_| !sim).map(|size| [size; 3]);
     let [lengths, cubes] =
         [lengths.collect(), cubes.collect()].map(|sizes: Vec<[u64; 3]>| sizes.into_iter().map(Problem::uniform));
-    let named = KERNELS.into_iter().map(|(name, variant)| Ok((name, OneKernel::named(variant)?)));
-    let mut kernels: Vec<Contender> = named.collect::<Result<_>>()?;
-    let hashes = kernels.iter().map(|(name, kernel)| ((*name).to_owned(), kernel.source.hash.clone()));
+    let mut kernels = KERNELS.iter().map(|(_, variant)| OneKernel::named(*variant)).collect::<Result<Vec<_>>>()?;
+    let hashes =
+        KERNELS.iter().zip(&kernels).map(|((name, _), kernel)| ((*name).to_owned(), kernel.source.hash.clone()));
     let mut record = Measured {
-        provenance: provenance(device.info(), options.commit.as_ref()),
+        provenance: record::provenance(device.info(), options.commit.as_ref()),
         hashes: hashes.collect(),
         elements: ELEMENTS,
         ..Measured::default()
     };
+    // The number that `nvidia-smi` knows the GPU by, if no environment variable hides some.
+    let gpu = if let device::Choice::Cuda(number) = options.device { number } else { 0 };
     for problem in cubes {
-        let mut bench = Bench::new(device, &mut kernels, problem, Values::Both)?;
-        let mut times = bench.times()?;
-        let errors = bench.errors()?;
-        let contenders = bench.power(gpu(options.device))?;
-        print(&line("power", &contenders))?;
-        record.power.push(AtPower { size: problem.k, contenders });
+        let mut bench = bench(device, &mut kernels, &problem, Values::Both)?;
+        let times = bench.in_turns()?.into_iter().map(|all| [all.min, all.median, all.max]);
+        let (times, errors) = (named(times), errors(&mut bench)?);
+        let power = power(&mut bench, gpu)?;
         bench.close()?;
+        print(&line("power", &power))?;
         print(&line(&format!("{}³", problem.k), &times))?;
-        let contenders =
-            errors.into_iter().filter_map(|(name, errors)| Some((name.clone(), (times.remove(&name)?, errors))));
-        record.speeds.push(Speed { size: problem.k, contenders: contenders.collect() });
-        write(&options.out.join("accuracy.json"), &json::lines(&record, 2)?)?;
+        let both = times.into_iter().filter_map(|(name, us)| Some((name.clone(), (us, *errors.get(&name)?))));
+        record.power.push(AtPower { size: problem.k, contenders: power });
+        record.speeds.push(Speed { size: problem.k, contenders: both.collect() });
+        record::write(&options.out, "accuracy.json", &record)?;
     }
     for &values in Values::value_variants() {
         for problem in lengths.clone() {
-            let mut bench = Bench::new(device, &mut kernels, problem, values)?;
-            let contenders = bench.errors()?;
+            let mut bench = bench(device, &mut kernels, &problem, values)?;
+            let contenders = errors(&mut bench)?;
             bench.close()?;
             print(&line(&format!("{}, {}²×{}", values.words(), problem.m, problem.k), &contenders))?;
             record.errors.push(AtK { values, edge: problem.m, k: problem.k, contenders });
-            write(&options.out.join("accuracy.json"), &json::lines(&record, 2)?)?;
+            record::write(&options.out, "accuracy.json", &record)?;
         }
     }
     Ok(true)
-}
-
-/// The number that `nvidia-smi` knows a GPU by, if no environment variable hides some.
-fn gpu(device: device::Choice) -> usize {
-    if let device::Choice::Cuda(number) = device { number } else { 0 }
 }
 
 fn line<T: std::fmt::Debug>(what: &str, contenders: &BTreeMap<String, T>) -> String {
@@ -173,94 +165,62 @@ fn line<T: std::fmt::Debug>(what: &str, contenders: &BTreeMap<String, T>) -> Str
     format!("{what}\n{}", contenders.iter().map(of).collect::<String>())
 }
 
-/// A kernel, and what the record calls it.
-type Contender = (&'static str, OneKernel);
-
-/// The contenders and their matrices.
-struct Bench<'a> {
-    device: &'a mut dyn Device,
-    matrices: Matrices,
-    operands: Operands,
-    products: Vec<(String, Box<dyn Product>)>,
+/// What there is of each contender, by its name.
+fn named<T>(all: impl IntoIterator<Item = T>) -> BTreeMap<String, T> {
+    let names = KERNELS.map(|(name, _)| name).into_iter().chain(LIBRARY).map(str::to_owned);
+    names.zip(all).collect()
 }
 
-impl<'a> Bench<'a> {
-    fn new(device: &'a mut dyn Device, kernels: &mut [Contender], problem: Problem, values: Values) -> Result<Self> {
-        let [a, b] = [(true, problem.a_elements()), (false, problem.b_elements())]
-            .map(|(of_a, elements)| values.draw(of_a, elements, problem.k));
-        let operands = Operands::F32 { a, b };
-        let matrices = Matrices::allocate(device, &problem)?;
-        matrices.upload(device, &operands)?;
-        let mut products: Vec<(String, Box<dyn Product>)> = vec![];
-        for (name, kernel) in kernels {
-            let plan = (kernel.plan)(&problem, device.info())?;
-            products.push(((*name).to_owned(), Box::new(kernel.session(device, &plan, &matrices)?)));
-        }
-        if device.info().kind == Kind::Cuda {
-            products.push(("cuBLAS".into(), Box::new(CublasProduct::new(device, &matrices)?)));
-            products.push(("cuBLAS TF32".into(), Box::new(CublasProduct::in_tf32(device, &matrices)?)));
-        }
-        Ok(Self { device, matrices, operands, products })
+/// The contenders and the matrices that they multiply.
+fn bench<'a>(
+    device: &'a mut dyn Device,
+    kernels: &mut [OneKernel],
+    problem: &Problem,
+    values: Values,
+) -> Result<Bench<'a>> {
+    let a = values.draw(true, problem.a_elements(), problem.k);
+    let b = values.draw(false, problem.b_elements(), problem.k);
+    let mut bench = Bench::new(device, problem, Operands::F32 { a, b })?;
+    for kernel in kernels {
+        let plan = (kernel.plan)(problem, bench.device.info())?;
+        bench.enter(kernel, &plan)?;
     }
+    if bench.device.info().kind == Kind::Cuda {
+        bench.enter_cublas(false)?;
+        bench.enter_cublas(true)?;
+    }
+    Ok(bench)
+}
 
-    /// The errors of each contender.
-    fn errors(&mut self) -> Result<BTreeMap<String, Errors>> {
-        let Problem { m, n, k, .. } = self.matrices.problem;
-        let Operands::F32 { a, b } = &self.operands else { return Ok(BTreeMap::new()) };
-        let expected = Expected::of(a, b, [m, n, k].map(|side| side as usize), ELEMENTS);
-        let mut all = BTreeMap::new();
-        let mut c = vec![0.0_f32; (m * n) as usize];
-        for (name, product) in &self.products {
-            product.run(self.device)?;
-            self.device.read(self.matrices.c, 0, bytemuck::cast_slice_mut(&mut c))?;
-            all.insert(name.clone(), expected.errors(&c, n as usize));
-        }
-        Ok(all)
-    }
+/// The errors of each contender.
+fn errors(bench: &mut Bench) -> Result<BTreeMap<String, Errors>> {
+    let Problem { m, n, k, .. } = bench.matrices.problem;
+    let Operands::F32 { a, b } = &bench.operands else { return Ok(BTreeMap::new()) };
+    let expected = Expected::of(a, b, [m, n, k].map(|side| side as usize), ELEMENTS);
+    let mut c = vec![0.0_f32; (m * n) as usize];
+    let errors = bench.products.iter().map(|product| {
+        product.run(bench.device)?;
+        bench.device.read(bench.matrices.c, 0, bytemuck::cast_slice_mut(&mut c))?;
+        Ok(expected.errors(&c, n as usize))
+    });
+    Ok(named(errors.collect::<Result<Vec<_>>>()?))
+}
 
-    /// The least, the median and the most µs of each contender.
-    fn times(&mut self) -> Result<BTreeMap<String, [f64; 3]>> {
-        let mut cache = Cache::warm();
-        let mut counts = vec![];
-        for (_, product) in &self.products {
-            let once = timing::sample(self.device, product.as_ref(), &mut cache, 1)?;
-            counts.push(cache.products_per_sample(once));
-        }
-        let mut samples: BTreeMap<String, Vec<f64>> = BTreeMap::new();
-        for _ in 0..SAMPLES {
-            for ((name, product), &count) in self.products.iter().zip(&counts) {
-                let ms = timing::sample(self.device, product.as_ref(), &mut cache, count)?;
-                samples.entry(name.clone()).or_default().push(ms * 1e3);
-            }
-        }
-        let spread = |samples: &[f64]| Spread::of(samples).map(|all| [all.min, all.median, all.max]);
-        Ok(samples.into_iter().filter_map(|(name, samples)| Some((name, spread(&samples)?))).collect())
-    }
-
-    /// The power that each contender draws, as far as `nvidia-smi` tells.
-    fn power(&mut self, gpu: usize) -> Result<BTreeMap<String, Power>> {
-        let mut cache = Cache::warm();
-        let mut all = BTreeMap::new();
-        for (name, product) in &self.products {
-            let once = timing::sample(self.device, product.as_ref(), &mut cache, 1)?;
-            // So many that the GPU is never idle for long, and that the last ones end soon after the time is over.
-            let count = ((POWER_SAMPLE_MS / once.max(1e-3)) as usize).clamp(1, 1000);
-            let mut times = vec![];
-            let medians = power::during(gpu, || {
-                times.push(timing::sample(self.device, product.as_ref(), &mut cache, count)? * 1e3);
-                Ok(())
-            })?;
-            if let (Some([watts, mhz]), Some(spread)) = (medians, Spread::of(&times)) {
-                all.insert(name.clone(), Power { watts, mhz, us: spread.median });
-            }
-        }
-        Ok(all)
-    }
-
-    fn close(self) -> Result<()> {
-        for (_, product) in self.products {
-            product.close(self.device)?;
-        }
-        self.matrices.release(self.device)
-    }
+/// The power that each contender draws, as far as `nvidia-smi` tells.
+fn power(bench: &mut Bench, gpu: usize) -> Result<BTreeMap<String, Power>> {
+    let mut cache = Cache::warm();
+    let power = bench.products.iter().map(|product| {
+        let once = timing::sample(bench.device, product.as_ref(), &mut cache, 1)?;
+        // So many that the GPU is never idle for long, and that the last ones end soon after the time is over.
+        let count = ((POWER_SAMPLE_MS / once.max(1e-3)) as usize).clamp(1, 1000);
+        let mut times = vec![];
+        let medians = power::during(gpu, || {
+            times.push(timing::sample(bench.device, product.as_ref(), &mut cache, count)? * 1e3);
+            Ok(())
+        })?;
+        let (Some([watts, mhz]), Some(spread)) = (medians, Spread::of(&times)) else { return Ok(None) };
+        Ok(Some(Power { watts, mhz, us: spread.median }))
+    });
+    let power = named(power.collect::<Result<Vec<_>>>()?);
+    Ok(power.into_iter().filter_map(|(name, power)| Some((name, power?))).collect())
 }

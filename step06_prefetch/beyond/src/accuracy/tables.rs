@@ -1,16 +1,10 @@
 //! Parts that show how fast and how accurate products on tensor cores are.
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use common::basics::table;
 
 use super::{AtK, Measured, Power};
-use crate::kept;
-
-/// A record by its name.
-fn read(words: &[&str]) -> Result<Measured> {
-    let [name] = words else { bail!("a part about accuracy takes the name of a record in docs/results/accuracy") };
-    kept::read("accuracy", name)
-}
+use crate::record::read;
 
 fn number(value: f64) -> String {
     if value == 0.0 { "0".into() } else { format!("{value:.1e}") }
@@ -33,7 +27,7 @@ fn row(size: u64, name: &str, us: f64) -> [String; 3] {
 
 /// Time, speed and errors at each size.
 pub fn speeds(words: &[&str]) -> Result<String> {
-    let record = read(words)?;
+    let record: Measured = read("accuracy", words)?;
     let mut rows = Vec::new();
     for speed in &record.speeds {
         let library = speed.contenders.get("cuBLAS").map(|(times, _)| times[1]);
@@ -52,7 +46,7 @@ pub fn speeds(words: &[&str]) -> Result<String> {
 
 /// What each contender draws, and how fast it is then.
 pub fn power(words: &[&str]) -> Result<String> {
-    let record = read(words)?;
+    let record: Measured = read("accuracy", words)?;
     let mut rows = Vec::new();
     for at in &record.power {
         let mut contenders: Vec<_> = at.contenders.iter().collect();
@@ -69,7 +63,7 @@ pub fn power(words: &[&str]) -> Result<String> {
 
 /// The worst error and the root mean square of each contender, for each kind of values, each C and each K.
 pub fn errors(words: &[&str]) -> Result<String> {
-    let record = read(words)?;
+    let record: Measured = read("accuracy", words)?;
     let names = ["cuBLAS", "step06_prefetch", "step06_prefetch/tensor_cores", "cuBLAS TF32"];
     let row = |at: &AtK| {
         let errors = names.iter().map(|name| match at.contenders.get(*name) {

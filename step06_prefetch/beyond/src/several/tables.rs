@@ -5,10 +5,9 @@ use std::ops::Deref;
 use anyhow::{Context, Result, bail, ensure};
 use common::basics::files::{below, read};
 use common::basics::units::{grouped, ms};
-use common::basics::workspace;
+use common::basics::{table, workspace};
 
 use super::run::{Outcome, gb};
-use crate::table::{self, or_dash};
 
 /// A product, and where it was measured.
 struct Row {
@@ -116,7 +115,13 @@ fn sorted<'a, K: Ord>(rows: impl Iterator<Item = &'a Row>, key: impl Fn(&Row) ->
     rows
 }
 
-type Column = table::Column<Row>;
+/// A cell that may have nothing to show.
+fn or_dash(cell: Option<String>) -> String {
+    cell.unwrap_or_else(|| "–".to_owned())
+}
+
+/// A column: its head, and the cell of a row.
+type Column = (&'static str, fn(&Row) -> String);
 
 const SIZE: Column = ("M×N×K", |row| format!("{}³", row.size[0]));
 const GPUS: Column = ("GPUs", |row| row.gpus.to_string());
@@ -215,7 +220,10 @@ pub fn table(words: &[&str]) -> Result<String> {
         !rows.is_empty(),
         "docs/results/several has no such products; step06_prefetch/beyond/several/record.sh measures them"
     );
-    Ok(format!("{}\n*{}*\n", table::of(rows.iter().copied(), columns), sources(&rows, &all)))
+    let head: Vec<&str> = columns.iter().map(|(head, _)| *head).collect();
+    let cells = |row: &&Row| columns.iter().map(|(_, cell)| cell(row)).collect();
+    let cells: Vec<Vec<String>> = rows.iter().map(cells).collect();
+    Ok(format!("{}\n*{}*\n", table::markdown(&head, &cells), sources(&rows, &all)))
 }
 
 #[cfg(test)]

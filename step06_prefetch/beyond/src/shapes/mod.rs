@@ -12,23 +12,20 @@ mod times;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, ensure};
 use common::Problem;
-use common::basics::files::write;
-use common::basics::json;
 use common::basics::matrix::Operands;
 use common::basics::output::print;
-use common::device::product::{Matrices, Product as _};
-use common::device::{self, SimOptions};
+use common::device::{self, Device, SimOptions};
 use common::measure::GPU_SIZES;
 use common::program::cli::parse_size;
 
+use crate::bench::{Bench, OneKernel};
+use crate::cost::Choice;
 use crate::every_shape::{self, IDEAS};
-use crate::one_kernel::{OneKernel, provenance};
-use crate::tensor_cores;
+use crate::{record, tensor_cores};
 use ideas::{Field, near};
 use measured::{Measured, Shape};
-use race::{Bench, products_per_sample};
 use times::Times;
 
 /// Where the figures are fitted, plans that are expected to take up to so many times as long as the best are measured.
@@ -83,98 +80,99 @@ pub fn run(options: &Options) -> Result<bool> {
     }
     let mut device = device::open(options.device, &SimOptions::default())?;
     let device = device.as_mut();
+    let end = Instant::now() + Duration::from_secs_f64(options.minutes.clamp(0.1, 600.0) * 60.0);
+    if let Some(step) = options.squares {
+        return squares::record(device, step.into(), options, end);
+    }
     let variant = if options.tensor_cores { tensor_cores::VARIANT } else { every_shape::VARIANT };
-    let kernel = OneKernel::named(Some(variant.name))?;
+    let mut kernel = OneKernel::named(Some(variant.name))?;
     let sizes = match options.sizes.as_slice() {
-        [] if options.tune => draw::deep_shapes(options.seed, options.count.into()),
-        [] => draw::shapes(options.seed, options.count.into()),
+        [] => draw::shapes(options.seed, options.count.into(), options.tune),
         sizes => sizes.to_vec(),
     };
-    let end = Instant::now() + Duration::from_secs_f64(options.minutes.clamp(0.1, 600.0) * 60.0);
-    let mut bench = Bench { device, kernel };
-    if let Some(step) = options.squares {
-        return squares::record(&mut bench, step.into(), &options.out, options.commit.as_ref(), end);
-    }
-    if options.tune { bench.tune(options, &sizes, end) } else { bench.record(options, &sizes, end) }
+    let measure = if options.tune { tune } else { race };
+    measure(device, &mut kernel, options, &sizes, end)
 }
 
-impl Bench<'_> {
-    fn record(&mut self, options: &Options, sizes: &[[u64; 3]], end: Instant) -> Result<bool> {
-        let all = IDEAS.iter().map(|idea| (idea.name, idea.title));
-        let names = all
-            .filter(|_| !options.tensor_cores)
-            .chain(options.tensor_cores.then_some(("tensor_cores", "tensor cores")));
-        let mut record = Measured {
-            provenance: provenance(self.device.info(), options.commit.as_ref()),
-            hash: self.kernel.source.hash.clone(),
-            seed: options.seed,
-            ideas: names.map(|(name, title)| (name.to_owned(), title.to_owned())).collect(),
-            shapes: Vec::new(),
-        };
-        for problem in sizes.iter().copied().map(Problem::uniform) {
-            if Instant::now() > end {
-                print("the minutes are over; what was measured is recorded\n")?;
-                break;
-            }
-            let of = if options.tensor_cores { Field::on_tensor_cores } else { Field::of };
-            let field = of(&problem, self.device.info())?;
-            let shape = self.measure(&problem, &field)?;
-            let Shape { size: [m, n, k], chosen, best, .. } = &shape;
-            print(&format!(
-                "{m}×{n}×{k}: {} in {} slices {:.1} µs, {:.3} of cuBLAS; best {} in {} {:.1} µs{}\n",
-                chosen.name,
-                chosen.slices,
-                chosen.us,
-                shape.ratio(),
-                best.name,
-                best.slices,
-                best.us,
-                if shape.right { "" } else { "; WRONG" }
-            ))?;
-            record.shapes.push(shape);
-            write(&options.out.join("shapes.json"), &json::lines(&record, 2)?)?;
-        }
-        print(&tables::of(&record))?;
-        Ok(record.shapes.iter().all(|shape| shape.right))
+/// Measures plans and the library at every shape, and writes shapes.json.
+fn race(
+    device: &mut dyn Device,
+    kernel: &mut OneKernel,
+    options: &Options,
+    sizes: &[[u64; 3]],
+    end: Instant,
+) -> Result<bool> {
+    let mut ideas: Vec<(&str, &str)> = IDEAS.iter().map(|idea| (idea.name, idea.title)).collect();
+    if options.tensor_cores {
+        ideas = vec![("tensor_cores", "tensor cores")];
     }
+    let mut record = Measured {
+        provenance: record::provenance(device.info(), options.commit.as_ref()),
+        hash: kernel.source.hash.clone(),
+        seed: options.seed,
+        ideas: ideas.into_iter().map(|(name, title)| (name.to_owned(), title.to_owned())).collect(),
+        shapes: Vec::new(),
+    };
+    for problem in sizes.iter().copied().map(Problem::uniform) {
+        if !record::in_time(end)? {
+            break;
+        }
+        let of = if options.tensor_cores { Field::on_tensor_cores } else { Field::of };
+        let field = of(&problem, device.info())?;
+        let shape = race::measure(device, kernel, &problem, &field)?;
+        let Shape { size: [m, n, k], chosen, best, .. } = &shape;
+        print(&format!(
+            "{m}×{n}×{k}: {} in {} slices {:.1} µs, {:.3} of cuBLAS; best {} in {} {:.1} µs{}\n",
+            chosen.name,
+            chosen.slices,
+            chosen.us,
+            shape.ratio(),
+            best.name,
+            best.slices,
+            best.us,
+            if shape.right { "" } else { "; WRONG" }
+        ))?;
+        record.shapes.push(shape);
+        record::write(&options.out, "shapes.json", &record)?;
+    }
+    print(&tables::of(&record))?;
+    Ok(record.shapes.iter().all(|shape| shape.right))
+}
 
-    /// Times every choice that is not far off at every shape, and fits the figures to the times.
-    fn tune(&mut self, options: &Options, sizes: &[[u64; 3]], end: Instant) -> Result<bool> {
-        let info = self.device.info().clone();
-        if !info.compiles {
-            bail!(
-                "NVRTC is not there, and not every specialisation is committed; install it (cargo course doctor says how)"
-            );
+/// Times every choice that is not far off at every shape, and fits the figures to the times.
+fn tune(
+    device: &mut dyn Device,
+    kernel: &mut OneKernel,
+    options: &Options,
+    sizes: &[[u64; 3]],
+    end: Instant,
+) -> Result<bool> {
+    let info = device.info().clone();
+    ensure!(
+        info.compiles,
+        "NVRTC is not there, and not every specialisation is committed; install it (cargo course doctor says how)"
+    );
+    // The listed ones first, so that they are there when the minutes are over.
+    let mut shapes = Vec::new();
+    for problem in GPU_SIZES.iter().chain(sizes).copied().map(Problem::uniform) {
+        if Instant::now() > end {
+            break;
         }
-        // The listed ones first, so that they are there when the minutes are over.
-        let mut shapes = Vec::new();
-        for problem in GPU_SIZES.iter().chain(sizes).copied().map(Problem::uniform) {
-            if Instant::now() > end {
-                break;
-            }
-            let matrices = Matrices::allocate(self.device, &problem)?;
-            matrices.upload(self.device, &Operands::new(&problem)?)?;
-            let mut times = Vec::new();
-            let all = if options.tensor_cores {
-                [tensor_cores::choices(&problem, &info), tensor_cores::choices_of_fp32_units(&problem, &info)].concat()
-            } else {
-                every_shape::choices(&problem, &info)
-            };
-            for choice in near(&all, NEAR_TO_FIT) {
-                let session = self.session(&choice.plan, &matrices)?;
-                let products = products_per_sample(self.least_of_two(&session, 1)?);
-                let us = self.least_of_two(&session, products)?;
-                times.push((choice.figures.clone(), choice.work, us));
-                session.close(self.device)?;
-            }
-            matrices.release(self.device)?;
-            shapes.push(times);
-        }
-        let measured = format!("{}; {} shapes", provenance(&info, options.commit.as_ref()), shapes.len());
-        let random = shapes.split_off(GPU_SIZES.len().min(shapes.len()));
-        let times = Times { gpu: info.name, sm_count: info.sm_count, measured, shapes: random, listed: shapes };
-        write(&options.out.join("times.json"), &json::lines(&times, 2)?)?;
-        times.fit(&options.out)?;
-        Ok(true)
+        let all = if options.tensor_cores {
+            [tensor_cores::choices(&problem, &info), tensor_cores::choices_of_fp32_units(&problem, &info)].concat()
+        } else {
+            every_shape::choices(&problem, &info)
+        };
+        let mut bench = Bench::new(device, &problem, Operands::new(&problem)?)?;
+        let time = |choice: &Choice| Ok((choice.figures.clone(), choice.work, bench.alone(kernel, &choice.plan)?));
+        shapes.push(near(&all, NEAR_TO_FIT).into_iter().map(time).collect::<Result<_>>()?);
+        bench.close()?;
     }
+    let provenance = record::provenance(&info, options.commit.as_ref());
+    let measured = format!("{provenance}; {} shapes", shapes.len());
+    let random = shapes.split_off(GPU_SIZES.len().min(shapes.len()));
+    let times = Times { gpu: info.name, sm_count: info.sm_count, measured, shapes: random, listed: shapes };
+    record::write(&options.out, "times.json", &times)?;
+    times.fit(&options.out)?;
+    Ok(true)
 }

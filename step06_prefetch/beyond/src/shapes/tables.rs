@@ -6,13 +6,10 @@ use common::measure::timing::geometric_mean;
 
 use super::measured::{Measured, Shape, Timed};
 use super::squares::{CONTENDERS, RECORD, Square, Squares};
-use crate::kept;
+use crate::record::read;
 
-/// A record of `beyond shapes` by its name.
-fn read(words: &[&str]) -> Result<Measured> {
-    let [name] = words else { bail!("a part about shapes takes the name of a record in docs/results/shapes") };
-    kept::read("shapes", name)
-}
+/// How all of it was timed.
+const HOW: &str = "in turns, L2 warm, median of 9 samples";
 
 fn number(value: f64) -> String {
     format!("{value:.3}")
@@ -24,7 +21,7 @@ fn size([m, n, k]: [u64; 3]) -> String {
 
 /// Means and extremes of the ratios of a record, by its name.
 pub fn summary(words: &[&str]) -> Result<String> {
-    Ok(of(&read(words)?))
+    Ok(of(&read("shapes", words)?))
 }
 
 /// Means and extremes of the ratios, for each kind of shape.
@@ -52,7 +49,7 @@ pub fn of(record: &Measured) -> String {
     let head =
         ["shapes", "number", "mean", "least", "below 0.9", "below 1", "measured ÷ expected", "chosen ÷ best plan"];
     format!(
-        "{}\nTimes of cuBLAS over ours; means are geometric.\n\n*{}; both in turns, L2 warm, median of 9 samples.*\n",
+        "{}\nTimes of cuBLAS over ours; means are geometric.\n\n*{}; both {HOW}.*\n",
         table::markdown(&head, &rows),
         record.provenance
     )
@@ -80,7 +77,7 @@ impl Worth {
 /// One idea in a sentence.
 pub fn idea(words: &[&str]) -> Result<String> {
     let [record, idea] = words else { bail!("name a record and an idea") };
-    let Some(Worth { shapes, mean, largest, at }) = Worth::of(idea, &read(&[record])?) else {
+    let Some(Worth { shapes, mean, largest, at }) = Worth::of(idea, &read("shapes", &[record])?) else {
         return Ok(format!("*The plans without `{idea}` have not been measured yet; `beyond shapes OUT` does it.*"));
     };
     Ok(format!(
@@ -92,7 +89,7 @@ pub fn idea(words: &[&str]) -> Result<String> {
 
 /// All ideas in a table.
 pub fn ideas(words: &[&str]) -> Result<String> {
-    let record = read(words)?;
+    let record: Measured = read("shapes", words)?;
     let row = |(name, title): &(String, String)| {
         let Worth { shapes, mean, largest, at } = Worth::of(name, &record)?;
         Some(vec![format!("`{name}`"), title.clone(), shapes.to_string(), number(mean), number(largest), size(at)])
@@ -102,7 +99,7 @@ pub fn ideas(words: &[&str]) -> Result<String> {
     Ok(format!(
         "{}\nThe time of the fastest plan without the idea, over that of the fastest plan of all: at those of {} shapes whose plan \
          uses the idea and where one without it was measured. Means are geometric.\n\n\
-         *{}; in turns, L2 warm, median of 9 samples.*\n",
+         *{}; {HOW}.*\n",
         table::markdown(&head, &rows),
         record.shapes.len(),
         record.provenance
@@ -111,7 +108,7 @@ pub fn ideas(words: &[&str]) -> Result<String> {
 
 /// How far each kernel's speed falls.
 pub fn saw_tooth() -> Result<String> {
-    let record = Squares::read(RECORD)?;
+    let record = read::<Squares>("shapes", &[RECORD])?;
     let row = |(name, us): (&str, fn(&Square) -> f64)| {
         let speeds = record.speeds(us);
         let mean = geometric_mean(&speeds.iter().map(|(_, speed)| *speed).collect::<Vec<_>>());
@@ -123,12 +120,12 @@ pub fn saw_tooth() -> Result<String> {
     };
     let rows: Vec<Vec<String>> = CONTENDERS.into_iter().filter_map(row).collect();
     let head = ["kernel", "mean TFLOP/s", "least", "largest fall from one size to the next"];
-    Ok(format!("{}\n*{}; in turns, L2 warm, median of 9 samples.*\n", table::markdown(&head, &rows), record.provenance))
+    Ok(format!("{}\n*{}; {HOW}.*\n", table::markdown(&head, &rows), record.provenance))
 }
 
 /// Every shape, the worst first.
 pub fn worst_first(words: &[&str]) -> Result<String> {
-    let mut record = read(words)?;
+    let mut record: Measured = read("shapes", words)?;
     record.shapes.sort_by(|a, b| a.ratio().total_cmp(&b.ratio()));
     let us = |us: f64| format!("{us:.1}");
     let rows: Vec<Vec<String>> = record

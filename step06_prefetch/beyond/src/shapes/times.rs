@@ -4,13 +4,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::Result;
-use common::basics::files::write;
-use common::basics::json;
 use common::basics::output::print;
 use common::measure::timing::geometric_mean;
 use serde::{Deserialize, Serialize};
 
 use crate::cost::{GpuCosts, Measurement, Work};
+use crate::record;
 
 /// What `--tune` has measured on a GPU.
 #[derive(Serialize, Deserialize)]
@@ -66,7 +65,7 @@ impl Times {
             losses.iter().fold(0.0, |most: f64, loss| most.max((loss - 1.0) * 100.0)),
             self.measured
         ))?;
-        write(&out.join("every_shape.json"), &json::lines(&[&costs], 2)?)?;
+        record::write(out, "every_shape.json", &[&costs])?;
         print("put every_shape.json into step06_prefetch/beyond, or its entry beside those of other GPUs\n")
     }
 }

@@ -1,0 +1,121 @@
+//! Products of one problem on a device, timed in turns.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use common::basics::matrix::Operands;
+use common::code::{Code, Source, file_of};
+use common::device::Device;
+use common::device::cublas::CublasProduct;
+use common::device::product::{Matrices, Product};
+use common::device::session::Session;
+use common::measure::timing::{self, Cache, Spread};
+use common::verify::on_device::verify_c;
+use common::{Plan, PlanFn, Problem};
+
+use crate::STEP;
+
+/// A kernel on a device: its code, compiled once for each specialisation.
+pub struct OneKernel {
+    pub plan: PlanFn,
+    pub source: Source,
+    codes: BTreeMap<String, Code>,
+}
+
+impl OneKernel {
+    /// Step 6's kernel, or one of those beyond it.
+    pub fn named(variant: Option<&str>) -> Result<Self> {
+        let variant = variant.map(|name| STEP.variant(name)).transpose()?;
+        let source = Source::read(&file_of(&STEP, variant))?;
+        Ok(Self { plan: STEP.plan_of(variant), source, codes: BTreeMap::new() })
+    }
+
+    /// The kernel with this plan, ready to multiply the matrices.
+    fn session(&mut self, device: &mut dyn Device, plan: &Plan, matrices: &Matrices) -> Result<Session> {
+        let key = format!("{:?}", plan.specialisation);
+        if !self.codes.contains_key(&key) {
+            let committed = self.source.committed_folder();
+            let code = self.source.code(&plan.specialisation, device.info(), committed.as_deref())?;
+            self.codes.insert(key.clone(), code);
+        }
+        Session::sharing(device, plan.clone(), &self.codes[&key], matrices)
+    }
+}
+
+/// Samples of each product that runs in turns with others.
+const SAMPLES: usize = 9;
+
+/// A problem on a device, and products of it.
+pub struct Bench<'a> {
+    pub device: &'a mut dyn Device,
+    pub matrices: Matrices,
+    pub operands: Operands,
+    pub products: Vec<Box<dyn Product>>,
+}
+
+impl<'a> Bench<'a> {
+    pub fn new(device: &'a mut dyn Device, problem: &Problem, operands: Operands) -> Result<Self> {
+        let matrices = Matrices::allocate(device, problem)?;
+        matrices.upload(device, &operands)?;
+        Ok(Self { device, matrices, operands, products: Vec::new() })
+    }
+
+    /// Enters a kernel with this plan.
+    pub fn enter(&mut self, kernel: &mut OneKernel, plan: &Plan) -> Result<()> {
+        self.products.push(Box::new(kernel.session(self.device, plan, &self.matrices)?));
+        Ok(())
+    }
+
+    /// Enters the vendor's library.
+    pub fn enter_cublas(&mut self, is_tf32: bool) -> Result<()> {
+        let of = if is_tf32 { CublasProduct::in_tf32 } else { CublasProduct::new };
+        self.products.push(Box::new(of(self.device, &self.matrices)?));
+        Ok(())
+    }
+
+    /// Computes a product; whether it is right.
+    pub fn is_right(&mut self, at: usize) -> Result<bool> {
+        let product = self.products[at].as_ref();
+        product.run(self.device)?;
+        Ok(verify_c(self.device, product, &self.matrices.problem, &self.operands)?.ok)
+    }
+
+    /// The shorter of two samples in µs.
+    fn least_of_two(&mut self, product: &dyn Product, products: usize) -> Result<f64> {
+        let mut sample = || timing::sample(self.device, product, &mut Cache::warm(), products);
+        Ok(sample()?.min(sample()?) * 1e3)
+    }
+
+    /// What a plan takes by itself, in µs.
+    pub fn alone(&mut self, kernel: &mut OneKernel, plan: &Plan) -> Result<f64> {
+        let session = kernel.session(self.device, plan, &self.matrices)?;
+        let once = self.least_of_two(&session, 1)?;
+        let us = self.least_of_two(&session, Cache::warm().products_per_sample(once / 1e3))?;
+        session.close(self.device)?;
+        Ok(us)
+    }
+
+    /// Times in µs of all products that were entered, in turns.
+    pub fn in_turns(&mut self) -> Result<Vec<Spread>> {
+        let mut cache = Cache::warm();
+        let mut counts = vec![];
+        for product in &self.products {
+            let once = timing::sample(self.device, product.as_ref(), &mut cache, 1)?;
+            counts.push(cache.products_per_sample(once));
+        }
+        let mut samples = vec![Vec::new(); counts.len()];
+        for _ in 0..SAMPLES {
+            for ((product, &count), samples) in self.products.iter().zip(&counts).zip(&mut samples) {
+                samples.push(timing::sample(self.device, product.as_ref(), &mut cache, count)? * 1e3);
+            }
+        }
+        Ok(samples.iter().filter_map(|samples| Spread::of(samples)).collect())
+    }
+
+    pub fn close(self) -> Result<()> {
+        for product in self.products {
+            product.close(self.device)?;
+        }
+        self.matrices.release(self.device)
+    }
+}
