@@ -24,11 +24,12 @@ pub struct Page<'a> {
 }
 
 impl<'a> Page<'a> {
-    /// Of the records with such times the one that is shown where none is named: that with the most sizes; of several, that of
-    /// the GPU with the fastest memory; and of these the newest.
+    /// Of the records with such times the one that is shown where none is named: that with the most sizes; of several, one whose
+    /// kernels are those of today; then that of the GPU with the fastest memory; and of these the newest.
     pub fn foremost(&self, wanted: impl Fn(&Record) -> bool) -> Option<&'a (String, Record)> {
         let speed = |record: &Record| record.figures.as_ref().map_or(0.0, |figures| figures.memory_gb_per_s);
-        let rank = |record: &Record| (record.sizes.len(), speed(record), record.date.clone());
+        let is_current = |record: &Record| record.outdated().is_empty();
+        let rank = |record: &Record| (record.sizes.len(), is_current(record), speed(record), record.date.clone());
         let timed = self.records.iter().filter(|(_, record)| record.has_times() && wanted(record));
         timed.max_by(|(_, a), (_, b)| rank(a).partial_cmp(&rank(b)).unwrap_or(std::cmp::Ordering::Equal))
     }
