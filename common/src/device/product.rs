@@ -41,8 +41,10 @@ impl Matrices {
 
     /// Copies A and B to the device.
     pub fn upload(&self, device: &mut dyn Device, operands: &Operands) -> Result<()> {
-        device.write(self.a, 0, operands.a_bytes())?;
-        device.write(self.b, 0, operands.b_bytes())
+        [self.a, self.b]
+            .into_iter()
+            .zip(operands.bytes())
+            .try_for_each(|(buffer, bytes)| device.write(buffer, 0, bytes))
     }
 
     /// Overwrites C with a pattern that no kernel leaves by accident.

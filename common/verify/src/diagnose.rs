@@ -1,5 +1,7 @@
 //! What a wrong product looks like: how much of it is wrong, and where. Why, the simulator tells by following its values.
 
+use std::ops::Range;
+
 use super::judge::{Found, Mismatch};
 use super::reference::gamma;
 use crate::matrix::Operands;
@@ -62,10 +64,8 @@ pub fn diagnose(problem: &Problem, operands: &Operands, shape: Shape, found: &Fo
             place(problem, shape, found)
         ));
     }
-    if let Some(words) = part_of_k(problem, operands, shape, &found.samples) {
-        return certain(format!("{count}: {words}"));
-    }
-    if let Some(words) = factor(problem.k, &found.samples) {
+    let cause = part_of_k(problem, operands, shape, &found.samples).or_else(|| factor(problem.k, &found.samples));
+    if let Some(words) = cause {
         return certain(format!("{count}: {words}"));
     }
     if is_rounding(problem, found) {
@@ -94,43 +94,43 @@ fn part_of_k(problem: &Problem, operands: &Operands, shape: Shape, samples: &[Mi
     let Operands::F32 { a, b } = operands else { return None };
     let (n, k, tile) = (problem.n, problem.k, u64::from(shape.tile_k.max(1)));
     let (first, last) = (tile.min(k), (k - 1) / tile * tile);
+    // The part, the factor, and the bits of A and B.
     let parts = [
-        ("the last K tile is missing; check how often the loop over K runs", 0..last, 1.0),
-        ("the first K tile is missing; check where the loop over K starts", first..k, 1.0),
-        ("only the first K tile is summed; check that the loop over K goes on", 0..first, 1.0),
-        ("only the last K tile is summed; set the sum to 0 once, before the loop over K", last..k, 1.0),
-        ("they are twice the product; each term is counted twice, or added to what was there", 0..k, 2.0),
-        ("they have the wrong sign", 0..k, -1.0),
+        ("the last K tile is missing; check how often the loop over K runs", 0..last, 1.0, [F32; 2]),
+        ("the first K tile is missing; check where the loop over K starts", first..k, 1.0, [F32; 2]),
+        ("only the first K tile is summed; check that the loop over K goes on", 0..first, 1.0, [F32; 2]),
+        ("only the last K tile is summed; set the sum to 0 once, before the loop over K", last..k, 1.0, [F32; 2]),
+        ("they are twice the product; each term is counted twice, or added to what was there", 0..k, 2.0, [F32; 2]),
+        ("they have the wrong sign", 0..k, -1.0, [F32; 2]),
+        (ROUNDED_BOTH, 0..k, 1.0, [TF32; 2]),
+        (ROUNDED_A, 0..k, 1.0, [TF32, F32]),
+        (ROUNDED_B, 0..k, 1.0, [F32, TF32]),
+        (ROUNDED_TO_BF16, 0..k, 1.0, [BF16; 2]),
     ];
-    let parts = parts.map(|(words, over, factor)| (words.to_owned(), over, factor, [F32; 2]));
-    let [finer, coarser] = ["11 bits, as FP16 and TF32 keep them", "8 bits, as BF16 keeps them"];
-    let roundings = [
-        ("A and B", finer, "both", [TF32; 2]),
-        ("A", finer, "A", [TF32, F32]),
-        ("B", finer, "B", [F32, TF32]),
-        ("A and B", coarser, "both", [BF16; 2]),
-    ];
-    let roundings = roundings.map(|(of, bits, from, kept)| {
-        let words = format!("they are products of {of} rounded to {bits}; add what that takes from {from}");
-        (words, 0..k, 1.0, kept)
-    });
-    let fits = |sample: &Mismatch, range: &std::ops::Range<u64>, factor: f64, bits: [u32; 2]| {
-        let term = |i: u64, [bits_of_a, bits_of_b]: [u32; 2]| {
-            let (of_a, of_b) = (a[(sample.row * k + i) as usize], b[(i * n + sample.col) as usize]);
-            rounded(of_a, bits_of_a) * rounded(of_b, bits_of_b)
-        };
-        let magnitude: f64 = (0..k).map(|i| term(i, [F32; 2]).abs()).sum();
-        let sum: f64 = range.clone().map(|i| term(i, bits)).sum();
+    let term = |sample: &Mismatch, i: u64, bits: [u32; 2]| {
+        let (of_a, of_b) = (a[(sample.row * k + i) as usize], b[(i * n + sample.col) as usize]);
+        rounded(of_a, bits[0]) * rounded(of_b, bits[1])
+    };
+    let fits = |sample: &Mismatch, over: Range<u64>, factor: f64, bits| {
+        let magnitude: f64 = (0..k).map(|i| term(sample, i, [F32; 2]).abs()).sum();
+        let sum: f64 = over.map(|i| term(sample, i, bits)).sum();
         sample.got.is_some_and(|got| (got - factor * sum).abs() <= 2.0 * gamma(k) * magnitude)
     };
-    let all =
-        |range, factor, bits| !samples.is_empty() && samples.iter().all(|sample| fits(sample, &range, factor, bits));
-    let parts = parts.into_iter().chain(roundings);
-    parts
-        .into_iter()
-        .find(|(_, range, factor, bits)| !range.is_empty() && all(range.clone(), *factor, *bits))
-        .map(|(words, ..)| words)
+    let explains = |over: &Range<u64>, factor, bits| {
+        !over.is_empty() && !samples.is_empty() && samples.iter().all(|sample| fits(sample, over.clone(), factor, bits))
+    };
+    let part = parts.iter().find(|(_, over, factor, bits)| explains(over, *factor, *bits));
+    part.map(|(words, ..)| (*words).to_owned())
 }
+
+const ROUNDED_BOTH: &str =
+    "they are products of A and B rounded to 11 bits, as FP16 and TF32 keep them; add what that takes from both";
+const ROUNDED_A: &str =
+    "they are products of A rounded to 11 bits, as FP16 and TF32 keep them; add what that takes from A";
+const ROUNDED_B: &str =
+    "they are products of B rounded to 11 bits, as FP16 and TF32 keep them; add what that takes from B";
+const ROUNDED_TO_BF16: &str =
+    "they are products of A and B rounded to 8 bits, as BF16 keeps them; add what that takes from both";
 
 /// What a factor tells that all wrong elements have in common, each of them a sum of `k` products.
 pub fn factor(k: u64, samples: &[Mismatch]) -> Option<String> {

@@ -1,5 +1,7 @@
 //! Element by element: which elements of C are wrong.
 
+use std::collections::BTreeMap;
+
 use anyhow::Result;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -56,7 +58,7 @@ pub struct TileCount {
     pub unwritten: u64,
 }
 
-/// What was found in C.
+/// What was found in C, or in a row of it.
 #[derive(Debug, Default)]
 pub struct Found {
     /// Largest difference; infinite if one is NaN.
@@ -72,8 +74,8 @@ pub struct Found {
     pub first: Vec<Mismatch>,
     /// Wrong elements spread over C.
     pub samples: Vec<Mismatch>,
-    /// Tiles with a wrong element, by column and row of tiles.
-    pub tiles: std::collections::BTreeMap<(u64, u64), TileCount>,
+    /// Tiles with a wrong element, by column and row of tiles: what was found in their rows that have one.
+    pub tiles: BTreeMap<(u64, u64), TileCount>,
 }
 
 /// The value of an element's bits.
@@ -82,16 +84,6 @@ pub fn value(dtype: Dtype, bits: u32) -> f64 {
         Dtype::F32 => f64::from(f32::from_bits(bits)),
         Dtype::I32 => f64::from(bits as i32),
     }
-}
-
-#[derive(Default)]
-struct RowFound {
-    max_error: f64,
-    worst_share: f64,
-    nan: u64,
-    mismatches: Vec<Mismatch>,
-    tiles: Vec<TileCount>,
-    wrong: u64,
 }
 
 /// Judges the rows of these numbers.
@@ -116,7 +108,14 @@ pub fn rows(
                 c.read(row, words)?;
             }
         }
-        found.add(problem, shape, &chunk, &words, &panel(problem, operands, &chunk)?);
+        let Panel { expected, bound } = panel(problem, operands, &chunk)?;
+        let judged = chunk.par_iter().enumerate().map(|(i, &row)| {
+            let range = i * n..(i + 1) * n;
+            let bound = bound.as_ref().map(|bound| &bound[range.clone()]);
+            judge_row(problem, shape, row, &words[range.clone()], &expected[range], bound)
+        });
+        judged.collect::<Vec<Found>>().into_iter().for_each(|row| found.add(row));
+        found.samples = spread(&found.samples, SAMPLES);
         progress.add(chunk.len() as u64);
     }
 }
@@ -146,43 +145,26 @@ pub fn rows_with_nan(problem: &Problem, c: &mut dyn Rows) -> Result<Vec<u64>> {
 }
 
 impl Found {
-    fn add(&mut self, problem: &Problem, shape: Shape, rows: &[u64], words: &[u32], panel: &Panel) {
-        let n = problem.n as usize;
-        let by_row: Vec<RowFound> = rows
-            .par_iter()
-            .enumerate()
-            .map(|(i, &row)| {
-                let range = i * n..(i + 1) * n;
-                let bound = panel.bound.as_ref().map(|bound| &bound[range.clone()]);
-                judge_row(problem, shape, row, &words[range.clone()], &panel.expected[range], bound)
-            })
-            .collect();
-        let tile_x = u64::from(shape.tile[0].max(1));
-        let tile_y = u64::from(shape.tile[1].max(1));
-        for (&row, found) in rows.iter().zip(&by_row) {
-            self.compared += problem.n;
-            self.max_error = self.max_error.max(found.max_error);
-            self.worst_share = self.worst_share.max(found.worst_share);
-            self.wrong_elements += found.wrong;
-            self.nan += found.nan;
-            for (tile, count) in found.tiles.iter().enumerate() {
-                let tile = tile as u64;
-                if count.wrong > 0 {
-                    let entry = self.tiles.entry((tile, row / tile_y)).or_default();
-                    entry.wrong += count.wrong;
-                    entry.unwritten += count.unwritten;
-                    entry.compared += tile_x.min(problem.n - tile * tile_x);
-                    self.unwritten += count.unwritten;
-                }
-            }
-            let room = SHOWN.saturating_sub(self.first.len());
-            self.first.extend(found.mismatches.iter().take(room));
-            self.samples.extend(spread(&found.mismatches, 4));
+    /// Adds what was found in the next row.
+    fn add(&mut self, row: Self) {
+        self.max_error = self.max_error.max(row.max_error);
+        self.worst_share = self.worst_share.max(row.worst_share);
+        self.compared += row.compared;
+        self.wrong_elements += row.wrong_elements;
+        self.unwritten += row.unwritten;
+        self.nan += row.nan;
+        for (place, count) in row.tiles {
+            let tile = self.tiles.entry(place).or_default();
+            tile.compared += count.compared;
+            tile.wrong += count.wrong;
+            tile.unwritten += count.unwritten;
         }
-        self.samples = spread(&self.samples, SAMPLES);
+        self.first.extend(row.samples.iter().take(SHOWN.saturating_sub(self.first.len())));
+        self.samples.extend(spread(&row.samples, 4));
     }
 }
 
+/// What is found in a row; `first` is left to the whole.
 fn judge_row(
     problem: &Problem,
     shape: Shape,
@@ -190,43 +172,46 @@ fn judge_row(
     words: &[u32],
     expected: &[f64],
     bound: Option<&[f32]>,
-) -> RowFound {
-    let mut found = RowFound::default();
-    let tile_x = shape.tile[0].max(1) as usize;
+) -> Found {
+    let mut found = Found { compared: words.len() as u64, ..Found::default() };
+    let [width, height] = shape.tile.map(|edge| u64::from(edge.max(1)));
     let poison = problem.dtype.poison();
-    for (col, (&word, &expected)) in words.iter().zip(expected).enumerate() {
-        let got = value(problem.dtype, word);
-        let error = (got - expected).abs();
-        let share = match bound {
-            // If the bound is 0 every term is 0, and so must be the sum.
-            Some(bound) if bound[col] > 0.0 => error / f64::from(bound[col]),
-            _ if error == 0.0 => 0.0,
-            _ => f64::INFINITY,
-        };
-        // NaN compares false with everything: it is neither at most 1 here nor lost in a maximum below.
-        if share <= 1.0 {
-            found.max_error = found.max_error.max(error);
-            found.worst_share = found.worst_share.max(share);
-            continue;
+    for (tile, words) in words.chunks(width as usize).enumerate() {
+        let mut count = TileCount { compared: words.len() as u64, ..TileCount::default() };
+        for (col, &word) in (tile * width as usize..).zip(words) {
+            let (got, expected) = (value(problem.dtype, word), expected[col]);
+            let error = (got - expected).abs();
+            let share = match bound {
+                // If the bound is 0 every term is 0, and so must be the sum.
+                Some(bound) if bound[col] > 0.0 => error / f64::from(bound[col]),
+                _ if error == 0.0 => 0.0,
+                _ => f64::INFINITY,
+            };
+            // NaN is lost in a maximum.
+            let or_infinite = |number: f64| if number.is_nan() { f64::INFINITY } else { number };
+            found.max_error = found.max_error.max(or_infinite(error));
+            found.worst_share = found.worst_share.max(or_infinite(share));
+            // It compares false with everything: it is not at most 1 here.
+            if share <= 1.0 {
+                continue;
+            }
+            let unwritten = word == poison;
+            count.wrong += 1;
+            count.unwritten += u64::from(unwritten);
+            found.wrong_elements += 1;
+            found.nan += u64::from(got.is_nan() && !unwritten);
+            if found.samples.len() == SAMPLES && found.wrong_elements.is_power_of_two() {
+                // Later ones, ever rarer: a row that is wrong at both ends is seen to be.
+                found.samples.pop();
+            }
+            if found.samples.len() < SAMPLES {
+                let (col, got) = (col as u64, got.is_finite().then_some(got));
+                found.samples.push(Mismatch { row, col, got, expected, unwritten });
+            }
         }
-        found.max_error = if error.is_nan() { f64::INFINITY } else { found.max_error.max(error) };
-        found.worst_share = if share.is_nan() { f64::INFINITY } else { found.worst_share.max(share) };
-        if found.tiles.is_empty() {
-            found.tiles.resize(words.len().div_ceil(tile_x), TileCount::default());
-        }
-        let unwritten = word == poison;
-        let tile = &mut found.tiles[col / tile_x];
-        tile.wrong += 1;
-        tile.unwritten += u64::from(unwritten);
-        found.wrong += 1;
-        found.nan += u64::from(got.is_nan() && !unwritten);
-        let mismatch = Mismatch { row, col: col as u64, got: got.is_finite().then_some(got), expected, unwritten };
-        if found.mismatches.len() < SAMPLES {
-            found.mismatches.push(mismatch);
-        } else if found.wrong.is_power_of_two() {
-            // Later ones, ever rarer: a row that is wrong at both ends is seen to be.
-            let last = found.mismatches.len() - 1;
-            found.mismatches[last] = mismatch;
+        if count.wrong > 0 {
+            found.unwritten += count.unwritten;
+            found.tiles.insert((tile as u64, row / height), count);
         }
     }
     found
@@ -309,7 +294,7 @@ mod tests {
             ([0.0_f32, 5.0], 1, 1.0, 2.0),
         ] {
             let found = judge_row(&problem, SHAPE, 0, &words.map(f32::to_bits), &[0.0, 4.0], Some(&[0.0, 0.5]));
-            assert_eq!((found.wrong, found.max_error, found.worst_share), (wrong, max_error, worst_share));
+            assert_eq!((found.wrong_elements, found.max_error, found.worst_share), (wrong, max_error, worst_share));
         }
     }
 
@@ -317,12 +302,12 @@ mod tests {
     fn of_a_row_that_is_all_wrong_the_first_and_some_later_elements_are_kept() {
         let problem = Problem { m: 1, n: 600, k: 1, dtype: Dtype::I32, fill: Fill::Uniform, seed: 1 };
         let found = judge_row(&problem, SHAPE, 9, &[1; 600], &[0.0; 600], None);
-        let cols: Vec<u64> = found.mismatches.iter().map(|mismatch| mismatch.col).collect();
+        let cols: Vec<u64> = found.samples.iter().map(|mismatch| mismatch.col).collect();
         let expected: Vec<u64> = (0..255).chain([511]).collect();
-        assert_eq!((found.wrong, cols), (600, expected));
-        assert!(found.mismatches.iter().all(|mismatch| mismatch.row == 9 && mismatch.got == Some(1.0)));
+        assert_eq!((found.wrong_elements, cols), (600, expected));
+        assert!(found.samples.iter().all(|mismatch| mismatch.row == 9 && mismatch.got == Some(1.0)));
         assert_eq!(found.tiles.len(), 19);
-        assert_eq!((found.tiles[0].wrong, found.tiles[18].wrong), (32, 24));
+        assert_eq!([0, 18].map(|tile| found.tiles[&(tile, 0)].wrong), [32, 24]);
     }
 
     #[test]

@@ -42,29 +42,19 @@ impl Operands {
     /// Draws A and B of a problem. Fails if the host has no memory for them.
     pub fn new(problem: &Problem) -> Result<Self> {
         let range = integer_range(problem.k);
-        let floats = |[a, b]: [Vec<f32>; 2]| Self::F32 { a, b };
-        let integers = |[a, b]: [Vec<Wrapping<i32>>; 2]| Self::I32 { a, b };
-        match (problem.dtype, problem.fill) {
-            (Dtype::F32, Fill::Uniform) => draw_both(problem, uniform).map(floats),
-            (Dtype::F32, Fill::Integers) => draw_both(problem, |word| integer(word, range) as f32).map(floats),
-            (Dtype::I32, Fill::Uniform) => draw_both(problem, |word| Wrapping(word as i32)).map(integers),
-            (Dtype::I32, Fill::Integers) => draw_both(problem, |word| Wrapping(integer(word, range))).map(integers),
-        }
+        let float = |word| float(problem.fill, word, range);
+        let wrapping = |word| Wrapping(if problem.fill == Fill::Uniform { word as i32 } else { integer(word, range) });
+        Ok(match problem.dtype {
+            Dtype::F32 => Self::F32 { a: draw(Side::A, problem, float)?, b: draw(Side::B, problem, float)? },
+            Dtype::I32 => Self::I32 { a: draw(Side::A, problem, wrapping)?, b: draw(Side::B, problem, wrapping)? },
+        })
     }
 
-    /// The bytes of A, as a device takes them.
-    pub fn a_bytes(&self) -> &[u8] {
+    /// The bytes of A and of B, as a device takes them.
+    pub fn bytes(&self) -> [&[u8]; 2] {
         match self {
-            Self::F32 { a, .. } => bytemuck::cast_slice(a),
-            Self::I32 { a, .. } => bytemuck::cast_slice(a),
-        }
-    }
-
-    /// The bytes of B, as a device takes them.
-    pub fn b_bytes(&self) -> &[u8] {
-        match self {
-            Self::F32 { b, .. } => bytemuck::cast_slice(b),
-            Self::I32 { b, .. } => bytemuck::cast_slice(b),
+            Self::F32 { a, b } => [bytemuck::cast_slice(a), bytemuck::cast_slice(b)],
+            Self::I32 { a, b } => [bytemuck::cast_slice(a), bytemuck::cast_slice(b)],
         }
     }
 }
@@ -118,8 +108,7 @@ impl Side {
                     rng.set_stream(chunk);
                     rng.set_word_pos(u128::from(i % CHUNK as u64));
                 }
-                let word = rng.next_u32();
-                if problem.fill == Fill::Uniform { uniform(word) } else { integer(word, range) as f32 }
+                float(problem.fill, rng.next_u32(), range)
             })
             .collect()
     }
@@ -138,15 +127,11 @@ pub fn vec_of<T: Clone + Default>(len: usize) -> Result<Vec<T>> {
     Ok(vec)
 }
 
-fn draw_both<T: Clone + Default + Send>(problem: &Problem, value: impl Fn(u32) -> T + Sync) -> Result<[Vec<T>; 2]> {
-    let a = draw(Side::A.seed(problem), problem.a_elements() as usize, &value)?;
-    Ok([a, draw(Side::B.seed(problem), problem.b_elements() as usize, &value)?])
-}
-
-fn draw<T: Clone + Default + Send>(seed: u64, len: usize, value: impl Fn(u32) -> T + Sync) -> Result<Vec<T>> {
-    let mut elements = vec_of(len)?;
+fn draw<T: Clone + Default + Send>(side: Side, problem: &Problem, value: impl Fn(u32) -> T + Sync) -> Result<Vec<T>> {
+    let len = if side == Side::A { problem.a_elements() } else { problem.b_elements() };
+    let mut elements = vec_of(len as usize)?;
     elements.par_chunks_mut(CHUNK).enumerate().for_each(|(stream, chunk)| {
-        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let mut rng = ChaCha8Rng::seed_from_u64(side.seed(problem));
         rng.set_stream(stream as u64);
         for element in chunk {
             *element = value(rng.next_u32());
@@ -155,9 +140,12 @@ fn draw<T: Clone + Default + Send>(seed: u64, len: usize, value: impl Fn(u32) ->
     Ok(elements)
 }
 
-/// Uniform in [-1, 1) in steps of 2⁻²³.
-fn uniform(word: u32) -> f32 {
-    (word >> 8) as f32 * (1.0 / (1 << 23) as f32) - 1.0
+/// Uniform in [-1, 1) in steps of 2⁻²³, or an integer of the range.
+fn float(fill: Fill, word: u32, range: i32) -> f32 {
+    match fill {
+        Fill::Uniform => (word >> 8) as f32 * (1.0 / (1 << 23) as f32) - 1.0,
+        Fill::Integers => integer(word, range) as f32,
+    }
 }
 
 /// Uniform in [-range, range] without 0 if the range is 1: a product of signs is never lost.

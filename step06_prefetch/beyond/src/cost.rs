@@ -179,20 +179,21 @@ impl BlockCost {
 
     /// A row for a fit: a step of many blocks costs what one of [`FEW`] does, and all of it counts as one error of 100 %. Large
     /// tiles have many blocks at few of the measured shapes, and those alone do not tell `last_us` from a step.
-    fn many_like_few(samples: &[Sample], chip: Chip) -> Option<([f64; FIGURES], f64)> {
+    fn many_like_few(parts: &[Part], chip: Chip) -> Option<Row<FIGURES>> {
         let busiest = |work: &Work| work.blocks.div_ceil(u64::from(chip.sm_count.max(1))).max(1);
         let steps = |work: &Work| (busiest(work) * work.depth) as f64;
-        let least = samples.iter().map(|sample| sample.part_us / steps(&sample.work)).min_by(f64::total_cmp)?;
+        let least = parts.iter().map(|(measured, us)| us / steps(&measured.work)).min_by(f64::total_cmp)?;
         let mut row = [0.0; FEW + 1];
         (row[FEW - 1], row[FEW]) = (1.0 / least, -1.0 / least);
         (least > 0.0).then(|| (in_order([0.0; OTHERS], row), 0.0))
     }
 
     /// The figures that fit best, and their sum of squared errors, scaled. No figure is below zero.
-    fn fit(samples: &[Sample], chip: Chip) -> (f64, Self) {
-        let rows: Vec<_> = samples.iter().map(|sample| sample.row(Self::shares(&sample.work, chip))).collect();
-        let held: Vec<_> = rows.iter().copied().chain(Self::many_like_few(samples, chip)).collect();
-        let figures = non_negative(&held);
+    fn fit(parts: &[Part], chip: Chip) -> (f64, Self) {
+        let mut rows: Vec<_> = parts.iter().map(|part| row(part, Self::shares(&part.0.work, chip))).collect();
+        rows.extend(Self::many_like_few(parts, chip));
+        let figures = non_negative(&rows);
+        rows.truncate(parts.len());
         let of = |row: &[f64; FIGURES]| row.iter().zip(figures).map(|(share, figure)| share * figure).sum::<f64>();
         let error = rows.iter().map(|(row, part)| (of(row) - part).powi(2)).sum();
         let mut cost = Self::from_figures(figures);
@@ -224,31 +225,19 @@ pub struct Measurement {
 /// error is multiplied by this power of least over measured.
 const FAVOURED: f64 = 3.0;
 
-impl Measurement {
-    fn sample(&self, explained_us: f64) -> Sample {
-        let scale = (self.least_us / self.us).powf(FAVOURED / 2.0) / self.us;
-        Sample { work: self.work, scale, part_us: self.us - explained_us }
-    }
-}
+/// A measured time, and the part of it that is to be explained, in µs.
+type Part = (Measurement, f64);
+/// How often each figure counts, and the part, both scaled.
+type Row<const N: usize> = ([f64; N], f64);
 
-/// A part of a measured time that is to be explained.
-struct Sample {
-    work: Work,
-    /// What an error of a µs counts.
-    scale: f64,
-    /// What of the time is to be explained.
-    part_us: f64,
-}
-
-impl Sample {
-    /// How often each figure counts, and the part, both scaled.
-    fn row<const N: usize>(&self, shares: [f64; N]) -> ([f64; N], f64) {
-        (shares.map(|share| share * self.scale), self.part_us * self.scale)
-    }
+fn row<const N: usize>((Measurement { us, least_us, .. }, part_us): &Part, shares: [f64; N]) -> Row<N> {
+    // What an error of a µs counts.
+    let scale = (least_us / us).powf(FAVOURED / 2.0) / us;
+    (shares.map(|share| share * scale), part_us * scale)
 }
 
 /// The x of at least 0 with the least |A·x - b|², by coordinate descent on the normal equations; each row with its b.
-fn non_negative<const N: usize>(rows: &[([f64; N], f64)]) -> [f64; N] {
+fn non_negative<const N: usize>(rows: &[Row<N>]) -> [f64; N] {
     let product = |i: usize, j: usize| rows.iter().map(|(row, _)| row[i] * row[j]).sum::<f64>();
     let square: [[f64; N]; N] = std::array::from_fn(|i| std::array::from_fn(|j| product(i, j)));
     let right: [f64; N] = std::array::from_fn(|i| rows.iter().map(|(row, b)| row[i] * b).sum());
@@ -288,10 +277,10 @@ impl SliceCost {
         if work.slices > 1 { start * self.start_us + millions * self.million_us } else { 0.0 }
     }
 
-    /// The figures that fit samples of several slices best.
-    fn fit(samples: &[Sample]) -> Self {
-        let sliced = samples.iter().filter(|sample| sample.work.slices > 1);
-        let rows: Vec<([f64; 2], f64)> = sliced.map(|sample| sample.row(Self::shares(&sample.work))).collect();
+    /// The figures that fit times of several slices best.
+    fn fit(parts: impl Iterator<Item = Part>) -> Self {
+        let sliced = parts.filter(|(measured, _)| measured.work.slices > 1);
+        let rows: Vec<_> = sliced.map(|part| row(&part, Self::shares(&part.0.work))).collect();
         let [start_us, million_us] = non_negative(&rows);
         Self { start_us, million_us }
     }
@@ -351,18 +340,15 @@ impl GpuCosts {
         for _ in 0..8 {
             error = 0.0;
             for (name, samples) in samples {
-                let samples = samples.iter().filter(|measured| measured.us > 0.0);
-                let samples = samples.map(|measured| measured.sample(slices.time_us(&measured.work)));
-                let (errors, cost) = BlockCost::fit(&samples.collect::<Vec<_>>(), chip);
+                let part = |measured: &Measurement| (*measured, measured.us - slices.time_us(&measured.work));
+                let (errors, cost) = BlockCost::fit(&samples.iter().map(part).collect::<Vec<_>>(), chip);
                 error += errors;
                 blocks.insert(name.clone(), cost);
             }
-            let left = samples.iter().flat_map(|(name, samples)| {
-                let block = blocks[name];
-                let samples = samples.iter().filter(|measured| measured.us > 0.0);
-                samples.map(move |measured| measured.sample(block.time_us(&measured.work, chip)))
-            });
-            slices = SliceCost::fit(&left.collect::<Vec<_>>());
+            let all = samples.iter().flat_map(|(name, samples)| samples.iter().map(move |measured| (name, *measured)));
+            slices = SliceCost::fit(
+                all.map(|(name, measured)| (measured, measured.us - blocks[name].time_us(&measured.work, chip))),
+            );
         }
         (error, slices, blocks)
     }
@@ -462,7 +448,7 @@ mod tests {
         let fitted = |least_us| {
             let far = Measurement { work: work(132, 1000, 1), us: 60.0, least_us };
             let best = Measurement { us: 30.0, least_us: 30.0, ..far };
-            BlockCost::fit(&[far.sample(0.0), best.sample(0.0)], CHIP).1.time_us(&far.work, CHIP)
+            BlockCost::fit(&[(far, 60.0), (best, 30.0)], CHIP).1.time_us(&far.work, CHIP)
         };
         assert!(fitted(60.0) > 33.0, "{}", fitted(60.0));
         // The weight of the far one is an eighth, of the square of half its scale: one part in 33.
@@ -475,7 +461,7 @@ mod tests {
         let sample = |blocks, depth, longer: f64| {
             let work = work(blocks, depth, 1);
             let us = COST.time_us(&work, CHIP) * longer;
-            Measurement { work, us, least_us: us }.sample(0.0)
+            (Measurement { work, us, least_us: us }, us)
         };
         let few = [132, 264, 528, 1056]
             .into_iter()
@@ -490,7 +476,7 @@ mod tests {
     #[test]
     fn no_figure_is_negative_and_none_is_missing() {
         // Times that fall with the number of blocks, and one kind of work only.
-        let sample = |work, us| Measurement { work, us, least_us: us }.sample(0.0);
+        let sample = |work, us| (Measurement { work, us, least_us: us }, us);
         let samples = [sample(work(100, 500, 1), 30.0), sample(work(50, 500, 1), 60.0)];
         let (_, cost) = BlockCost::fit(&samples, CHIP);
         assert!(cost.figures().iter().all(|figure| *figure >= 0.0), "{cost:?}");

@@ -5,10 +5,11 @@ use std::ops::Range;
 use std::path::PathBuf;
 
 use anyhow::{Result, ensure};
+use common::basics::matrix::{Side, integer_range};
 use common::code::{Code, Source, check_signature, file_of, folder_of};
 use common::device::session;
 use common::device::{Buffer, Device, Kernel, Value};
-use common::{DeviceInfo, Dtype, Kind, Launch, Plan, Problem, Specialisation};
+use common::{DeviceInfo, Dtype, Fill, Kind, Launch, Plan, Problem, Specialisation};
 use step06_prefetch::STEP;
 
 use super::plan::length;
@@ -125,16 +126,17 @@ pub struct Kernels {
     step: Kernel,
     adding: Kernel,
     draw: Kernel,
-    rows_times: Kernel,
-    sampled_rows: Kernel,
+    pub rows_times: Kernel,
+    pub sampled_rows: Kernel,
 }
 
 /// A block of threads of the helping kernels.
-const THREADS: u32 = 256;
+pub const THREADS: u32 = 256;
 
 impl Kernels {
     /// Starts C = A·B, or C += A·B if `add`, for a panel.
-    pub fn multiply(self, device: &mut dyn Device, size: [u64; 3], matrices: [At; 3], add: bool) -> Result<()> {
+    pub fn multiply(self, device: &mut dyn Device, size: [u64; 3], matrices: [Buffer; 3], add: bool) -> Result<()> {
+        let matrices = matrices.map(|buffer| (buffer, 0));
         for launch in &plan(device, size)?.launches {
             let args = launch.args.iter().map(|&arg| session::value(arg, matrices, None));
             let args: Vec<Value> = args.collect::<Result<_>>()?;
@@ -143,42 +145,35 @@ impl Kernels {
         Ok(())
     }
 
-    /// Starts to draw these rows and columns of an operand of `width` columns: integers up to `range`, or values in [-1, 1) if it
-    /// is 0.
+    /// Starts to draw these rows and columns of A or B: the elements that any program of the course draws.
     pub fn draw(
         self,
         device: &mut dyn Device,
-        to: At,
+        to: Buffer,
+        side: Side,
+        problem: &Problem,
         [rows, cols]: &[Range<u64>; 2],
-        [width, range]: [u64; 2],
-        key: [u32; 8],
     ) -> Result<()> {
+        let width = if side == Side::A { problem.k } else { problem.n };
+        // Values in [-1, 1), or integers up to the range.
+        let range = if problem.fill == Fill::Uniform { 0 } else { integer_range(problem.k) as u64 };
         // A call of the generator gives 16 elements, and those at both ends may be used in part only.
         let calls = length(cols).div_ceil(16) + 1;
         let grid = [calls.div_ceil(u64::from(THREADS)), length(rows).min(65_535)];
         let block = [rows.start, length(rows), cols.start, length(cols), width, range];
-        let integers: Vec<u64> = block.into_iter().chain(key.map(u64::from)).collect();
-        launch(device, self.draw, grid, &[to], &integers)
-    }
-
-    /// Starts the products of each row of a matrix with x, which leaves sums and flags; see `check.cu`.
-    pub fn rows_times(self, device: &mut dyn Device, matrix_x_sums_odd: [At; 4], size: [u64; 2]) -> Result<()> {
-        launch(device, self.rows_times, [size[0], 1], &matrix_x_sums_odd, &size)
-    }
-
-    /// Starts to add the product of `samples` rows of depth k with k×n of B; see `check.cu`.
-    pub fn sampled_rows(
-        self,
-        device: &mut dyn Device,
-        a_b_sums_absolutes: [At; 4],
-        [samples, n, k]: [u64; 3],
-    ) -> Result<()> {
-        let grid = [n.div_ceil(u64::from(THREADS)), samples];
-        launch(device, self.sampled_rows, grid, &a_b_sums_absolutes, &[n, k])
+        let integers: Vec<u64> = block.into_iter().chain(side.key(problem).map(u64::from)).collect();
+        launch(device, self.draw, grid, &[(to, 0)], &integers)
     }
 }
 
-fn launch(device: &mut dyn Device, kernel: Kernel, grid: [u64; 2], pointers: &[At], integers: &[u64]) -> Result<()> {
+/// Starts a helping kernel of one dimension of blocks in x; its pointers come before its integers.
+pub fn launch(
+    device: &mut dyn Device,
+    kernel: Kernel,
+    grid: [u64; 2],
+    pointers: &[At],
+    integers: &[u64],
+) -> Result<()> {
     let [x, y] = grid.map(|side| side as u32);
     let entry = String::new();
     let launch = Launch { entry, grid: [x, y, 1], block: [THREADS, 1, 1], shared_bytes: 0, args: Vec::new() };
@@ -191,8 +186,6 @@ fn launch(device: &mut dyn Device, kernel: Kernel, grid: [u64; 2], pointers: &[A
 #[cfg(test)]
 mod tests {
     use super::*;
-    use common::Fill;
-    use common::basics::matrix::{Side, integer_range};
     use common::device::{SimDevice, SimOptions};
 
     #[test]
@@ -219,11 +212,9 @@ mod tests {
             for (width, k) in [(50_u64, 50_u64), (37, 1 << 25), (40_000, 70)] {
                 let problem = Problem { m: 40, n: width, k, dtype: Dtype::F32, fill, seed: 9 };
                 let (rows, cols) = (5, width.min(33));
-                let range = if fill == Fill::Uniform { 0 } else { integer_range(k) as u64 };
                 let buffer = device.alloc("B", rows * cols * 4).unwrap();
                 let block = [3..3 + rows, width - cols..width];
-                let key = Side::B.key(&problem);
-                kernels.draw(&mut device, (buffer, 0), &block, [width, range], key).unwrap();
+                kernels.draw(&mut device, buffer, Side::B, &problem, &block).unwrap();
                 let mut bytes = vec![0; (rows * cols * 4) as usize];
                 device.read(buffer, 0, &mut bytes).unwrap();
                 let expected: Vec<f32> = (3..3 + rows)

@@ -5,13 +5,13 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::Result;
-use common::basics::matrix::{Side, integer_range};
+use common::basics::matrix::Side;
 use common::device::{Buffer, Device, SimDevice};
 use common::{Dtype, Fill, Problem};
 
-use super::kernels::{At, Kernels, Sources};
+use super::kernels::{Kernels, Sources};
 use super::nccl::Nccl;
-use super::plan::{Place, Plan, length};
+use super::plan::{Plan, length};
 use super::streams::{Span, Streams};
 
 /// How often GPUs are asked whether they are done: a small part of the shortest product that is worth several of them.
@@ -44,49 +44,50 @@ pub struct Share<'a> {
     /// Rows and columns of C.
     pub block: [Range<u64>; 2],
     pub kernels: Kernels,
-    own: [Buffer; 2],
+    /// Panels of A and of B that this GPU has from the start.
+    own: [Vec<Option<Buffer>>; 2],
     pub c: Buffer,
     buffers: [[Buffer; 2]; 2],
 }
 
 impl<'a> Share<'a> {
     fn allocate(gpu: &'a mut Gpu, plan: &Plan, rank: usize, sources: &mut Sources) -> Result<Self> {
-        let (block, bytes) = (plan.block(rank), plan.bytes(rank));
+        let block = plan.block(rank);
         let device = gpu.device()?;
         let kernels = sources.load(device, rank, block.each_ref().map(length))?;
-        // A rank may have no panel of its own; a buffer of nothing is no buffer.
-        let mut alloc = |name: &str, bytes: u64| device.alloc(name, bytes.max(4));
-        let own = [alloc("A", bytes.own[0])?, alloc("B", bytes.own[1])?];
-        let c = alloc("C", bytes.c)?;
-        let mut two = |name: &str, bytes| Ok::<_, anyhow::Error>([alloc(name, bytes)?, alloc(name, bytes)?]);
-        let buffers = [two("panel of A", bytes.buffers[0])?, two("panel of B", bytes.buffers[1])?];
+        let c = device.alloc("C", plan.bytes(rank)[0])?;
+        let mut own = [vec![None; plan.panels.len()], vec![None; plan.panels.len()]];
+        let mut buffers = [[c; 2]; 2];
+        for (side, name) in Side::BOTH.into_iter().zip(["panel of A", "panel of B"]) {
+            for panel in plan.own(side, rank) {
+                own[side as usize][panel] = Some(device.alloc(name, plan.panel_bytes(side, panel, rank))?);
+            }
+            for buffer in &mut buffers[side as usize] {
+                // A buffer of nothing is no buffer.
+                *buffer = device.alloc(name, plan.buffer_bytes(side, rank).max(4))?;
+            }
+        }
         Ok(Self { gpu, rank, block, kernels, own, c, buffers })
     }
 
     fn release(self) -> Result<()> {
         let device = self.gpu.device()?;
-        let buffers = [self.own, self.buffers[0], self.buffers[1]].concat();
-        buffers.into_iter().chain([self.c]).try_for_each(|buffer| device.free(buffer))
+        let panels = self.own.into_iter().flatten().flatten().chain(self.buffers.into_iter().flatten());
+        panels.chain([self.c]).try_for_each(|buffer| device.free(buffer))
     }
 
     /// Where a panel is when it is multiplied.
-    pub fn at(&self, plan: &Plan, side: Side, panel: usize) -> At {
-        match plan.place(side, panel, self.rank) {
-            Place::Own(at) => (self.own[side as usize], at),
-            Place::Buffer(number) => (self.buffers[side as usize][number], 0),
-        }
+    pub fn panel(&self, side: Side, panel: usize) -> Buffer {
+        self.own[side as usize][panel].unwrap_or(self.buffers[side as usize][panel % 2])
     }
 
-    /// Draws the panels that this GPU has: the elements that any program of the course draws for the seed.
+    /// Draws the panels that this GPU has.
     fn draw(&mut self, problem: &Problem, plan: &Plan) -> Result<()> {
-        let range = if problem.fill == Fill::Uniform { 0 } else { u64::from(integer_range(problem.k).unsigned_abs()) };
-        for side in Side::BOTH {
-            for panel in plan.own(side, self.rank) {
-                let ([rows, cols], k, to) =
-                    (self.block.clone(), plan.panels[panel].clone(), self.at(plan, side, panel));
-                let (part, width) = if side == Side::A { ([rows, k], problem.k) } else { ([k, cols], problem.n) };
-                self.kernels.draw(self.gpu.device()?, to, &part, [width, range], side.key(problem))?;
-            }
+        for (side, panel) in Side::BOTH.into_iter().flat_map(|side| plan.own(side, self.rank).map(move |p| (side, p))) {
+            let ([rows, cols], k) = (self.block.clone(), plan.panels[panel].clone());
+            let part = if side == Side::A { [rows, k] } else { [k, cols] };
+            let to = self.panel(side, panel);
+            self.kernels.draw(self.gpu.device()?, to, side, problem, &part)?;
         }
         // C holds what no kernel leaves by accident.
         self.gpu.device()?.fill(self.c, Dtype::F32.poison_byte())?;
@@ -96,10 +97,10 @@ impl<'a> Share<'a> {
     /// Multiplies a panel that has arrived: the first one is stored to C, all others are added.
     fn multiply(&mut self, plan: &Plan, panel: usize) -> Result<()> {
         self.gpu.real(|streams| streams.arrived(panel))?;
-        let [a, b] = Side::BOTH.map(|side| self.at(plan, side, panel));
+        let [a, b] = Side::BOTH.map(|side| self.panel(side, panel));
         let [m, n] = self.block.each_ref().map(length);
         let size = [m, n, length(&plan.panels[panel])];
-        self.kernels.multiply(self.gpu.device()?, size, [a, b, (self.c, 0)], panel > 0)?;
+        self.kernels.multiply(self.gpu.device()?, size, [a, b, self.c], panel > 0)?;
         self.gpu.real(|streams| streams.multiplied(panel))
     }
 }
@@ -179,11 +180,10 @@ impl<'a> Product<'a> {
         for rank in 0..self.shares.len() {
             let sender = self.plan.sender(side, panel, rank);
             if sender != rank {
-                let mut bytes = vec![0; self.plan.bytes_of(side, panel, rank) as usize];
-                let [(from, at), (to, start)] =
-                    [sender, rank].map(|rank| self.shares[rank].at(&self.plan, side, panel));
-                self.shares[sender].gpu.device()?.read(from, at, &mut bytes)?;
-                self.shares[rank].gpu.device()?.write(to, start, &bytes)?;
+                let mut bytes = vec![0; self.plan.panel_bytes(side, panel, rank) as usize];
+                let [from, to] = [sender, rank].map(|rank| self.shares[rank].panel(side, panel));
+                self.shares[sender].gpu.device()?.read(from, 0, &mut bytes)?;
+                self.shares[rank].gpu.device()?.write(to, 0, &bytes)?;
             }
         }
         Ok(())

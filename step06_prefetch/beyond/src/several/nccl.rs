@@ -95,14 +95,14 @@ impl Nccl {
             // In a group, because a call for one GPU alone may wait for the others.
             result::group_start().map_err(explain)?;
             for (share, comm) in shares.iter_mut().zip(lines) {
-                let (Some(comm), (buffer, at)) = (*comm, share.at(plan, side, panel)) else { continue };
+                let (Some(comm), buffer) = (*comm, share.panel(side, panel)) else { continue };
                 let Gpu::Real(gpu) = &mut *share.gpu else { continue };
-                let address = (gpu.bind()?.address(buffer)? + at) as *mut _;
-                let bytes = plan.bytes_of(side, panel, share.rank) as usize;
+                let address = gpu.bind()?.address(buffer)? as *mut _;
+                let bytes = plan.panel_bytes(side, panel, share.rank) as usize;
                 let (root, stream) = (plan.root(side, panel) as c_int, gpu.travel.cu_stream().cast());
                 let byte = sys::ncclDataType_t::ncclUint8;
-                // SAFETY: the address is that of a live buffer with at least so many bytes from there on, which nothing else
-                // uses until the events that follow; the sender's data is where it arrives.
+                // SAFETY: the address is that of a live buffer with at least so many bytes, which nothing else uses
+                // until the events that follow; the sender's data is where it arrives.
                 unsafe { result::broadcast(address, address, bytes, byte, root, comm, stream) }.map_err(explain)?;
             }
             result::group_end().map_err(explain)?;

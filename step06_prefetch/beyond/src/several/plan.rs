@@ -22,31 +22,6 @@ pub struct Plan {
     pub panels: Vec<Range<u64>>,
 }
 
-/// Where a panel is on a GPU when it is multiplied.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// From this byte on of those that the GPU has from the start.
-    Own(u64),
-    /// In one of two buffers, where it has come from another GPU.
-    Buffer(usize),
-}
-
-/// Bytes that a rank takes on its GPU.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bytes {
-    /// Its panels of A, and of B.
-    pub own: [u64; 2],
-    pub c: u64,
-    /// One of the two buffers for others' panels of A, and of B; 0 if none come.
-    pub buffers: [u64; 2],
-}
-
-impl Bytes {
-    pub fn total(&self) -> u64 {
-        self.own.iter().sum::<u64>() + self.c + 2 * self.buffers.iter().sum::<u64>()
-    }
-}
-
 pub fn length(range: &Range<u64>) -> u64 {
     range.end - range.start
 }
@@ -91,33 +66,25 @@ impl Plan {
     }
 
     /// Bytes of a panel of this depth on a rank: of its rows of A, or of its columns of B.
-    fn panel_bytes(&self, side: Side, depth: u64, rank: usize) -> u64 {
+    fn bytes_of(&self, side: Side, depth: u64, rank: usize) -> u64 {
         4 * depth * length(&self.block(rank)[side as usize])
     }
 
-    pub fn bytes_of(&self, side: Side, panel: usize, rank: usize) -> u64 {
-        self.panel_bytes(side, length(&self.panels[panel]), rank)
+    pub fn panel_bytes(&self, side: Side, panel: usize, rank: usize) -> u64 {
+        self.bytes_of(side, length(&self.panels[panel]), rank)
     }
 
-    pub fn place(&self, side: Side, panel: usize, rank: usize) -> Place {
-        if self.sender(side, panel, rank) != rank {
-            return Place::Buffer(panel % 2);
-        }
-        let before = self.own(side, rank).take_while(|&own| own < panel);
-        Place::Own(before.map(|own| self.bytes_of(side, own, rank)).sum())
-    }
-
-    pub fn bytes(&self, rank: usize) -> Bytes {
+    /// Bytes of each of two buffers for others' panels; 0 if none come.
+    pub fn buffer_bytes(&self, side: Side, rank: usize) -> u64 {
         let deepest = self.panels.iter().map(length).max().unwrap_or(0);
-        let buffer = |side| {
-            let alone = self.grid.line(side, rank).len() == 1;
-            if alone { 0 } else { self.panel_bytes(side, deepest, rank) }
-        };
-        Bytes {
-            own: Side::BOTH.map(|side| self.own(side, rank).map(|own| self.bytes_of(side, own, rank)).sum()),
-            c: self.block(rank).iter().map(length).product::<u64>() * 4,
-            buffers: Side::BOTH.map(buffer),
-        }
+        if self.grid.line(side, rank).len() == 1 { 0 } else { self.bytes_of(side, deepest, rank) }
+    }
+
+    /// Bytes that a rank takes on its GPU: of C, of its panels of A and of B, and of all four buffers.
+    pub fn bytes(&self, rank: usize) -> [u64; 4] {
+        let c = self.block(rank).iter().map(length).product::<u64>() * 4;
+        let [a, b] = Side::BOTH.map(|side| self.own(side, rank).map(|panel| self.panel_bytes(side, panel, rank)).sum());
+        [c, a, b, 2 * Side::BOTH.map(|side| self.buffer_bytes(side, rank)).iter().sum::<u64>()]
     }
 }
 
@@ -145,9 +112,7 @@ mod tests {
         assert_eq!((plan.sender(Side::A, 1, 2), plan.sender(Side::B, 1, 2)), (3, 2));
         assert!(plan.own(Side::A, 0).eq([0, 2]) && plan.own(Side::B, 3).eq([1]));
         // Three rows of A, three columns of B.
-        assert_eq!([0, 1, 2].map(|p| plan.place(Side::A, p, 0)), [Place::Own(0), Place::Buffer(1), Place::Own(48)]);
-        let bytes = Bytes { own: [48, 4 * 3 * 6], c: 4 * 3 * 3, buffers: [48, 48] };
-        assert_eq!((plan.bytes(1), bytes.total()), (bytes, 48 + 72 + 36 + 2 * 96));
+        assert_eq!(plan.bytes(1), [4 * 3 * 3, 4 * 3 * 4, 4 * 3 * 6, 4 * 4 * 3 * 4]);
         let depths = |grid, k, depth| -> Vec<u64> {
             Plan::new(grid, [8, 8, k], depth).unwrap().panels.iter().map(length).collect()
         };

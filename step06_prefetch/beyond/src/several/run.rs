@@ -15,7 +15,7 @@ use super::kernels::Sources;
 use super::multiply::{Gpu, Product};
 use super::nccl::Nccl;
 use super::options::Args;
-use super::plan::{Bytes, Plan, usual_depth};
+use super::plan::{Plan, usual_depth};
 use super::report;
 use super::streams::{Span, Streams};
 use super::verify::{self, Verdict};
@@ -199,7 +199,7 @@ fn run(
 /// Bytes of the largest share, if each fits its GPU. The error says where one does not.
 fn fits(gpus: &mut [Gpu], plan: &Plan) -> Result<u64> {
     let world = gpus.len() as u64;
-    let needs: Vec<u64> = (0..gpus.len()).map(|rank| plan.bytes(rank).total()).collect();
+    let needs: Vec<u64> = (0..gpus.len()).map(|rank| plan.bytes(rank).iter().sum()).collect();
     let mut short = Vec::new();
     for (rank, (gpu, &needs)) in gpus.iter_mut().zip(&needs).enumerate() {
         let device = gpu.device()?;
@@ -210,14 +210,10 @@ fn fits(gpus: &mut [Gpu], plan: &Plan) -> Result<u64> {
         }
     }
     if let [first, others @ ..] = short.as_slice() {
-        let Bytes { own: [a, b], c, buffers } = plan.bytes(0);
         let more = if others.is_empty() { String::new() } else { format!(", and {} more", others.len()) };
+        let [c, a, b, buffers] = plan.bytes(0).map(gb);
         bail!(
-            "the problem does not fit: {first}{more} (a share like this rank's is {} of C, {} of A, {} of B and {} of panels on their way); use more GPUs or a smaller --size",
-            gb(c),
-            gb(a),
-            gb(b),
-            gb(2 * buffers.iter().sum::<u64>())
+            "the problem does not fit: {first}{more} (a share like this rank's is {c} of C, {a} of A, {b} of B and {buffers} of panels on their way); use more GPUs or a smaller --size"
         );
     }
     Ok(needs.into_iter().max().unwrap_or(0))

@@ -10,10 +10,11 @@ use std::time::Instant;
 use anyhow::Result;
 use bytemuck::{Pod, cast_slice, cast_slice_mut, zeroed_vec};
 use common::basics::matrix::Side;
+use common::device::Buffer;
 use common::verify::{gamma, random_vector};
 use serde::{Deserialize, Serialize};
 
-use super::kernels::At;
+use super::kernels::{At, THREADS, launch};
 use super::multiply::{Product, Share};
 use super::plan::length;
 
@@ -48,26 +49,27 @@ impl Share<'_> {
     }
 
     /// A matrix of this GPU times x, and the flags of its rows.
-    fn times(&mut self, matrix: At, [rows, cols]: [u64; 2], x: &[u64]) -> Result<(Vec<u64>, Vec<i32>)> {
+    fn times(&mut self, matrix: Buffer, [rows, cols]: [u64; 2], x: &[u64]) -> Result<(Vec<u64>, Vec<i32>)> {
         let device = self.gpu.device()?;
         let buffer = device.alloc("scratch", cols * 8 + rows * 12)?;
         device.write(buffer, 0, cast_slice(x))?;
         let [x, sums, odd] = [0, cols * 8, cols * 8 + rows * 8].map(|at| (buffer, at));
-        self.kernels.rows_times(device, [matrix, x, sums, odd], [rows, cols])?;
+        launch(device, self.kernels.rows_times, [rows, 1], &[(matrix, 0), x, sums, odd], &[rows, cols])?;
         let found = (self.read(sums, rows)?, self.read(odd, rows)?);
         self.gpu.device()?.free(buffer)?;
         Ok(found)
     }
 
     /// Rows of A times a panel of B, in double precision: the elements of their product, and then those of |A|·|B|.
-    fn in_double(&mut self, a: &[f32], panel: At, [samples, n, k]: [u64; 3]) -> Result<Vec<f64>> {
+    fn in_double(&mut self, a: &[f32], panel: Buffer, [samples, n, k]: [u64; 3]) -> Result<Vec<f64>> {
         let device = self.gpu.device()?;
         let sums = (samples * k * 4).next_multiple_of(16);
         let buffer = device.alloc("scratch", sums + samples * n * 16)?;
         device.fill(buffer, 0)?;
         device.write(buffer, 0, cast_slice(a))?;
         let [a, sums, absolutes] = [0, sums, sums + samples * n * 8].map(|at| (buffer, at));
-        self.kernels.sampled_rows(device, [a, panel, sums, absolutes], [samples, n, k])?;
+        let grid = [n.div_ceil(THREADS.into()), samples];
+        launch(device, self.kernels.sampled_rows, grid, &[a, (panel, 0), sums, absolutes], &[n, k])?;
         let found = self.read(sums, 2 * samples * n)?;
         self.gpu.device()?.free(buffer)?;
         Ok(found)
@@ -95,7 +97,7 @@ pub fn freivalds(product: &mut Product) -> Result<Verdict> {
         for share in &mut product.shares {
             let [_, cols] = share.block.clone();
             for panel in plan.own(Side::B, share.rank) {
-                let (k, matrix) = (&plan.panels[panel], share.at(plan, Side::B, panel));
+                let (k, matrix) = (&plan.panels[panel], share.panel(Side::B, panel));
                 let (sums, _) = share.times(matrix, [length(k), length(&cols)], part(&mut x, &cols))?;
                 add(part(&mut y, k), sums);
             }
@@ -105,11 +107,11 @@ pub fn freivalds(product: &mut Product) -> Result<Verdict> {
         for share in &mut product.shares {
             let [rows, cols] = share.block.clone();
             for panel in plan.own(Side::A, share.rank) {
-                let (k, matrix) = (&plan.panels[panel], share.at(plan, Side::A, panel));
+                let (k, matrix) = (&plan.panels[panel], share.panel(Side::A, panel));
                 let (sums, _) = share.times(matrix, [length(&rows), length(k)], part(&mut y, k))?;
                 add(part(&mut rest, &rows), sums);
             }
-            let (sums, odd) = share.times((share.c, 0), [length(&rows), length(&cols)], part(&mut x, &cols))?;
+            let (sums, odd) = share.times(share.c, [length(&rows), length(&cols)], part(&mut x, &cols))?;
             add(part(&mut rest, &rows), sums.into_iter().map(u64::wrapping_neg).collect());
             let wrong = part(&mut wrong_rows, &rows).iter_mut().zip(odd);
             wrong.for_each(|(wrong, flag)| *wrong |= flag & NO_INTEGER != 0);
@@ -144,7 +146,7 @@ pub fn sampled(product: &mut Product) -> Result<Verdict> {
     for share in &mut product.shares {
         let ([_, cols], n) = (share.block.clone(), length(&share.block[1]));
         for panel in plan.own(Side::B, share.rank) {
-            let (k, matrix) = (&plan.panels[panel], share.at(plan, Side::B, panel));
+            let (k, matrix) = (&plan.panels[panel], share.panel(Side::B, panel));
             // The host draws the rows of A.
             let of_a = |row: &u64| Side::A.part(&problem, row * problem.k + k.start, length(k) as usize);
             let a: Vec<f32> = rows.iter().flat_map(of_a).collect();
@@ -156,14 +158,14 @@ pub fn sampled(product: &mut Product) -> Result<Verdict> {
             }
             // The first and the last row of the panel are those that the host draws.
             for row in [k.start, k.end - 1] {
-                let drawn: Vec<f32> = share.read((matrix.0, matrix.1 + (row - k.start) * n * 4), n)?;
+                let drawn: Vec<f32> = share.read((matrix, (row - k.start) * n * 4), n)?;
                 strange += u64::from(drawn != Side::B.part(&problem, row * problem.n + cols.start, n as usize));
             }
         }
     }
     for share in &mut product.shares {
         let ([own, cols], n) = (share.block.clone(), length(&share.block[1]));
-        let (_, odd) = share.times((share.c, 0), [length(&own), n], &vec![0; n as usize])?;
+        let (_, odd) = share.times(share.c, [length(&own), n], &vec![0; n as usize])?;
         nan += odd.iter().filter(|&&flag| flag & NAN != 0).count();
         for (row, expected) in rows.iter().zip(&mut expected).filter(|(row, _)| own.contains(row)) {
             let found: Vec<f32> = share.read((share.c, (row - own.start) * n * 4), n)?;

@@ -17,7 +17,7 @@ pub fn shapes(seed: u64, count: usize, are_deep: bool) -> Vec<[u64; 3]> {
         let unit = (bits >> 11) as f64 / (1_u64 << 53) as f64;
         let side = (least.ln() + unit * (greatest / least).ln()).exp().round() as u64;
         match side % 4 {
-            rest if number / 3 % 2 == 0 => (side - rest).max(64),
+            rest if (number / 3).is_multiple_of(2) => (side - rest).max(64),
             0 => side + 1,
             _ => side,
         }

@@ -38,7 +38,7 @@ impl Times {
         let listed = self.listed.iter().map(|plans| (plans, LISTED_COUNTS));
         for (plans, counts) in self.shapes.iter().map(|plans| (plans, 1)).chain(listed) {
             let least_us = least(plans);
-            for (name, work, us) in plans {
+            for (name, work, us) in plans.iter().filter(|(_, _, us)| *us > 0.0) {
                 let measured = Measurement { work: *work, us: *us, least_us };
                 by_name.entry(name.clone()).or_default().extend([measured].repeat(counts));
             }
