@@ -41,7 +41,7 @@ enum Verb {
 fn main() -> ExitCode {
     let program = Program::try_parse();
     if let Ok(Program { verb: Some(Verb::Several(args)), .. }) = &program {
-        several::set_multicast(args.multicast);
+        several::configure(args.multicast);
     }
     exit::start(program, |program| match &program.verb {
         Some(Verb::Several(args)) => several::main(args),

@@ -19,6 +19,6 @@ mod tests;
 mod verify;
 
 pub use kernels::{folder, sources};
-pub use nccl::set_multicast;
+pub use nccl::configure;
 pub use options::Args;
 pub use run::main;

@@ -36,11 +36,15 @@ fn present() -> Result<()> {
     }
 }
 
-/// Turns NVLink multicast (NVLS) on or off, before NCCL is first called. Off unless the user asks for it: on shared machines
-/// a program that ends in the middle of it can take the switch out of service for others.
-pub fn set_multicast(on: bool) {
+/// Tells NCCL what it may use, before it is first called. NVLink multicast (NVLS) is off unless the user asks for it: on shared
+/// machines a program that ends in the middle of it can take the switch out of service for others. And NCCL copies through memory
+/// of its own, because the driver's pools, which panels are allocated from, are not mapped on other GPUs.
+pub fn configure(multicast: bool) {
     // SAFETY: called at the start of the program, while it has one thread.
-    unsafe { std::env::set_var("NCCL_NVLS_ENABLE", if on { "1" } else { "0" }) };
+    unsafe {
+        std::env::set_var("NCCL_NVLS_ENABLE", if multicast { "1" } else { "0" });
+        std::env::set_var("NCCL_P2P_DIRECT_DISABLE", "1");
+    }
 }
 
 fn explain(error: &NcclError, doing: &str) -> anyhow::Error {
