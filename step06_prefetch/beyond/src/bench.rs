@@ -1,6 +1,8 @@
 //! Products of one problem on a device, timed in turns.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::path::Path;
 
 use anyhow::Result;
 use common::basics::matrix::Operands;
@@ -11,34 +13,50 @@ use common::device::product::{Matrices, Product};
 use common::device::session::Session;
 use common::measure::timing::{self, Cache, Spread};
 use common::verify::on_device::verify_c;
-use common::{Plan, PlanFn, Problem};
+use common::{DeviceInfo, Plan, PlanFn, Problem, Specialisation};
 
 use crate::STEP;
 
-/// A kernel on a device: its code, compiled once for each specialisation.
-pub struct OneKernel {
-    pub plan: PlanFn,
+/// A kernel's source, compiled once for each specialisation and kind of device.
+pub struct Compiled {
     pub source: Source,
     codes: BTreeMap<String, Code>,
+}
+
+impl Compiled {
+    pub fn read(path: &Path) -> Result<Self> {
+        Ok(Self { source: Source::read(path)?, codes: BTreeMap::new() })
+    }
+
+    pub fn code(&mut self, specialisation: &Specialisation, device: &DeviceInfo) -> Result<&Code> {
+        let key = format!("{specialisation:?}, {:?} {}", device.kind, device.compute_capability);
+        Ok(match self.codes.entry(key) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => {
+                let committed = self.source.committed_folder();
+                new.insert(self.source.code(specialisation, device, committed.as_deref())?)
+            }
+        })
+    }
+}
+
+/// A kernel and its plans.
+pub struct OneKernel {
+    pub plan: PlanFn,
+    pub compiled: Compiled,
 }
 
 impl OneKernel {
     /// Step 6's kernel, or one of those beyond it.
     pub fn named(variant: Option<&str>) -> Result<Self> {
         let variant = variant.map(|name| STEP.variant(name)).transpose()?;
-        let source = Source::read(&file_of(&STEP, variant))?;
-        Ok(Self { plan: STEP.plan_of(variant), source, codes: BTreeMap::new() })
+        Ok(Self { plan: STEP.plan_of(variant), compiled: Compiled::read(&file_of(&STEP, variant))? })
     }
 
     /// The kernel with this plan, ready to multiply the matrices.
     fn session(&mut self, device: &mut dyn Device, plan: &Plan, matrices: &Matrices) -> Result<Session> {
-        let key = format!("{:?}", plan.specialisation);
-        if !self.codes.contains_key(&key) {
-            let committed = self.source.committed_folder();
-            let code = self.source.code(&plan.specialisation, device.info(), committed.as_deref())?;
-            self.codes.insert(key.clone(), code);
-        }
-        Session::sharing(device, plan.clone(), &self.codes[&key], matrices)
+        let code = self.compiled.code(&plan.specialisation, device.info())?;
+        Session::sharing(device, plan.clone(), code, matrices)
     }
 }
 

@@ -6,7 +6,7 @@
 //! not fit into the cache, and where rows do not start on cache lines.
 
 use std::collections::BTreeMap;
-
+use std::iter::successors;
 use std::sync::LazyLock;
 
 use plan::{DeviceInfo, Plan, Problem};
@@ -57,6 +57,17 @@ pub struct Choice {
     pub work: Work,
     /// Its time in µs by the model: measured on a GPU of this name, or of another.
     pub expected_us: f64,
+}
+
+/// The choice that is expected to be fastest.
+pub fn best(choices: impl IntoIterator<Item = Choice>) -> Option<Choice> {
+    choices.into_iter().min_by(|a, b| a.expected_us.total_cmp(&b.expected_us))
+}
+
+/// Numbers of slices of K that are tried: up to `most`, and none of them leaves nothing of K for the last slice, which are so deep.
+pub fn slice_counts(most: u64, k: u64, depth: impl Fn(u64) -> u64) -> impl Iterator<Item = u64> {
+    let counts = successors(Some(1), |count| Some(count + 1 + count / 8)).take_while(move |&count| count <= most);
+    counts.filter(move |&count| (count - 1) * depth(count) < k)
 }
 
 impl Work {

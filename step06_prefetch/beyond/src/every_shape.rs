@@ -285,9 +285,7 @@ fn choices_without(without: Without, problem: &Problem, device: &DeviceInfo) -> 
             .min(MAX_WORKSPACE / problem.c_elements())
             .max(1);
         let most = if without == Without::Slices { 1 } else { most };
-        // Slices are whole tiles deep, so that none of K may be left for the last one: then fewer slices do the same.
-        let counts = successors(Some(1), |count| Some(count + 1 + count / 8)).take_while(|&count| count <= most);
-        for slices in counts.filter(|&count| (count - 1) * tiling.slice(problem.k, count) < problem.k) {
+        for slices in cost::slice_counts(most, problem.k, |count| tiling.slice(problem.k, count)) {
             let odd = device.compiles && problem.k.div_ceil(slices).div_ceil(tile_k) % 2 == 1 && tile_k > 8;
             let odd = odd && without != Without::Alone;
             for (last, figures, plan) in [&pairs].into_iter().chain(odd.then_some(&alone)) {
@@ -317,8 +315,7 @@ fn plan_without(without: Without, problem: &Problem, device: &DeviceInfo) -> Res
             "what is committed cannot do without it at this size; choose an N that is a multiple of 4, or run it on a GPU with NVRTC"
         );
     }
-    let best = choices.into_iter().min_by(|a, b| a.expected_us.total_cmp(&b.expected_us));
-    let best = best.context(
+    let best = cost::best(choices).context(
         "step06_prefetch/beyond/every_shape.json has no measured time for any tiling; write it again: cargo run --release -p beyond -- shapes OUT --tune",
     )?;
     Ok(best.plan)

@@ -1,8 +1,6 @@
 //! FP32 products on the tensor cores of compute capability 9.0: a pass that splits A and B, the product, and the launch that repeats
 //! what it was not sure of. A model of the time chooses tiles and slices, or leaves the product to the FP32 units.
 
-use std::iter::successors;
-
 use anyhow::{Context, Result, ensure};
 use plan::{Arg, DeviceInfo, Dtype, Kind, Launch, MAX_GRID_YZ, Plan, Problem, Specialisation, Variant};
 
@@ -175,8 +173,7 @@ pub fn choices(problem: &Problem, device: &DeviceInfo) -> Vec<Choice> {
         let tiles: u64 = FORMS[0][at].tiles(problem).iter().product();
         let most = (sm_count / tiles).min(problem.k / MIN_SLICE).min(MAX_WORKSPACE / problem.c_elements()).max(1);
         let depth = |count: u64| problem.k.div_ceil(count).next_multiple_of(TILE[1]);
-        let counts = successors(Some(1), |count| Some(count + 1 + count / 8)).take_while(|&count| count <= most);
-        for slices in counts.filter(|&count| (count - 1) * depth(count) < problem.k) {
+        for slices in cost::slice_counts(most, problem.k, depth) {
             let form = match (FORMS[usize::from(slices > 1)][at], COMMITTED[at]) {
                 (form, _) if device.compiles => form,
                 (_, form) => form,
@@ -211,10 +208,9 @@ fn plan(problem: &Problem, device: &DeviceInfo) -> Result<Plan> {
     check(problem, device)?;
     let Problem { m, n, k, .. } = *problem;
     let small = m * n * k < SMALL.0 || m.min(n).min(k) < SMALL.1;
-    let best = |choices: Vec<Choice>| choices.into_iter().min_by(|a, b| a.expected_us.total_cmp(&b.expected_us));
     let timed = device.kind == Kind::Cuda;
-    let rival_us = best(every_shape::choices(problem, device)).map_or(f64::INFINITY, |rival| rival.expected_us);
-    match best(choices(problem, device)).filter(|own| !timed || !small && own.expected_us < SURE * rival_us) {
+    let rival_us = cost::best(every_shape::choices(problem, device)).map_or(f64::INFINITY, |rival| rival.expected_us);
+    match cost::best(choices(problem, device)).filter(|own| !timed || !small && own.expected_us < SURE * rival_us) {
         Some(own) => Ok(own.plan),
         None => with_fp32_units(problem, device),
     }

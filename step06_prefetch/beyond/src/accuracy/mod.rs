@@ -48,19 +48,20 @@ struct Measured {
     hashes: BTreeMap<String, String>,
     /// Elements of C that were looked at in each product.
     elements: usize,
-    speeds: Vec<Speed>,
+    /// For each contender µs (least, median, most) in turns, and its errors with values of both signs.
+    speeds: Vec<AtSize<([f64; 3], Errors)>>,
     /// Errors over K, for each kind of values.
     errors: Vec<AtK>,
     /// Power at these sizes, each contender for two seconds.
-    power: Vec<AtPower>,
+    power: Vec<AtSize<Power>>,
 }
 
-/// All contenders at one size.
+/// What was measured of all contenders at one size.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct AtPower {
+struct AtSize<T> {
     /// M = N = K.
     size: u64,
-    contenders: BTreeMap<String, Power>,
+    contenders: BTreeMap<String, T>,
 }
 
 /// What a product draws when it is computed again and again.
@@ -72,15 +73,6 @@ struct Power {
     mhz: f64,
     /// The time of a product in µs (median).
     us: f64,
-}
-
-/// All contenders at one size, in turns.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct Speed {
-    /// M = N = K.
-    size: u64,
-    /// For each contender µs (least, median, most) and its errors with values of both signs.
-    contenders: BTreeMap<String, ([f64; 3], Errors)>,
 }
 
 /// All contenders with one kind of values and one K.
@@ -124,8 +116,10 @@ pub fn run(options: &Options) -> Result<bool> {
     let [lengths, cubes] =
         [lengths.collect(), cubes.collect()].map(|sizes: Vec<[u64; 3]>| sizes.into_iter().map(Problem::uniform));
     let mut kernels = KERNELS.iter().map(|(_, variant)| OneKernel::named(*variant)).collect::<Result<Vec<_>>>()?;
-    let hashes =
-        KERNELS.iter().zip(&kernels).map(|((name, _), kernel)| ((*name).to_owned(), kernel.source.hash.clone()));
+    let hashes = KERNELS
+        .iter()
+        .zip(&kernels)
+        .map(|((name, _), kernel)| ((*name).to_owned(), kernel.compiled.source.hash.clone()));
     let mut record = Measured {
         provenance: record::provenance(device.info(), options.commit.as_ref()),
         hashes: hashes.collect(),
@@ -143,8 +137,8 @@ pub fn run(options: &Options) -> Result<bool> {
         print(&line("power", &power))?;
         print(&line(&format!("{}³", problem.k), &times))?;
         let both = times.into_iter().filter_map(|(name, us)| Some((name.clone(), (us, *errors.get(&name)?))));
-        record.power.push(AtPower { size: problem.k, contenders: power });
-        record.speeds.push(Speed { size: problem.k, contenders: both.collect() });
+        record.power.push(AtSize { size: problem.k, contenders: power });
+        record.speeds.push(AtSize { size: problem.k, contenders: both.collect() });
         record::write(&options.out, "accuracy.json", &record)?;
     }
     for &values in Values::value_variants() {

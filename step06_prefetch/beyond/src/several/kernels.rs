@@ -1,6 +1,5 @@
 //! The kernels of a GPU: step 6's, the same adding to C, and those that draw the operands and check the product.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::PathBuf;
 
@@ -13,16 +12,19 @@ use common::{DeviceInfo, Dtype, Fill, Kind, Launch, Plan, Problem, Specialisatio
 use step06_prefetch::STEP;
 
 use super::plan::length;
+use crate::bench::Compiled;
 
 /// A folder of this crate.
 pub fn folder(name: &str) -> PathBuf {
     folder_of(&STEP).join("beyond").join(name)
 }
 
+const HELPING: [&str; 2] = ["operands.cu", "check.cu"];
+
 /// Every source whose PTX is committed there, with its specialisations.
 pub fn sources() -> Result<Vec<(Source, Vec<Specialisation>)>> {
     let own = |name: &str| Ok((Source::read(&folder("several").join(name))?, vec![plain()]));
-    ["operands.cu", "check.cu"].into_iter().map(own).collect()
+    HELPING.into_iter().map(own).collect()
 }
 
 /// The kernel that adds a panel's product to those before it: step 6's, with an addition in place of each store to C.
@@ -53,66 +55,50 @@ fn plan(device: &dyn Device, [m, n, k]: [u64; 3]) -> Result<Plan> {
 
 /// What the kernels of all GPUs are loaded from.
 pub struct Sources {
-    step: Source,
-    helping: Vec<Source>,
-    /// Step 6's kernel, the adding one, and the helping ones, for each kind of GPU and tiling.
-    compiled: BTreeMap<String, [Code; 4]>,
-    /// What was loaded of it on the GPU of each rank.
-    loaded: BTreeMap<(usize, String), Kernels>,
+    step: Compiled,
+    operands: Compiled,
+    check: Compiled,
+    /// What is loaded on the GPU of each rank.
+    loaded: Vec<(usize, Specialisation, Kernels)>,
 }
 
 impl Sources {
     pub fn read() -> Result<Self> {
-        let helping = sources()?.into_iter().map(|(source, _)| source).collect();
-        Ok(Self {
-            step: Source::read(&file_of(&STEP, None))?,
-            helping,
-            compiled: BTreeMap::new(),
-            loaded: BTreeMap::new(),
-        })
+        let [operands, check] = HELPING.map(|name| Compiled::read(&folder("several").join(name)));
+        let step = Compiled::read(&file_of(&STEP, None))?;
+        Ok(Self { step, operands: operands?, check: check?, loaded: Vec::new() })
     }
 
     /// For records: the step's kernel and its hash.
     pub fn named(&self) -> (String, String) {
-        (self.step.display.clone(), self.step.hash.clone())
-    }
-
-    fn compile(&self, specialisation: &Specialisation, info: &DeviceInfo) -> Result<[Code; 4]> {
-        let step = |info: &DeviceInfo| self.step.code(specialisation, info, self.step.committed_folder().as_deref());
-        let mut code = step(info)?;
-        if code.cubin.is_some() {
-            // The driver does not know the PTX of such a new NVRTC. It knows what is committed, as the simulator runs it.
-            code = step(&DeviceInfo { kind: Kind::Sim, ..info.clone() })?;
-        }
-        let committed = folder("several/ptx");
-        let helping = |at: usize| self.helping[at].code(&plain(), info, Some(&committed));
-        Ok([adding(&code)?, helping(0)?, helping(1)?, code])
+        (self.step.source.display.clone(), self.step.source.hash.clone())
     }
 
     /// The kernels of a rank for products m×n of any depth: the tiling follows from C alone.
     pub fn load(&mut self, device: &mut dyn Device, rank: usize, [m, n]: [u64; 2]) -> Result<Kernels> {
         let specialisation = plan(device, [m, n, 8])?.specialisation;
-        let key = format!("{} {specialisation:?}", device.info().compute_capability);
-        if let Some(kernels) = self.loaded.get(&(rank, key.clone())) {
-            return Ok(*kernels);
+        if let Some(known) = self.loaded.iter().find(|known| known.0 == rank && known.1 == specialisation) {
+            return Ok(known.2);
         }
-        if !self.compiled.contains_key(&key) {
-            let codes = self.compile(&specialisation, device.info())?;
-            self.compiled.insert(key.clone(), codes);
+        let info = device.info().clone();
+        let mut step = self.step.code(&specialisation, &info)?;
+        if step.cubin.is_some() {
+            // The driver does not know the PTX of such a new NVRTC. It knows what is committed, as the simulator runs it.
+            step = self.step.code(&specialisation, &DeviceInfo { kind: Kind::Sim, ..info.clone() })?;
         }
-        let [adding, operands, check, step] = &self.compiled[&key];
+        let (operands, check) = (self.operands.code(&plain(), &info)?, self.check.code(&plain(), &info)?);
         let mut load = |code: &Code, entry: &str, pointers, integers| {
             check_signature(code, entry, pointers, integers)?;
             device.load(code, entry)
         };
         let kernels = Kernels {
             step: load(step, "matmul", 3, 3)?,
-            adding: load(adding, "matmul", 3, 3)?,
+            adding: load(&adding(step)?, "matmul", 3, 3)?,
             draw: load(operands, "draw", 1, 14)?,
             rows_times: load(check, "rows_times", 4, 2)?,
             sampled_rows: load(check, "sampled_rows", 4, 2)?,
         };
-        self.loaded.insert((rank, key), kernels);
+        self.loaded.push((rank, specialisation, kernels));
         Ok(kernels)
     }
 }

@@ -108,7 +108,7 @@ fn race(
     }
     let mut record = Measured {
         provenance: record::provenance(device.info(), options.commit.as_ref()),
-        hash: kernel.source.hash.clone(),
+        hash: kernel.compiled.source.hash.clone(),
         seed: options.seed,
         ideas: ideas.into_iter().map(|(name, title)| (name.to_owned(), title.to_owned())).collect(),
         shapes: Vec::new(),
