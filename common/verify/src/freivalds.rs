@@ -8,8 +8,7 @@
 use anyhow::Result;
 use rayon::prelude::*;
 
-use super::rows::{Rows, each_panel};
-use super::spread::spread;
+use super::rows::{Rows, each_panel, spread};
 use crate::matrix::Operands;
 use crate::mix::mix;
 use plan::{Dtype, Problem};

@@ -7,8 +7,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::reference::{Panel, panel};
-use super::rows::{Rows, each_panel, panel_rows};
-use super::spread::spread;
+use super::rows::{Rows, each_panel, panel_rows, spread};
 use crate::matrix::Operands;
 use crate::mix::mix;
 use crate::progress::Progress;

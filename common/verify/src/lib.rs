@@ -25,7 +25,6 @@ pub mod mix;
 pub mod progress;
 mod reference;
 mod rows;
-mod spread;
 #[cfg(test)]
 mod tests;
 

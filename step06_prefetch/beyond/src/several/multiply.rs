@@ -90,8 +90,7 @@ impl<'a> Share<'a> {
             self.kernels.draw(self.gpu.device()?, to, side, problem, &part)?;
         }
         // C holds what no kernel leaves by accident.
-        self.gpu.device()?.fill(self.c, Dtype::F32.poison_byte())?;
-        self.gpu.device()?.synchronize()
+        self.gpu.device()?.fill(self.c, Dtype::F32.poison_byte())
     }
 
     /// Multiplies a panel that has arrived: the first one is stored to C, all others are added.
@@ -137,7 +136,8 @@ impl<'a> Product<'a> {
     /// Draws A and B, filled like this.
     pub fn draw(&mut self, fill: Fill) -> Result<()> {
         self.problem.fill = fill;
-        self.shares.iter_mut().try_for_each(|share| share.draw(&self.problem, &self.plan))
+        self.shares.iter_mut().try_for_each(|share| share.draw(&self.problem, &self.plan))?;
+        self.shares.iter_mut().try_for_each(|share| share.gpu.device()?.synchronize())
     }
 
     /// Computes the product, and waits for it. With `overlap` panel p + 1 travels while panel p is multiplied; without, only once it

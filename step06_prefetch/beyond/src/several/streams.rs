@@ -30,7 +30,7 @@ pub struct Streams {
     pub travel: Arc<CudaStream>,
     /// Panels are multiplied on these in turn: the device's own, and one more.
     multiply: [Arc<CudaStream>; 2],
-    begin: Option<CudaEvent>,
+    begin: CudaEvent,
     /// Begin and end of each panel's journey, and of its multiplication; what has no end yet goes on.
     journeys: Vec<Vec<CudaEvent>>,
     products: Vec<Vec<CudaEvent>>,
@@ -57,7 +57,8 @@ impl Streams {
         let (_, highest) = get_priority_range().map_err(cuda)?;
         let travel = context.new_stream_with_priority(highest).map_err(cuda)?;
         let multiply = [own, context.new_stream().map_err(cuda)?];
-        Ok(Self { device, travel, multiply, begin: None, journeys: Vec::new(), products: Vec::new() })
+        let begin = mark(&travel)?;
+        Ok(Self { device, travel, multiply, begin, journeys: Vec::new(), products: Vec::new() })
     }
 
     /// This thread talks to this GPU from here on, because it talks to one at a time.
@@ -70,12 +71,8 @@ impl Streams {
     pub fn begin(&mut self) -> Result<()> {
         (self.journeys, self.products) = (Vec::new(), Vec::new());
         self.device.use_stream(self.multiply[0].clone());
-        let begin = mark(&self.multiply[0])?;
-        for stream in [&self.travel, &self.multiply[1]] {
-            stream.wait(&begin).map_err(cuda)?;
-        }
-        self.begin = Some(begin);
-        Ok(())
+        self.begin = mark(&self.multiply[0])?;
+        [&self.travel, &self.multiply[1]].into_iter().try_for_each(|stream| stream.wait(&self.begin).map_err(cuda))
     }
 
     /// The next panel travels from here on, once panel `after` has been multiplied, whose buffers it takes.
@@ -129,8 +126,7 @@ impl Streams {
     pub fn end(&mut self) -> Result<Vec<Span>> {
         self.device.use_stream(self.multiply[0].clone());
         self.device.synchronize()?;
-        let begin = self.begin.as_ref().context("a product ends before it begins")?;
-        let since = |event: &CudaEvent| begin.elapsed_ms(event).map(f64::from).map_err(cuda);
+        let since = |event: &CudaEvent| self.begin.elapsed_ms(event).map(f64::from).map_err(cuda);
         let mut spans = Vec::new();
         // Both streams may have a panel to multiply: the second one gets SMs when the first one needs them no more.
         let mut free_ms = 0.0_f64;

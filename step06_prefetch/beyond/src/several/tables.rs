@@ -69,10 +69,9 @@ impl Row {
         self.size == [self.size[0]; 3] && self.size[0].abs_diff(grown) <= 128
     }
 
-    /// Whether a product is that of one GPU, or was measured with overlap and without.
-    fn is_usual(&self, all: &[Row]) -> bool {
-        let key = |row: &Row| (row.machine.clone(), row.size, row.gpus, row.panel);
-        self.gpus == 1 || all.iter().any(|row| key(row) == key(self) && row.overlap != self.overlap)
+    /// Whether a product has the usual panels: `record.sh` names its files so.
+    fn is_usual(&self) -> bool {
+        self.file == "alone-0" || self.file.starts_with("gpus")
     }
 
     /// The speed of each GPU over that of one that works alone.
@@ -138,7 +137,7 @@ const TABLES: [Table; 5] = [
         "strong",
         // One problem on more and more GPUs.
         |all| {
-            let rows = all.iter().filter(|row| row.alone.is_some() && row.is_usual(all));
+            let rows = all.iter().filter(|row| row.alone.is_some() && row.is_usual());
             sorted(rows, |row| (row.size, row.machine.clone(), row.gpus, !row.overlap))
         },
         &[
@@ -154,7 +153,7 @@ const TABLES: [Table; 5] = [
         "weak",
         // Problems that grow with the memory of all GPUs.
         |all| {
-            let rows = all.iter().filter(|row| row.is_grown() && row.overlap && row.is_usual(all));
+            let rows = all.iter().filter(|row| row.is_grown() && row.overlap && row.is_usual());
             sorted(rows, |row| row.gpus)
         },
         &[SIZE, GPUS, MEMORY, TIME, TFLOPS, ("each GPU's speed over one alone", |row| row.of_alone(row.first_alone))],
