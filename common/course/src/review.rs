@@ -12,11 +12,10 @@ use common::basics::units::number;
 use common::basics::{output, workspace};
 use common::program::cli::Args;
 use common::program::run_on_device;
-use serde_json::Value;
 
 use crate::arguments::parse_file;
 use crate::lab::data::Lab;
-use crate::{files, inventory, mine, steps};
+use crate::{files, mine, paper, steps};
 
 /// How many questions a call asks, at most.
 const AT_A_TIME: usize = 3;
@@ -56,8 +55,8 @@ pub struct Options {
 /// Runs the command.
 pub fn run(options: &Options) -> Result<bool> {
     match &options.out {
-        Some(file) if options.exam => return inventory::write_exam(file, computed).map(|()| true),
-        Some(file) => return inventory::write_inventory(file).map(|()| true),
+        Some(file) if options.exam => return paper::write(file, paper::EXAM, computed).map(|()| true),
+        Some(file) => return paper::write(file, paper::INVENTORY, computed).map(|()| true),
         None => {}
     }
     // Whoever has begun a lab has read what comes before it.
@@ -163,39 +162,18 @@ fn computed(command: &[String], term: &str) -> Result<String> {
     let arguments =
         Args::try_parse_from(words).context("a question's command is none; restore the chapter with git")?;
     let variant = arguments.variant.as_deref().map(|name| step.variant(name)).transpose()?;
-    let report: Value = serde_json::from_str(&run_on_device(step, variant, &arguments)?.json()?)?;
-    Ok(number(value(term, &report["counters"])?))
-}
-
-/// From left to right, as far as the course's questions need it.
-fn value(term: &str, counters: &Value) -> Result<f64> {
-    let words: Vec<&str> = term.split_whitespace().collect();
-    let one = |word: &str| {
-        let counter = || counters.get(word).and_then(Value::as_f64);
-        word.parse()
-            .ok()
-            .or_else(counter)
-            .with_context(|| format!("there is no counter {word}; restore the chapter with git"))
-    };
-    let mut result = one(words.first().context("a term is empty; restore the chapter with git")?)?;
-    for pair in words[1..].chunks_exact(2) {
-        let other = one(pair[1])?;
-        result = if pair[0] == "/" { result / other } else { result * other };
-    }
-    Ok(result)
+    let counters = run_on_device(step, variant, &arguments)?.counters.unwrap_or_default();
+    let value =
+        counters.term(term).with_context(|| format!("{term} is no term of counters; restore the chapter with git"))?;
+    Ok(number(value))
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
     fn every_chapter_looks_back_three_times_and_its_runs_can_be_computed() {
-        let counters = json!({ "a": 6, "b": 4.0 });
-        assert_eq!(value("a / b * 32", &counters).unwrap().to_string(), "48");
-        assert!(value("cake", &counters).is_err());
         let mut runs = 0;
         let pages = pages_before("results.md").unwrap();
         // The first three have nothing to look back to.

@@ -10,56 +10,20 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, ensure};
 use libtest_mimic::Trial;
 
+use super::mistakes::{self, Mistake};
+use super::right;
 use super::support::{self, PROGRAM, STEP, Said, course, mine, trial};
-use super::{mistakes, right};
-
-const NAIVE: &str = "step02_gpu_naive/kernel.cu";
-const MULTIPLES: &str = "step04_tiled/rungs/1_multiples.cu";
-const TILED: &str = "step04_tiled/kernel.cu";
-const PRODUCTS: &str = "step06_prefetch/beyond/lab/tensor_cores/1_three_products.cu";
-const SUMS: &str = "step06_prefetch/beyond/lab/tensor_cores/2_short_sums.cu";
-
-/// What a learner writes above a kernel whose launch and constants are not those of the step's own.
-const COLUMN_LAUNCH: &str =
-    "// launch: block 512,1 tile 64,64\nconstexpr int TILE_M = 64, TILE_N = 64, TILE_K = 32, THREAD_M = 8;\n";
-const PREFETCH_LAUNCH: &str = "// launch: block 128,1 tile 128,64\n\
-    constexpr int TILE_M = 64, TILE_N = 128, TILE_K = 16, THREAD_M = 8, THREAD_N = 8;\n";
-
-/// The lab, how many of its tasks pass, the kernel, what is above it, and what fails then: nothing if the lab is done.
-pub type Answer = (&'static str, usize, &'static str, &'static str, Option<&'static str>);
-
-#[rustfmt::skip] // one answer is read as a line
-pub const ANSWERS: &[Answer] = &[
-    ("1", 2, "step01_cpu_naive/kernel.cu", "", Some("at most 1.6 loads")),
-    ("1", 3, "common/course/tests/challenges/step01.cu", "", None),
-    ("2", 2, NAIVE, "", Some("1.3 flop for each global access")),
-    ("2", 3, "common/course/tests/challenges/step02.cu", "", None),
-    ("3", 2, "step03_single_block/kernel.cu", "", Some("right at 32×32×1000")),
-    ("3", 3, "common/course/tests/challenges/step03.cu", "", None),
-    ("4", 1, MULTIPLES, "", Some("right at 1×1×1")),
-    ("4", 2, TILED, "", None),
-    ("5", 1, "step05_thread_tile/rungs/1_column.cu", COLUMN_LAUNCH, Some("at most one shared load for 4")),
-    ("5", 2, "step05_thread_tile/rungs/2_tile.cu", "", Some("at most 1.75 instructions")),
-    ("5", 3, "step05_thread_tile/rungs/3_pointers.cu", "", Some("at most one shared load for 12")),
-    ("5", 4, "step05_thread_tile/rungs/4_wide_loads.cu", "", None),
-    ("5", 4, "step05_thread_tile/kernel.cu", "", None),
-    ("6", 1, "step06_prefetch/rungs/1_two_buffers.cu", PREFETCH_LAUNCH, Some("elements are copied to shared memory asynchronously")),
-    ("6", 2, "step06_prefetch/rungs/2_async_copies.cu", PREFETCH_LAUNCH, None),
-    ("6", 2, "step06_prefetch/kernel.cu", PREFETCH_LAUNCH, None),
-    ("tensor_cores", 1, PRODUCTS, "", Some("errors of long sums")),
-    ("tensor_cores", 2, SUMS, "", Some("elements are copied to shared memory asynchronously")),
-    ("tensor_cores", 3, "step06_prefetch/beyond/lab/tensor_cores/3_fast_again.cu", "", None),
-];
 
 /// The trials of all labs.
 pub fn trials() -> Vec<Trial> {
-    // One answer of each lab is quick enough for everybody, if no tensor cores are simulated; hundreds of kernels take minutes.
-    let slow = |at: usize| ANSWERS.get(at + 1).is_none_or(|next| next.0 == ANSWERS[at].0);
+    let answers = mistakes::answers();
     let mut trials: Vec<Trial> = Vec::new();
-    for (at, case) in ANSWERS.iter().enumerate() {
-        let prefix = if slow(at) { "slow::" } else { "" };
-        let name = format!("{prefix}answer::{}_{}::{}", case.0, case.1, stem(case.2));
-        trials.push(trial(name, || answer(case)));
+    for (at, case) in answers.iter().enumerate() {
+        // One answer of each lab is quick enough for everybody, if no tensor cores are simulated; hundreds of kernels take minutes.
+        let slow = answers.get(at + 1).is_none_or(|next| next.lab == case.lab);
+        let name = format!("{}_{}::{}", case.lab, case.name, stem(&case.kernel));
+        let case = case.clone();
+        trials.push(trial(format!("{}answer::{name}", if slow { "slow::" } else { "" }), move || answer(&name, &case)));
     }
     trials.extend(mistakes::trials());
     trials.extend(right::trials());
@@ -108,25 +72,19 @@ fn with_mine(folder: &Path, arguments: &[&str], answer: &str) -> Result<(String,
 }
 
 /// An answer passes its tasks, and fails the task after them for the right reason.
-fn answer(&(lab, tasks, kernel, above, fails): &Answer) -> Result<()> {
-    let file = root().join(kernel);
-    let file = match above {
-        "" => file,
-        above => write(
-            &format!("answer_{lab}_{tasks}_{}", stem(kernel)),
-            &(above.to_owned() + &std::fs::read_to_string(file)?),
-        )?,
-    };
-    let (text, status) = grade(lab, &file)?;
+fn answer(name: &str, case: &Mistake) -> Result<()> {
+    let (text, status) = grade(&case.lab, &case.kernel(&format!("answer_{}", name.replace("::", "_")))?)?;
     let passed = text.lines().filter(|line| line.starts_with("  passed       task ")).count();
-    ensure!(passed == tasks, "{passed} tasks have passed and {tasks} should: {text}");
-    let failed = first_failed(&text);
-    ensure!(failed.is_some() == fails.is_some(), "{text}");
-    ensure!(failed.unwrap_or_default().starts_with(fails.unwrap_or_default()), "{fails:?} should fail: {text}");
+    ensure!(passed.to_string() == case.name, "{passed} tasks have passed and {} should: {text}", case.name);
+    let (done, failed) = (case.kind.is_empty(), first_failed(&text));
+    ensure!(
+        failed.is_none() == done && failed.unwrap_or_default().starts_with(&case.kind),
+        "{} should fail: {text}",
+        case.kind
+    );
     // An open challenge may be left.
-    let done = fails.is_none() || text.contains("an open challenge");
-    ensure!(status == Some(i32::from(!done)), "status {status:?}: {text}");
-    ensure!(fails.is_some() || text.contains("\n  cargo course diff ") != kernel.contains("challenges"), "{text}");
+    ensure!(status == Some(i32::from(!done && !text.contains("an open challenge"))), "status {status:?}: {text}");
+    ensure!(!done || text.contains("\n  cargo course diff ") != case.kernel.contains("challenges"), "{text}");
     Ok(())
 }
 
@@ -136,6 +94,7 @@ pub fn first_failed(text: &str) -> Option<&str> {
 
 /// Every task of every lab has its answer in the table: the kernel that the lab names is the one that is tested.
 fn every_answer() -> Result<()> {
+    let answers = mistakes::answers();
     for folder in course::steps::STEPS.iter().map(|step| common::code::folder_of(step)) {
         for file in ["lab", "beyond/lab"].iter().flat_map(|labs| course::files::below(&folder.join(labs), "json")) {
             let lab: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&file)?)?;
@@ -147,10 +106,11 @@ fn every_answer() -> Result<()> {
                 let beside = file.with_file_name(named);
                 let of_the_course = || course::steps::Kernel::named(named).map(|kernel| kernel.file());
                 let kernel = if beside.is_file() { beside } else { of_the_course()? };
-                let tested = |case: &&Answer| case.0 == name && root().join(case.2) == kernel;
+                let tested = |case: &&Mistake| case.lab == name && root().join(&case.kernel) == kernel;
                 // An open challenge's answer passes at least what comes before it.
-                let least = if data["open"].as_bool() == Some(true) { task - 1 } else { task };
-                ensure!(ANSWERS.iter().filter(tested).any(|case| case.1 >= least), "lab {name}, task {task}: {named}");
+                let least: usize = if data["open"].as_bool() == Some(true) { task - 1 } else { task };
+                let passes = |case: &Mistake| case.name.parse::<usize>().is_ok_and(|passed| passed >= least);
+                ensure!(answers.iter().filter(tested).any(passes), "lab {name}, task {task}: {named}");
             }
         }
     }
@@ -250,7 +210,7 @@ fn copies() -> Result<()> {
 }
 
 fn no_nvrtc() -> Result<()> {
-    let kernel = root().join(NAIVE).display().to_string();
+    let kernel = root().join("step02_gpu_naive/kernel.cu").display().to_string();
     let said = course(&["lab", "2", "--kernel", &kernel], &[("NVRTC_PATH", &mine("no_nvrtc")?)], "")?;
     is_refusal(&said.err, said.status)?;
     ensure!(said.err.contains("NVRTC"), "{}", said.err);

@@ -8,7 +8,7 @@ mod trace;
 
 pub use counters::{CounterSum, Counters, LineCounters};
 pub use hazards::{HazardReport, HazardThread, fault, hazards};
-pub use ratios::{RATIOS, Ratio};
+pub use ratios::{RATIOS, term};
 pub use trace::{AccessReport, ThreadReport, add_trace};
 
 use crate::findings::hazard_kind::ReportKind;

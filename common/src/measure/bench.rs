@@ -159,7 +159,7 @@ fn counted(problem: &Problem, plan: &Plan, code: &Code) -> Result<String> {
     let mut device = SimDevice::new(SimOptions { counters: true, ..SimOptions::default() });
     multiply(&mut device, problem, plan, code)?;
     let counters = device.observations().counters.unwrap_or_default();
-    let ratios = RATIOS.iter().filter_map(|(name, value)| Some(format!("{name} {}", number(value(&counters)?))));
+    let ratios = RATIOS.iter().filter_map(|(name, term)| Some(format!("{name} {}", number(counters.term(term)?))));
     Ok(format!("  {}", ratios.collect::<Vec<_>>().join(", ")))
 }
 

@@ -22,7 +22,7 @@ fn cells(entry: &Entry) -> Option<Vec<String>> {
     let least = entry.least_time.as_ref();
     let bound = [least.map(|least| ms(least.ms)), least.map(|least| least.bound_by.clone())];
     let bound = bound.map(|words| words.unwrap_or_else(|| "-".to_owned()));
-    Some(RATIOS.iter().map(|(_, value)| value(counters)).chain([warps]).map(cell).chain(bound).collect())
+    Some(RATIOS.iter().map(|(_, term)| counters.term(term)).chain([warps]).map(cell).chain(bound).collect())
 }
 
 /// The table of a size, for people.

@@ -11,21 +11,18 @@ use crate::lab::goals::{SHARE_OF_BOUND, short};
 use crate::lab::shapes::names;
 use crate::steps::Kernel;
 
-/// A row: its name, a counter, and what that is divided by.
-type Row = (&'static str, &'static str, Option<&'static str>);
-
-/// One instruction of a warp makes 32 multiply-adds.
-const ROWS: &[Row] = &[
-    ("global loads of threads per multiply-add", "global_load_threads", Some("products")),
-    ("flop per byte of global memory", "flop_per_byte", None),
-    ("sectors per global load of a warp", "global_load_sectors", Some("global_load_requests")),
-    ("shared loads per multiply-add of a warp", "shared_load_requests", Some("warp_products")),
-    ("passes through shared memory per multiply-add", "shared_wavefronts", Some("warp_products")),
-    ("bank conflicts", "bank_conflicts", None),
-    ("instructions per multiply-add of a warp", "instructions", Some("warp_products")),
-    ("barriers that a warp meets", "barriers_per_warp", None),
-    ("asynchronous copies", "copy_requests", None),
-    ("largest error, as a share of its bound", SHARE_OF_BOUND, None),
+/// A row: its name, and a term of counters. One instruction of a warp makes 32 multiply-adds.
+const ROWS: &[(&str, &str)] = &[
+    ("global loads of threads per multiply-add", "global_load_threads / products"),
+    ("flop per byte of global memory", "flop_per_byte"),
+    ("sectors per global load of a warp", "global_load_sectors / global_load_requests"),
+    ("shared loads per multiply-add of a warp", "shared_load_requests / products * 32"),
+    ("passes through shared memory per multiply-add", "shared_wavefronts / products * 32"),
+    ("bank conflicts", "shared_load_bank_conflicts + shared_store_bank_conflicts"),
+    ("instructions per multiply-add of a warp", "instructions / products * 32"),
+    ("barriers that a warp meets", "barriers / warps"),
+    ("asynchronous copies", "copy_requests"),
+    ("largest error, as a share of its bound", SHARE_OF_BOUND),
 ];
 
 /// What has changed since the learner's file passed the task before `task`, or since the lab's start, in words. `None` if there is
@@ -41,9 +38,8 @@ pub fn gain(lab: &Lab, task: usize, kernel: &Path) -> Option<String> {
         return None;
     }
     let mut rows = String::new();
-    for &(name, counter, per) in ROWS {
-        let value =
-            |kernel: &Candidate, seen| kernel.measure(counter, per, size, seen).filter(|value| value.is_finite());
+    for &(name, counter) in ROWS {
+        let value = |kernel: &Candidate, seen| kernel.measure(counter, size, seen).filter(|value| value.is_finite());
         let values = [value(&before, &seen_before), value(&now, &seen_now)];
         let [before, now] = values.map(|value| short(value.unwrap_or(0.0)));
         if before != now && (counter != SHARE_OF_BOUND || lab.data.gain.errors) {

@@ -5,6 +5,7 @@ use common::basics::matrix::Operands;
 use common::device::product::Product as _;
 use common::device::session::Session;
 use common::device::{self, Choice, Device, SimOptions};
+use common::findings::analysis::term;
 use common::measure::timing::{self, Cache};
 use common::verify::on_device::verify_on;
 
@@ -34,7 +35,7 @@ impl Candidate {
             let diagnosis = seen.verification.diagnosis.unwrap_or_default();
             return failed(None, format!("at {name} the product is wrong: {diagnosis}"), "--check");
         }
-        let Some(value) = self.measure(&goal.counter, goal.per.as_deref(), goal.size, &seen) else {
+        let Some(value) = self.measure(&goal.counter, goal.size, &seen) else {
             let text =
                 format!("the lab asks for a counter {} that does not exist; restore lab.json with git", goal.counter);
             return Verdict::Failed(None, Next::new(text, None));
@@ -50,24 +51,17 @@ impl Candidate {
         }
     }
 
-    /// A counter, or what is derived from a run, divided by another; `None` if there is no such counter.
-    pub fn measure(&self, counter: &str, per: Option<&str>, size: [u64; 3], seen: &Seen) -> Option<f64> {
+    /// The value of a term of counters and of what is derived from a run; `None` if there is no such counter.
+    pub fn measure(&self, of: &str, size: [u64; 3], seen: &Seen) -> Option<f64> {
         let (counters, code) = (seen.counters.as_ref()?, self.code(&seen.plan).ok()?);
         let [m, n, k] = size.map(|size| size as f64);
         let launch = seen.plan.launches.first()?;
-        let threads: u64 = launch.block.iter().map(|&x| u64::from(x)).product();
-        let blocks: u64 = launch.grid.iter().map(|&x| u64::from(x)).product();
-        let warps = (threads.div_ceil(32) * blocks) as f64;
-        let count = |name: &str| counters.total.get(name).map(|&count| count as f64);
-        let value = |name: &str| match name {
-            "flop_per_byte" => Some(counters.flop_per_byte),
-            "flop_per_global_access" => Some(counters.flop_per_global_access),
-            "bank_conflicts" => Some(count("shared_load_bank_conflicts")? + count("shared_store_bank_conflicts")?),
-            "barriers_per_warp" => Some(count("barriers")? / warps),
+        let count = |sides: [u32; 3]| sides.iter().map(|&side| u64::from(side)).product::<u64>();
+        term(of, |name| match name {
             "elements_of_c" => Some(m * n),
             "products" => Some(m * n * k),
-            "warp_products" => Some(m * n * k / 32.0),
             "k" => Some(k),
+            "warps" => Some((count(launch.block).div_ceil(32) * count(launch.grid)) as f64),
             SHARE_OF_BOUND => seen.verification.worst_bound_share,
             "shared_bytes" => {
                 let kernel = code.module().ok()?.kernel(&launch.entry).ok()?;
@@ -77,12 +71,8 @@ impl Candidate {
             "local_arrays" => {
                 Some(code.ptx.lines().filter(|line| line.trim_start().starts_with(".local ")).count() as f64)
             }
-            name => count(name),
-        };
-        match per {
-            Some(per) => Some(value(counter)? / value(per)?),
-            None => value(counter),
-        }
+            name => counters.named(name),
+        })
     }
 
     /// Times the kernel and the one it is to be faster than.

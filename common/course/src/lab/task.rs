@@ -105,10 +105,8 @@ pub struct Goal {
     pub words: String,
     /// M, N, K of the run that is counted.
     pub size: [u64; 3],
-    /// Name of a counter, or of what the grader derives from a run.
+    /// A term of counters, and of what the grader derives from a run.
     pub counter: String,
-    /// What it is divided by.
-    pub per: Option<String>,
     pub at_most: Option<f64>,
     pub at_least: Option<f64>,
     /// What to look at if it is missed.

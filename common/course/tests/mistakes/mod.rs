@@ -13,16 +13,17 @@ use super::support::trial;
 /// Mistakes, each an edit of a kernel of the course; the file says how it is read.
 const TABLE: &str = include_str!("table.txt");
 const LINES: &str = include_str!("lines.txt");
+const ANSWERS: &str = include_str!("answers.txt");
 
-/// A kernel with a mistake.
+/// A kernel with a mistake, or an answer.
 #[derive(Clone, Default)]
-struct Mistake {
-    lab: String,
-    kernel: String,
+pub struct Mistake {
+    pub lab: String,
+    pub kernel: String,
     above: String,
-    name: String,
+    pub name: String,
     /// What stands behind the name: what it is called or which line fails, and what must be shown.
-    kind: String,
+    pub kind: String,
     words: String,
     /// What is replaced, and by what.
     edits: Vec<(Vec<String>, Vec<String>)>,
@@ -43,6 +44,11 @@ pub fn trials() -> Vec<Trial> {
 /// The trials of the mistakes that fail at a line of the checklist.
 pub fn lines() -> impl Iterator<Item = Trial> {
     read(LINES).into_iter().map(|mistake| trial(format!("slow::wrong::{}", mistake.name), move || fails(&mistake)))
+}
+
+/// The answers of the labs.
+pub fn answers() -> Vec<Mistake> {
+    read(ANSWERS)
 }
 
 /// The kernel of one of them.
@@ -79,7 +85,7 @@ fn read(table: &str) -> Vec<Mistake> {
 
 impl Mistake {
     /// Its kernel, in cargo's folder for tests.
-    fn kernel(&self, name: &str) -> Result<PathBuf> {
+    pub fn kernel(&self, name: &str) -> Result<PathBuf> {
         let mut source = match self.kernel.strip_prefix("right/") {
             Some(name) => right::kernel(name).with_context(|| self.kernel.clone())?.to_owned(),
             None => std::fs::read_to_string(root().join(&self.kernel)).with_context(|| self.kernel.clone())?,

@@ -11,7 +11,8 @@ use course::steps::{Kernel, Role, STEPS};
 use libtest_mimic::Trial;
 use plan::{OwnLaunch, Problem};
 
-use super::labs::{ANSWERS, root, run_step, write};
+use super::labs::{root, run_step, write};
+use super::mistakes::{self, Mistake};
 use super::support::trial;
 
 const KERNELS: &str = include_str!("kernels.cu");
@@ -41,9 +42,9 @@ pub fn trials() -> Vec<Trial> {
     for kernel in own.filter(|kernel| kernel.role() != Role::CounterExample) {
         trials.push(trial(format!("slow::right::{}", kernel.name()), move || no_cause(&kernel, &kernel.file(), None)));
     }
-    let challenges = ANSWERS.iter().filter(|answer| answer.2.contains("challenges"));
-    trials.extend(challenges.map(|answer| {
-        trial(format!("slow::right::{}", answer.2), || check(&Kernel::named(answer.0)?, &root().join(answer.2)))
+    let challenges = mistakes::answers().into_iter().filter(|answer| answer.kernel.contains("challenges"));
+    trials.extend(challenges.map(|Mistake { lab, kernel, .. }| {
+        trial(format!("slow::right::{kernel}"), move || check(&Kernel::named(&lab)?, &root().join(&kernel)))
     }));
     trials
 }

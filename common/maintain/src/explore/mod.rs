@@ -23,7 +23,7 @@ pub struct Options {
     /// Change nothing; exit with 1 if a file is not what its sources give
     #[arg(long)]
     pub check: bool,
-    /// Write what the simulator counts for every kernel of the page, as JSON: the browser's test compares it
+    /// Write what the engine records of every kernel of the page, as JSON: the browser's test compares it
     #[arg(long, value_name = "FILE")]
     pub native: Option<PathBuf>,
 }

@@ -1,15 +1,10 @@
-//! Every run that the page can show, as the simulator counts it by itself: what the page is compared with in a browser.
-
-use std::collections::BTreeMap;
+//! Every run that the page can show, as the engine records it natively: what the page is compared with in a browser.
 
 use anyhow::{Context, Error, Result};
 use course::explore::data::{Data, Form, Kernel};
-use explorer::answer::counts as named;
-use explorer::instructions::{file_name, own_line};
-use explorer::request::Order;
-use explorer::run::{Setup, counts, stopped};
+use explorer::engine::Engine;
+use explorer::request::{LookRequest, Request};
 use serde_json::{Value, json};
-use simt::{Analyses, Counters, Counts, Hazard, Party};
 
 /// Sizes at which every form is run: of each kernel the first three that it takes.
 const SIZES: [[u32; 3]; 10] = [
@@ -41,69 +36,29 @@ fn runs(data: &Data) -> impl Iterator<Item = (&Kernel, &Form, [u32; 3])> {
     })
 }
 
-fn run(kernel: &Kernel, form: &Form, size: [u32; 3]) -> Result<Value> {
-    let setup = Setup::new(&kernel.request(form, size)).map_err(Error::msg)?;
-    let mut memory = setup.memory()?;
-    let (mut total, mut lines, mut found, mut failed) =
-        (Counts::default(), BTreeMap::<String, Counts>::new(), vec![], None);
-    let files: BTreeMap<u32, &str> = setup.module.source_files().collect();
-    for number in 0..setup.plan.launches.len() {
-        let (counters, hazards) = (Some(Counters::new()), Some(setup.hazards(number)));
-        let mut analyses = Analyses { counters, hazards, trace: None };
-        failed = stopped(setup.launch(number, (Order::WARPS, 0), &mut memory, &mut analyses))?;
-        let Analyses { counters: Some(counters), hazards: Some(hazards), .. } = &analyses else { continue };
-        total += &counters.total();
-        for ((file, line), counts) in counters.lines() {
-            let file = files.get(&file).map_or("", |file| file_name(file));
-            let own = file == file_name(&kernel.file) || file.is_empty();
-            let name = if own { line.to_string() } else { format!("{file}:{line}") };
-            *lines.entry(name).or_default() += &counts;
-        }
-        found.extend(hazards.found().into_iter().filter(|hazard| counts(hazard, failed.as_ref())));
-        if failed.is_some() {
-            break;
-        }
-    }
-    let right = failed.is_none() && setup.is_right(&memory)?;
-    Ok(told((kernel, form, size), (right, failed), (&total, lines.iter()), found.iter()))
-}
-
 /// A run as the browser's test reads it.
-fn told<'a>(
-    (kernel, form, [m, n, k]): (&Kernel, &Form, [u32; 3]),
-    (right, stopped): (bool, Option<String>),
-    (total, lines): (&Counts, impl Iterator<Item = (&'a String, &'a Counts)>),
-    hazards: impl Iterator<Item = &'a Hazard>,
-) -> Value {
-    let party = |party: &Party| {
-        json!({
-            "block": [party.block.x, party.block.y, party.block.z],
-            "thread": [party.thread.x, party.thread.y, party.thread.z],
-            "action": party.action.to_string(),
-            "line": own_line(&party.location, &kernel.file),
-        })
-    };
-    let hazard = |hazard: &Hazard| {
-        json!({
-            "kind": hazard.kind.name(),
-            "place": hazard.place.to_string(),
-            "count": hazard.count,
-            "parties": hazard.parties.iter().map(party).collect::<Value>(),
-        })
-    };
-    let mut hazards: Vec<Value> = hazards.map(hazard).collect();
-    hazards.sort_by_key(Value::to_string);
-    let lines: BTreeMap<&String, Value> = lines.map(|(line, counts)| (line, named(counts, false))).collect();
-    json!({
-        "kernel": kernel.id, "form": form.id, "dtype": form.dtype.to_string(), "m": m, "n": n, "k": k,
-        "totals": named(total, true), "lines": lines, "right": right, "stopped": stopped, "hazards": hazards,
-    })
+fn run(kernel: &Kernel, form: &Form, size: [u32; 3]) -> Result<Value> {
+    let mut engine = Engine::default();
+    let facts = engine.ask(Request::Run(kernel.request(form, size).into())).map_err(Error::msg)?;
+    let end = LookRequest { time: u32::MAX, ..LookRequest::default() };
+    let look = engine.ask(Request::Look(end)).map_err(Error::msg)?;
+    let ([m, n, k], outcome) = (size, &facts["outcome"]);
+    Ok(json!({
+        "kernel": kernel.id, "form": form.id, "dtype": form.dtype, "m": m, "n": n, "k": k,
+        "totals": facts["totals"], "lines": look["by_line"], "right": outcome["right"], "stopped": outcome["stopped"],
+        "hazards": facts["hazards"],
+    }))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use course::explore::contents;
-    use explorer::run::Run;
+    use explorer::instructions::file_name;
+    use explorer::request::Order;
+    use explorer::run::{Run, Setup, counts, stopped};
+    use simt::{Analyses, Counters, Counts, Hazard};
 
     use super::*;
 
@@ -115,34 +70,65 @@ mod tests {
 
     mod slow {
         #[test]
-        #[ignore = "takes half a minute"]
-        fn what_is_recorded_of_all_kernels_of_two_steps_counts_what_the_simulator_counts() {
-            super::compare(
-                |kernel| ["step04_tiled", "step06_prefetch"].iter().any(|step| kernel.starts_with(step)),
-                30,
-            );
+        #[ignore = "takes a minute or two"]
+        fn what_is_recorded_of_all_kernels_counts_what_the_simulator_counts() {
+            super::compare(|_| true, 100);
         }
     }
 
-    /// The recorder counts instruction by instruction, the simulator by itself basic block by basic block. All other kernels are compared
-    /// in a browser.
+    /// The recorder counts instruction by instruction, the simulator by itself basic block by basic block.
     fn compare(wanted: impl Fn(&str) -> bool, more_than: usize) {
         let mut data = contents::of_book();
         data.kernels.retain(|kernel| wanted(&kernel.id));
         assert!(runs(&data).count() > more_than);
         for (kernel, form, size) in runs(&data) {
             let run = Run::new(&kernel.request(form, size)).unwrap();
-            let hazards = run.hazards.iter().map(|found| &found.hazard);
-            let outcome = (run.is_right(), run.stopped.clone());
-            let ours = told((kernel, form, size), outcome, (run.totals(), run.by_line()), hazards);
-            let mut both = [ours, super::run(kernel, form, size).unwrap()];
+            let by_line = run.by_line().map(|(line, counts)| (line.clone(), *counts)).collect();
+            let hazards = said(run.hazards.iter().map(|found| &found.hazard));
+            let ours = (run.is_right(), run.stopped.clone(), hazards, (*run.totals(), by_line));
+            let mut both = [ours, counted(kernel, form, size)];
             if run.stopped.is_some() {
                 // The simulator counts to the end of a basic block.
-                for run in &mut both {
-                    (run["totals"], run["lines"]) = (Value::Null, Value::Null);
-                }
+                both.iter_mut().for_each(|run| run.3 = Default::default());
             }
             assert_eq!(both[0], both[1], "{} as {} at {size:?}", kernel.id, form.id);
         }
+    }
+
+    /// Whether the product is right, why the run was stopped, the hazards, and the counts of all and of each line.
+    type Seen = (bool, Option<String>, Vec<String>, (Counts, BTreeMap<String, Counts>));
+
+    fn said<'a>(hazards: impl Iterator<Item = &'a Hazard>) -> Vec<String> {
+        let mut said: Vec<String> = hazards.map(|hazard| format!("{} {hazard}", hazard.count)).collect();
+        said.sort();
+        said
+    }
+
+    /// What the simulator counts by itself.
+    fn counted(kernel: &Kernel, form: &Form, size: [u32; 3]) -> Seen {
+        let setup = Setup::new(&kernel.request(form, size)).unwrap();
+        let mut memory = setup.memory().unwrap();
+        let (mut total, mut lines, mut found, mut failed) =
+            (Counts::default(), BTreeMap::<String, Counts>::new(), vec![], None);
+        let files: BTreeMap<u32, &str> = setup.module.source_files().collect();
+        for number in 0..setup.plan.launches.len() {
+            let (counters, hazards) = (Some(Counters::new()), Some(setup.hazards(number)));
+            let mut analyses = Analyses { counters, hazards, trace: None };
+            failed = stopped(setup.launch(number, (Order::WARPS, 0), &mut memory, &mut analyses)).unwrap();
+            let Analyses { counters: Some(counters), hazards: Some(hazards), .. } = &analyses else { continue };
+            total += &counters.total();
+            for ((file, line), counts) in counters.lines() {
+                let file = files.get(&file).map_or("", |file| file_name(file));
+                let own = file == file_name(&kernel.file) || file.is_empty();
+                let name = if own { line.to_string() } else { format!("{file}:{line}") };
+                *lines.entry(name).or_default() += &counts;
+            }
+            found.extend(hazards.found().into_iter().filter(|hazard| counts(hazard, failed.as_ref())));
+            if failed.is_some() {
+                break;
+            }
+        }
+        let right = failed.is_none() && setup.is_right(&memory).unwrap();
+        (right, failed, said(found.iter()), (total, lines))
     }
 }

@@ -20,7 +20,6 @@ use course::record;
 
 use crate::chapters;
 use crate::generated::Generated;
-use timed::Page;
 
 #[derive(clap::Args, Default)]
 pub struct Options {
@@ -43,8 +42,7 @@ pub fn run(options: &Options) -> Result<bool> {
         generated.file(&path, &svg)?;
     }
     for path in chapters::all()?.into_iter().filter(|path| wanted(path)) {
-        let page = Page { records: &records };
-        let fresh = markers::replace(&read(&path)?, |words| parts::make(&page, words));
+        let fresh = markers::replace(&read(&path)?, |words| parts::make(&records, words));
         generated.file(&path, &fresh.with_context(|| workspace::display(&path))?)?;
     }
     for (name, record) in &records {
@@ -61,6 +59,30 @@ pub fn run(options: &Options) -> Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::charts::example;
+
+    /// Every kind of part, and what is said where a part cannot be made. After a change on purpose, `SNAPSHOTS=overwrite` writes the file
+    /// again; read the difference before it is committed.
+    #[test]
+    fn each_part_is_what_the_example_says() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/parts.md");
+        let kept = read(&path).unwrap();
+        let records = [("h100".to_owned(), example())];
+        let fresh = markers::replace(&kept, |words| {
+            let made = match words {
+                ["none", words @ ..] => parts::make(&[], words),
+                words => parts::make(&records, words),
+            };
+            Ok(made.unwrap_or_else(|error| format!("\n\nerror: {error:#}\n\n")))
+        });
+        if std::env::var("SNAPSHOTS").is_ok_and(|value| value == "overwrite") {
+            std::fs::write(&path, fresh.unwrap()).unwrap();
+            return;
+        }
+        assert_eq!(fresh.unwrap(), kept);
+        let names: Vec<&str> = parts::names().collect();
+        assert!(names.iter().all(|name| names.iter().filter(|other| *other == name).count() == 1), "{names:?}");
+    }
 
     #[test]
     fn every_marker_of_every_page_names_a_part() {

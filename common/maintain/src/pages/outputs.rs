@@ -85,36 +85,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_does_not_change_is_left_out_of_a_difference() {
-        let text = shortened(" 1\n 2\n 3\n 4\n 5\n-6\n+7\n 8\n 9\n");
-        assert_eq!(text, " ...\n 3\n 4\n 5\n-6\n+7\n 8\n 9\n");
-    }
-
-    #[test]
-    fn a_listing_is_the_part_that_is_named() {
-        let path = "common/examples/host_side.rs";
-        let part = listing(&[path, "program"]).unwrap();
-        assert!(part.contains("fn multiply") && !part.contains("ANCHOR"), "{part}");
-        assert!(listing(&[path, "cake"]).unwrap_err().to_string().contains("no part cake"));
-    }
-
-    #[test]
-    fn a_difference_is_that_of_the_kernels() {
-        let text = difference(&["step01_cpu_naive", "step02_gpu_naive"]).unwrap();
-        assert!(text.contains("+    const int row = blockIdx.y"), "{text}");
-    }
-
-    #[test]
-    fn an_output_begins_with_its_command_and_may_be_cut() {
-        let words = ["step04_tiled", "--device", "sim", "--size", "64", "--variant", "no_first_barrier", "--check"];
-        let text = whole(&words).unwrap();
-        assert!(text.starts_with("```text\n$ cargo run --release -p step04_tiled -- --device sim --size 64"), "{text}");
-        let cut = from(&words, "  HAZARDS").unwrap();
-        assert!(cut.lines().nth(2) == Some("...") && cut.len() < text.len(), "{cut}");
-        assert!(from(&words, "  CAKE").is_err());
-    }
-
-    #[test]
     fn seconds_are_always_the_same() {
         let text = without_seconds("{\n  \"seconds\": 0.53,\n  \"x\": 1\n}\n");
         assert_eq!(text, "{\n  \"seconds\": 0.001,\n  \"x\": 1\n}\n");

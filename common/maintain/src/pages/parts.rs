@@ -2,11 +2,11 @@
 
 use anyhow::{Context, Result};
 
-use super::timed::{self, Page};
+use super::timed::{self, Records};
 use super::{bound, counted, outputs, path, readings};
 
 /// The word after `generated:`, the arguments that follow and what the part shows, and what makes it.
-type Part = (&'static str, &'static str, fn(&Page, &[&str]) -> Result<String>);
+type Part = (&'static str, &'static str, fn(&Records, &[&str]) -> Result<String>);
 
 /// Those of the course's own pages; [`beyond::parts`] has more.
 const PARTS: &[Part] = &[
@@ -30,7 +30,7 @@ const PARTS: &[Part] = &[
     ("record", "STEP [RECORD] [only:SIZE,SIZE]: a table of one step at all sizes or at some", timed::of_step),
     ("path", "STEP [only:SIZE,SIZE] [rungs:RUNG,RUNG]: a table of the rungs on the way to its kernel", path::of_step),
     ("chart", "CHART [RECORD]: a chart, on a page of docs/src", timed::chart),
-    ("results", "a table of all records", |page, _| timed::results(page.records)),
+    ("results", "a table of all records", |records, _| timed::results(records)),
     ("acceptance", "which kernel gives the right product at which size", |_, _| timed::acceptance()),
 ];
 
@@ -39,10 +39,10 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 }
 
 /// The text of the part that a marker's words ask for.
-pub fn make(page: &Page, words: &[&str]) -> Result<String> {
+pub fn make(records: &Records, words: &[&str]) -> Result<String> {
     let (name, arguments) = words.split_first().context("a generated part has no name; write generated:NAME")?;
     let own = PARTS.iter().find(|part| part.0 == *name);
-    let own = own.map(|&(_, shows, make)| (make(page, arguments), shows));
+    let own = own.map(|&(_, shows, make)| (make(records, arguments), shows));
     let beyond = || beyond::parts::PARTS.iter().find(|part| part.0 == *name);
     let made = own.or_else(|| beyond().map(|&(_, shows, make)| (make(arguments), shows)));
     let (text, shows) = made.with_context(|| {
@@ -51,28 +51,4 @@ pub fn make(page: &Page, words: &[&str]) -> Result<String> {
     let text = text.with_context(|| format!("{name} {shows}"))?;
     let space = if text.starts_with("```") { "\n" } else { "\n\n" };
     Ok(format!("{space}{}{space}", text.trim()))
-}
-
-#[cfg(test)]
-mod tests {
-
-    use super::*;
-
-    #[test]
-    fn no_two_parts_have_one_name_and_an_unknown_one_is_told_the_others() {
-        for (at, name) in names().enumerate() {
-            assert!(names().take(at).all(|other| other != name), "{name}");
-        }
-        let page = Page { records: &[] };
-        let error = make(&page, &["cake"]).unwrap_err().to_string();
-        assert!(error.contains("\"cake\"") && error.contains("ladder") && error.contains("diff"), "{error}");
-        assert!(make(&page, &[]).is_err());
-    }
-
-    #[test]
-    fn a_part_that_fails_says_what_it_wants() {
-        let page = Page { records: &[] };
-        let error = format!("{:#}", make(&page, &["diff", "step01_cpu_naive"]).unwrap_err());
-        assert!(error.contains("KERNEL KERNEL") && error.contains("name two steps"), "{error}");
-    }
 }

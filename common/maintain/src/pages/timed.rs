@@ -17,26 +17,21 @@ use common::basics::table;
 /// Where the charts lie: within the book, so that it takes them along.
 const FOLDER: &str = "docs/src/results";
 
-/// What the parts of a page are made from.
-pub struct Page<'a> {
-    /// The records of `docs/results` and their names.
-    pub records: &'a [(String, Record)],
-}
+/// The records of `docs/results`, each with its name.
+pub type Records = [(String, Record)];
 
-impl<'a> Page<'a> {
-    /// Of the records with such times the one that is shown where none is named: that with the most sizes; of several, one whose
-    /// kernels are those of today; then that of the GPU with the fastest memory; and of these the newest.
-    pub fn foremost(&self, wanted: impl Fn(&Record) -> bool) -> Option<&'a (String, Record)> {
-        let speed = |record: &Record| record.figures.as_ref().map_or(0.0, |figures| figures.memory_gb_per_s);
-        let is_current = |record: &Record| record.outdated().is_empty();
-        let rank = |record: &Record| (record.sizes.len(), is_current(record), speed(record), record.date.clone());
-        let timed = self.records.iter().filter(|(_, record)| record.has_times() && wanted(record));
-        timed.max_by(|(_, a), (_, b)| rank(a).partial_cmp(&rank(b)).unwrap_or(std::cmp::Ordering::Equal))
-    }
+/// Of the records with such times the one that is shown where none is named: that with the most sizes; of several, one whose
+/// kernels are those of today; then that of the GPU with the fastest memory; and of these the newest.
+pub fn foremost(records: &Records, wanted: impl Fn(&Record) -> bool) -> Option<&(String, Record)> {
+    let speed = |record: &Record| record.figures.as_ref().map_or(0.0, |figures| figures.memory_gb_per_s);
+    let is_current = |record: &Record| record.outdated().is_empty();
+    let rank = |record: &Record| (record.sizes.len(), is_current(record), speed(record), record.date.clone());
+    let timed = records.iter().filter(|(_, record)| record.has_times() && wanted(record));
+    timed.max_by(|(_, a), (_, b)| rank(a).partial_cmp(&rank(b)).unwrap_or(std::cmp::Ordering::Equal))
 }
 
 /// The charts of all records: path and SVG.
-pub fn charts(records: &[(String, Record)]) -> Result<Vec<(PathBuf, String)>> {
+pub fn charts(records: &Records) -> Result<Vec<(PathBuf, String)>> {
     let mut all = vec![];
     for (name, record) in records {
         for chart in CHARTS {
@@ -49,13 +44,13 @@ pub fn charts(records: &[(String, Record)]) -> Result<Vec<(PathBuf, String)>> {
 
 /// What `show` makes of the record that is named, or else of the foremost one with the cache as it is in ordinary use.
 pub fn with_record(
-    page: &Page,
+    records: &Records,
     wanted: Option<&&str>,
     show: impl FnOnce(&str, &Record) -> Result<String>,
 ) -> Result<String> {
     let found = match wanted {
-        Some(wanted) => page.records.iter().find(|(name, _)| name == wanted),
-        None => page.foremost(|record| record.l2 == L2::Warm),
+        Some(wanted) => records.iter().find(|(name, _)| name == wanted),
+        None => foremost(records, |record| record.l2 == L2::Warm),
     };
     let none = "docs/results has no such record; on a machine with a GPU, cargo x record OUT makes one";
     let (name, record) = found.context(none)?;
@@ -63,11 +58,11 @@ pub fn with_record(
 }
 
 /// A chart, for a page of `docs/src`.
-pub fn chart(page: &Page, words: &[&str]) -> Result<String> {
+pub fn chart(records: &Records, words: &[&str]) -> Result<String> {
     let (kind, words) = words.split_first().context("name a chart")?;
     let chart = CHARTS.iter().find(|chart| chart.name == *kind);
     let chart = chart.with_context(|| format!("there is no chart {kind:?}; write path, speed or roofline"))?;
-    with_record(page, words.first(), |name, record| {
+    with_record(records, words.first(), |name, record| {
         // Where the numbers are from is said in the chart.
         Ok(format!("![{}](results/{name}-{}.svg)", chart.title(record), chart.name))
     })
@@ -134,8 +129,8 @@ fn row<const N: usize>(first: [&str; N], record: &Record, size: &SizeRecord, ent
 const VALUES: [&str; 5] = ["time", "TFLOP/s", "of FP32 peak", "of cuBLAS", "over the step before"];
 
 /// All steps at one size.
-pub fn ladder(page: &Page, words: &[&str]) -> Result<String> {
-    with_record(page, words.first(), |name, record| {
+pub fn ladder(records: &Records, words: &[&str]) -> Result<String> {
+    with_record(records, words.first(), |name, record| {
         let record = &record.steps_only();
         let Some(size) = record.ladder_size() else { return Ok(format!("*Record `{name}` has no times.*")) };
         let row = |entry: &Entry| {
@@ -150,8 +145,8 @@ pub fn ladder(page: &Page, words: &[&str]) -> Result<String> {
 }
 
 /// All sizes: speed of each step, and what the last step is worth against cuBLAS.
-pub fn sizes(page: &Page, words: &[&str]) -> Result<String> {
-    with_record(page, words.first(), |name, record| {
+pub fn sizes(records: &Records, words: &[&str]) -> Result<String> {
+    with_record(records, words.first(), |name, record| {
         let record = &record.steps_only();
         let names = record.names();
         let last = record.last_step().map_or("", |step| step.name.as_str());
@@ -199,11 +194,11 @@ pub fn wanted(words: &[&str], size: &SizeRecord) -> bool {
 }
 
 /// One step at the sizes it was timed at.
-pub fn of_step(page: &Page, words: &[&str]) -> Result<String> {
+pub fn of_step(records: &Records, words: &[&str]) -> Result<String> {
     let (step, words) = words.split_first().context("name a step")?;
     let only = |size: &&SizeRecord| wanted(words, size);
     let record = words.iter().find(|word| !word.starts_with("only:"));
-    with_record(page, record, |name, record| {
+    with_record(records, record, |name, record| {
         let record = &record.steps_only();
         let row = |size: &SizeRecord| {
             let entry = size.entry(step).filter(|entry| entry.spread().is_some())?;
@@ -218,7 +213,7 @@ pub fn of_step(page: &Page, words: &[&str]) -> Result<String> {
     })
 }
 
-pub fn results(records: &[(String, Record)]) -> Result<String> {
+pub fn results(records: &Records) -> Result<String> {
     let row = |(name, record): &(String, Record)| {
         let outdated = record.outdated();
         let state = match (record.complete, outdated.is_empty()) {
@@ -239,44 +234,4 @@ pub fn results(records: &[(String, Record)]) -> Result<String> {
     };
     let rows: Vec<Vec<String>> = records.iter().map(row).collect();
     Ok(table::markdown(&["record", "GPU", "driver", "CUDA", "date", "commit", "L2", "state"], &rows))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::charts::example;
-
-    #[test]
-    fn a_table_is_made_from_the_record_that_is_named_or_the_latest() {
-        let records = [("h100".to_owned(), example())];
-        let page = Page { records: &records };
-        for words in [&[][..], &["h100"]] {
-            let fresh = ladder(&page, words).unwrap();
-            assert!(fresh.contains("| step 4 | the title of step04_two |"), "{fresh}");
-            assert!(fresh.contains("| 50.0 % | 4.00 × |"), "{fresh}");
-            assert!(fresh.contains("driver 580.1") && fresh.contains("Outdated"), "{fresh}");
-        }
-        assert!(ladder(&page, &["h300"]).unwrap_err().to_string().contains("no such record"));
-        assert!(ladder(&Page { records: &[] }, &[]).is_err());
-    }
-
-    #[test]
-    fn a_chart_is_that_of_its_record() {
-        let records = [("h100".to_owned(), example())];
-        let page = Page { records: &records };
-        assert!(chart(&page, &["speed"]).unwrap().ends_with("(results/h100-speed.svg)"));
-        assert!(chart(&page, &["cake"]).unwrap_err().to_string().contains("cake"));
-    }
-
-    #[test]
-    fn a_step_has_its_own_table_and_every_size_is_in_the_large_one() {
-        let records = [("h100".to_owned(), example())];
-        let page = Page { records: &records };
-        let own = of_step(&page, &["step04_two", "h100"]).unwrap();
-        assert!(own.contains("| 1024³ |") && own.contains("| 4096³ |") && own.contains("25.60"), "{own}");
-        assert!(own.contains("Outdated: step04_two changed since"), "{own}");
-        let all = sizes(&page, &["h100"]).unwrap();
-        assert!(all.contains("step04_two reaches at least 0.500 × cuBLAS, 0.500 ×"), "{all}");
-        assert!(results(&records).unwrap().contains("outdated: step02_one, step04_two changed since"));
-    }
 }

@@ -30,20 +30,10 @@ pub struct Run {
     pub size: [u64; 3],
     pub dtype: Dtype,
     pub outcome: RunOutcome,
-    /// The program's exit status; `null` if it did not end by itself.
-    pub exit: Option<i32>,
-    /// How the product was checked.
-    pub method: Option<String>,
-    /// Largest error as a share of its bound.
-    pub worst_bound_share: Option<f64>,
     /// How the source became code.
     pub origin: Option<String>,
     /// The diagnosis or the error.
     pub note: Option<String>,
-    pub seconds: f64,
-    /// A counter-example, which may be wrong.
-    #[serde(skip)]
-    pub counter_example: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -79,14 +69,11 @@ impl RunOutcome {
 /// The acceptance table as a file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Acceptance {
-    pub format: u32,
     /// When it began, UTC.
     pub date: String,
     pub commit: Option<String>,
     pub device: String,
     pub driver: Option<String>,
-    /// SHA-256 of each step's kernel.
-    pub kernels: BTreeMap<String, String>,
     pub runs: Vec<Run>,
 }
 
@@ -164,12 +151,10 @@ mod tests {
     #[test]
     fn the_table_says_what_was_not_right_and_why() {
         let table = Acceptance {
-            format: 1,
             date: "2026-11-21T00:00:00Z".into(),
             commit: None,
             device: "a GPU".into(),
             driver: None,
-            kernels: BTreeMap::new(),
             runs: vec![
                 example(RunOutcome::Wrong, Some("the last column is wrong")),
                 Run { dtype: Dtype::I32, ..example(RunOutcome::Verified, None) },

@@ -1,24 +1,47 @@
-//! What the counters of a kernel say of it in place of a time: ratios that can be compared from kernel to kernel.
+//! Terms of counters, such as `global_load_sectors / global_load_requests`: what tables, goals of labs and questions ask for.
 
 use crate::findings::analysis::counters::Counters;
 
-/// A ratio: its name, and its value if there is anything to divide by.
-pub type Ratio = (&'static str, fn(&Counters) -> Option<f64>);
+/// The value of a term of names and numbers, worked out from left to right; none if one of them has no value.
+pub fn term(term: &str, value: impl Fn(&str) -> Option<f64>) -> Option<f64> {
+    let mut words = term.split_whitespace();
+    let one = |word: &str| word.parse().ok().or_else(|| value(word));
+    let mut result = one(words.next()?)?;
+    while let Some(operation) = words.next() {
+        let other = one(words.next()?)?;
+        result = match operation {
+            "+" => result + other,
+            "*" => result * other,
+            "/" => result / other,
+            _ => return None,
+        };
+    }
+    Some(result)
+}
 
-/// The ratios that the course compares kernels by.
-pub const RATIOS: [Ratio; 5] = [
-    ("flop/byte", |counters| Some(counters.flop_per_byte)),
-    ("sectors/load", |counters| divide(counters, "global_load_sectors", "global_load_requests")),
-    ("sh. wavefronts/FMA", |counters| Some(32.0 * divide(counters, "shared_load_wavefronts", "fma_threads")?)),
-    ("conflicts", |counters| {
-        Some((counters.get("shared_load_bank_conflicts") + counters.get("shared_store_bank_conflicts")) as f64)
-    }),
-    ("barriers", |counters| Some(counters.get("barriers") as f64)),
+/// The ratios that the course compares kernels by: a name, and the term.
+pub const RATIOS: [(&str, &str); 5] = [
+    ("flop/byte", "flop_per_byte"),
+    ("sectors/load", "global_load_sectors / global_load_requests"),
+    ("sh. wavefronts/FMA", "shared_load_wavefronts / fma_threads * 32"),
+    ("conflicts", "shared_load_bank_conflicts + shared_store_bank_conflicts"),
+    ("barriers", "barriers"),
 ];
 
-fn divide(counters: &Counters, above: &str, below: &str) -> Option<f64> {
-    let below = counters.get(below);
-    (below > 0).then(|| counters.get(above) as f64 / below as f64)
+impl Counters {
+    /// A counter, or what follows from the counters, by its name.
+    pub fn named(&self, name: &str) -> Option<f64> {
+        match name {
+            "flop_per_byte" => Some(self.flop_per_byte),
+            "flop_per_global_access" => Some(self.flop_per_global_access),
+            name => self.total.get(name).map(|&count| count as f64),
+        }
+    }
+
+    /// The value of a term of counters, if there is anything to divide by.
+    pub fn term(&self, term: &str) -> Option<f64> {
+        self::term(term, |name| self.named(name)).filter(|value| value.is_finite())
+    }
 }
 
 #[cfg(test)]
@@ -26,13 +49,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_ratio_without_anything_to_divide_by_is_none() {
-        let counts = [("global_load_sectors", 8), ("global_load_requests", 2), ("shared_load_wavefronts", 6)];
+    fn a_term_is_worked_out_from_left_to_right_and_needs_something_to_divide_by() {
+        let counts = [("global_load_sectors", 8), ("global_load_requests", 2), ("fma_threads", 0)];
         let total = counts.into_iter().map(|(name, count)| (name.to_owned(), count)).collect();
-        let mut counters = Counters { total, flop_per_byte: 8.0, ..Counters::default() };
-        let values = |counters: &Counters| RATIOS.map(|(_, value)| value(counters));
-        assert_eq!(values(&counters), [Some(8.0), Some(4.0), None, Some(0.0), Some(0.0)]);
-        counters.total.insert("fma_threads".into(), 64);
-        assert_eq!(values(&counters)[2], Some(3.0));
+        let counters = Counters { total, flop_per_byte: 8.0, ..Counters::default() };
+        assert_eq!(counters.term(RATIOS[1].1), Some(4.0));
+        assert_eq!(counters.term("flop_per_byte + global_load_requests / 4 * 32"), Some(80.0));
+        for none in ["", "cake", "8 / fma_threads", "8 /", "8 ^ 2"] {
+            assert_eq!(counters.term(none), None, "{none}");
+        }
     }
 }
