@@ -2,12 +2,12 @@
 
 use crate::answer::{counts, real};
 use crate::count::count;
-use crate::entries::entries;
 use crate::hazard::{hazard, picture, worst};
 use crate::log::LaunchTape;
 use crate::look::look;
 use crate::matrices::C;
 use crate::meaning::meaning;
+use crate::planner::entries;
 use crate::product::shapes;
 use crate::request::{LookRequest, Request};
 use crate::run::Run;

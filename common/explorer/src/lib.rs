@@ -12,11 +12,9 @@
 
 #[allow(missing_docs, reason = "what has no sentence is said by its name")]
 pub mod answer;
-mod chosen;
 mod count;
 mod effect;
 pub mod engine;
-mod entries;
 mod hazard;
 #[allow(missing_docs, reason = "what has no sentence is said by its name")]
 pub mod instructions;

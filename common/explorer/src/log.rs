@@ -33,12 +33,6 @@ impl Event {
     pub fn place(&self) -> (u32, u32) {
         (self.block, self.warp)
     }
-
-    /// Bytes of memory that it takes.
-    fn memory(&self) -> usize {
-        let effects: usize = self.effects.iter().map(Effect::memory).sum();
-        size_of::<Self>() + 4 * (self.written.len() + self.tags.len()) + effects
-    }
 }
 
 /// An array of global memory: A, B, C and whatever else there is.
@@ -142,7 +136,8 @@ impl Log {
     pub fn push(&mut self, event: Event) {
         self.full |= self.memory() > LONGEST;
         if !self.full {
-            self.events_bytes += event.memory();
+            let effects: usize = event.effects.iter().map(Effect::memory).sum();
+            self.events_bytes += size_of::<Event>() + 4 * (event.written.len() + event.tags.len()) + effects;
             self.events.push(event);
             self.clock.store(u64::from(self.length()) + 1, Ordering::Relaxed);
         }

@@ -1,7 +1,6 @@
 //! What everything looks like at one time, for one chosen thread.
 
 use crate::answer::{counts, real, whole, with};
-use crate::chosen::Chosen;
 use crate::effect::{first_lane, lanes};
 use crate::instructions::Register;
 use crate::log::LaunchTape;
@@ -9,7 +8,7 @@ use crate::matrices::{A, B, C};
 use crate::names::element;
 use crate::product;
 use crate::request::LookRequest;
-use crate::run::Run;
+use crate::run::{Chosen, Run};
 use crate::state::{Block, GARBAGE, State, Warp};
 use serde_json::{Map, Value, json};
 use simt::analyses::counters::{Wavefront, Wavefronts};
@@ -233,7 +232,7 @@ fn by_line(run: &Run, lines: &[Counts]) -> Value {
 
 /// Everything at the state's time, and the arrays beside it.
 pub fn look(run: &Run, state: &State, request: &LookRequest) -> Result<(Value, Vec<Vec<u32>>), String> {
-    let chosen = &Chosen::new(run, state, request)?;
+    let chosen = &Chosen::new(run, state.launch, request)?;
     let (launch, time) = (chosen.launch, state.time);
     let block = state.blocks.get(&chosen.block).map(|block| &**block);
     let warp = block.and_then(|block| block.warps.get(chosen.warp as usize));

@@ -1,7 +1,6 @@
 //! What a value means: an element, a sum of products, an address, or a number that the kernel was given.
 
 use crate::answer::with;
-use crate::chosen::Chosen;
 use crate::effect::Touched;
 use crate::instructions::operands;
 use crate::log::LaunchTape;
@@ -10,7 +9,7 @@ use crate::matrices::{A, B, C};
 use crate::names::element;
 use crate::origins::Followed;
 use crate::request::{LookRequest, Subject};
-use crate::run::Run;
+use crate::run::{Chosen, Run};
 use crate::state::{State, Warp};
 use serde_json::{Map, Value, json};
 use simt::Space;
@@ -294,7 +293,7 @@ fn register(run: &Run, state: &State, chosen: &Chosen<'_>, warp: &Warp, number: 
 
 /// What is asked about, at the state's time.
 pub fn meaning(run: &Run, state: &State, at: &LookRequest, of: &Subject) -> Result<Value, String> {
-    let chosen = &Chosen::new(run, state, at)?;
+    let chosen = &Chosen::new(run, state.launch, at)?;
     let unknown = || said("unknown", "a number");
     Ok(match *of {
         Subject::Registers => {

@@ -1,10 +1,9 @@
 //! The latest product of a warpgroup that a warp took part in, and what is in the registers that it works on.
 
 use crate::answer::real;
-use crate::chosen::Chosen;
 use crate::effect::Effect;
 use crate::instructions::{Program, operands};
-use crate::run::Run;
+use crate::run::{Chosen, Run};
 use crate::state::Warp;
 use serde_json::{Value, json};
 use simt::WarpgroupProduct;

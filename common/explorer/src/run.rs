@@ -1,9 +1,9 @@
 //! One run of a kernel: from a request to a tape, with what was found.
 
-use crate::log::Array;
+use crate::log::{Array, LaunchTape};
 use crate::matrices::{self, A, B, C};
 use crate::recorder::Recorder;
-use crate::request::{Order, RunRequest};
+use crate::request::{LookRequest, Order, RunRequest};
 use crate::tape::Tape;
 use plan::{Dtype, Plan};
 use simt::analyses::declarations::{Extents, shared_extents};
@@ -300,6 +300,27 @@ impl Run {
     /// The counts of each line by its name, those that are not zero.
     pub fn by_line(&self) -> impl Iterator<Item = (&String, &Counts)> {
         self.tape.lines.iter().zip(&self.tape.end.lines).filter(|(_, counts)| **counts != Counts::default())
+    }
+}
+
+/// The thread that the page has chosen.
+#[derive(Debug, Clone, Copy)]
+pub struct Chosen<'a> {
+    pub launch: &'a LaunchTape,
+    pub block: u32,
+    /// The warp in the block.
+    pub warp: u32,
+    /// The lane in the warp.
+    pub lane: usize,
+}
+
+impl<'a> Chosen<'a> {
+    /// What is asked for, or the last there is; an error if nothing was launched.
+    pub fn new(run: &'a Run, launch: usize, request: &LookRequest) -> Result<Self, String> {
+        let launch = run.tape.launches.get(launch).ok_or("nothing was launched")?;
+        let last = |count: u32| count.saturating_sub(1);
+        let (block, warp) = (request.block.min(last(launch.blocks())), request.warp.min(last(launch.warps())));
+        Ok(Self { launch, block, warp, lane: request.lane.min(31) as usize })
     }
 }
 

@@ -116,15 +116,6 @@ impl State {
         }
     }
 
-    /// Bytes of memory it takes, about: blocks that have ended are shared with other states.
-    pub fn memory(&self) -> usize {
-        let warp = |warp: &Warp| warp.registers.len() * (size_of::<[u64; 32]>() + 4);
-        let block = |block: &Arc<Block>| 4 * block.shared.len() + block.warps.iter().map(warp).sum::<usize>();
-        let running = self.blocks.values().filter(|block| !block.has_ended());
-        let arrays: usize = self.arrays.iter().map(|array| 12 * array.len()).sum();
-        running.map(block).sum::<usize>() + arrays + self.lines.len() * size_of::<Counts>()
-    }
-
     /// Applies the event that comes next.
     pub fn apply(&mut self, log: &Log) {
         let (number, launch) = (self.time, &log.launches[self.launch]);

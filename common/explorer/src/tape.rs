@@ -14,8 +14,8 @@ pub struct Tape {
 
 /// Events between two states that are kept, at least.
 const EVERY: u32 = 4096;
-/// Bytes of all states that are kept, about.
-const KEPT: usize = 8 << 20;
+/// States that are kept at most.
+const MOST: usize = 16;
 
 impl Tape {
     pub fn new(log: Log) -> Self {
@@ -24,17 +24,13 @@ impl Tape {
             end.apply(&log);
             if end.time % every == 0 {
                 kept.push(end.clone());
-                if kept.len() > 3 && bytes(&kept) > KEPT {
+                if kept.len() > MOST {
                     every *= 2;
                     kept.retain(|state| state.time % every == 0);
                 }
             }
         }
         Self { log, end, kept }
-    }
-
-    pub fn memory(&self) -> usize {
-        self.log.memory() + bytes(&self.kept)
     }
 
     pub fn start(&self) -> State {
@@ -55,10 +51,6 @@ impl Tape {
             state.apply(&self.log);
         }
     }
-}
-
-fn bytes(states: &[State]) -> usize {
-    states.iter().map(State::memory).sum()
 }
 
 impl Deref for Tape {

@@ -1,39 +1,42 @@
-//! The kernels of one size take turns: each is checked, then all are timed round by round, so that a drift of the clocks
-//! hits all alike. A kernel that fails stops no other.
+//! All kernels at one size, on the same data, in turns: each is checked, then all are timed round by round, so that a drift of the
+//! clocks hits all alike. A kernel that fails stops no other.
 
 use std::ops::RangeInclusive;
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, anyhow, ensure};
 use common::basics::matrix::Operands;
 use common::basics::progress::Progress;
 use common::device::Device;
+use common::device::cublas::CublasProduct;
 use common::device::product::{Matrices, Product};
+use common::device::session::Session;
 use common::findings::analysis::Counters;
-use common::measure::timing::{self, Cache};
-use common::measure::{self, Gpu};
+use common::measure::timing::{self, Cache, Spread};
+use common::measure::{self, Gpu, capacity, time_on_host};
+use common::program::report::LaunchReport;
 use common::verify;
 use common::verify::on_device::verify_c;
+use plan::{HostProduct, Kind, Problem};
 
-use crate::record::{self, Entry, Outcome};
+use crate::compare::participants::Participant;
+use crate::record::{self, CUBLAS, Entry, Outcome, SizeRecord};
 
+/// Multiply-adds that a step on the host is asked for at most, seconds of three plain loops, and its samples.
+const HOST_LIMIT: u128 = 1 << 31;
+const HOST_SAMPLES: usize = 3;
 /// Milliseconds of one kernel in one round, about.
 const ROUND_MS: f64 = 60.0;
 /// Samples of one kernel in one round.
 const ROUND_SAMPLES: RangeInclusive<usize> = 2..=10;
 
 /// A kernel, or the vendor's library, at the size at hand.
-pub struct Contender {
-    pub entry: Entry,
+struct Contender {
+    entry: Entry,
     /// What computes C, if it can be run here.
-    pub product: Option<Box<dyn Product>>,
+    product: Option<Box<dyn Product>>,
 }
 
 impl Contender {
-    /// One that is not run.
-    pub fn idle(name: &str, outcome: Outcome, note: String) -> Self {
-        Self { entry: Entry::new(name, outcome, Some(note)), product: None }
-    }
-
     /// What is run of it, as long as nothing is wrong with it.
     fn running(&mut self) -> Option<(&mut Entry, &dyn Product)> {
         let product = self.product.as_deref().filter(|_| self.entry.outcome == Outcome::Verified)?;
@@ -41,74 +44,172 @@ impl Contender {
     }
 }
 
-/// Runs and checks every kernel: first on the integer twin if the check wants one, then on the problem itself, whose
-/// A and B stay on the device.
-pub fn verify_all(
-    device: &mut dyn Device,
-    contenders: &mut [Contender],
-    matrices: &Matrices,
-    progress: &Progress,
-) -> Result<()> {
-    for problem in verify::twin(&matrices.problem).iter().chain([&matrices.problem]) {
-        let operands = Operands::new(problem)?;
-        matrices.upload(device, &operands)?;
-        progress.expect(contenders.len() as u64);
-        for contender in &mut *contenders {
-            progress.add(1);
-            let Some((entry, product)) = contender.running() else { continue };
-            if let Err(error) = product.run(device) {
-                fail(device, entry, &error)?;
-                continue;
-            }
-            // The lines of a kernel are for a look at it alone.
-            let observations = device.observations();
-            entry.counters = observations.counters.map(|counters| Counters { lines: Vec::new(), ..counters });
-            if let Some(works) = observations.works {
-                entry.least_time = Some(measure::least_time(product, &Gpu::default(), &works));
-            }
-            let found = verify_c(device, product, problem, &operands)?;
-            entry.method = Some(found.method);
-            entry.worst_bound_share = found.worst_bound_share;
-            if !found.ok {
-                entry.outcome = Outcome::Wrong;
-                entry.note = found.diagnosis;
-            }
-        }
-    }
-    Ok(())
+/// What stays the same from size to size.
+pub struct Turns<'a> {
+    pub device: &'a mut dyn Device,
+    pub cache: Cache,
+    pub rounds: u16,
+    /// Whether the vendor's library takes part.
+    pub cublas: bool,
 }
 
-pub fn time_all(
-    rounds: u16,
-    device: &mut dyn Device,
-    contenders: &mut [Contender],
-    cache: &mut Cache,
-    progress: &Progress,
-) -> Result<()> {
-    progress.expect(contenders.len() as u64 * u64::from(rounds));
-    let mut samples = vec![0; contenders.len()];
-    for round in 0..rounds {
-        for (contender, samples) in contenders.iter_mut().zip(&mut samples) {
+impl Turns<'_> {
+    /// Prepares every kernel, checks it, and times it if the device is a GPU.
+    pub fn at(&mut self, problem: &Problem, participants: &mut [Participant]) -> Result<SizeRecord> {
+        let size = [problem.m, problem.n, problem.k];
+        let progress = Progress::new(record::size_words(size), participants.len() as u64);
+        let of_size = |entries| SizeRecord { m: problem.m, n: problem.n, k: problem.k, entries };
+        let fits = capacity::ensure_fits(problem, None, self.device);
+        let matrices = match fits.and_then(|()| Matrices::allocate(self.device, problem)) {
+            Ok(matrices) => matrices,
+            Err(error) => {
+                let names = participants.iter().map(|one| one.name.as_str()).chain(self.cublas.then_some(CUBLAS));
+                let skipped = |name| Entry::new(name, Outcome::Skipped, Some(format!("{error:#}")));
+                return Ok(of_size(names.map(skipped).collect()));
+            }
+        };
+        let ready = |name: &str, contender: Result<Contender>| {
+            let failed = |error| Entry::new(name, Outcome::Failed, Some(format!("{error:#}")));
+            contender.unwrap_or_else(|error: anyhow::Error| Contender { entry: failed(error), product: None })
+        };
+        let mut contenders = Vec::new();
+        for participant in participants {
+            let contender = contender(self.device, participant, &matrices);
+            contenders.push(ready(&participant.name, contender));
             progress.add(1);
-            let Some((entry, product)) = contender.running() else { continue };
-            let mut timed = || -> Result<Vec<f64>> {
-                // The kernel before has left its own traces in the caches.
-                let mut warm_up = timing::sample(device, product, cache, 1)?;
-                if round == 0 {
-                    warm_up = warm_up.min(timing::sample(device, product, cache, 1)?);
-                    entry.products_per_sample = cache.products_per_sample(warm_up);
-                    let wanted = (ROUND_MS / (warm_up * entry.products_per_sample as f64)) as usize;
-                    *samples = wanted.clamp(*ROUND_SAMPLES.start(), *ROUND_SAMPLES.end());
+        }
+        if self.cublas {
+            let entry = Entry::new(CUBLAS, Outcome::Verified, None);
+            let library = CublasProduct::new(self.device, &matrices);
+            contenders.push(ready(CUBLAS, library.map(|it| Contender { entry, product: Some(Box::new(it)) })));
+        }
+        let on_gpu = self.device.info().kind == Kind::Cuda;
+        self.verify(&mut contenders, &matrices, &progress)?;
+        if on_gpu {
+            self.time(&mut contenders, &progress)?;
+        }
+        let mut entries = Vec::new();
+        for Contender { mut entry, product } in contenders {
+            if let Some(product) = product {
+                entry.resources = product.main_kernel().map(|kernel| self.device.resources(kernel));
+                entry.first_launch_ms = product.first_run().get().filter(|_| on_gpu);
+                product.close(self.device)?;
+            }
+            entries.push(entry);
+        }
+        matrices.release(self.device)?;
+        Ok(of_size(entries))
+    }
+
+    /// Runs and checks every kernel: first on the integer twin if the check wants one, then on the problem itself, whose
+    /// A and B stay on the device.
+    fn verify(&mut self, contenders: &mut [Contender], matrices: &Matrices, progress: &Progress) -> Result<()> {
+        let device = &mut *self.device;
+        for problem in verify::twin(&matrices.problem).iter().chain([&matrices.problem]) {
+            let operands = Operands::new(problem)?;
+            matrices.upload(device, &operands)?;
+            progress.expect(contenders.len() as u64);
+            for contender in &mut *contenders {
+                progress.add(1);
+                let Some((entry, product)) = contender.running() else { continue };
+                if let Err(error) = product.run(device) {
+                    fail(device, entry, &error)?;
+                    continue;
                 }
-                (0..*samples).map(|_| timing::sample(device, product, cache, entry.products_per_sample)).collect()
-            };
-            match timed() {
-                Ok(samples) => entry.samples_ms.push(samples.into_iter().map(record::rounded).collect()),
-                Err(error) => fail(device, entry, &error)?,
+                // The lines of a kernel are for a look at it alone.
+                let observations = device.observations();
+                entry.counters = observations.counters.map(|counters| Counters { lines: Vec::new(), ..counters });
+                if let Some(works) = observations.works {
+                    entry.least_time = Some(measure::least_time(product, &Gpu::default(), &works));
+                }
+                let found = verify_c(device, product, problem, &operands)?;
+                entry.method = Some(found.method);
+                entry.worst_bound_share = found.worst_bound_share;
+                if !found.ok {
+                    (entry.outcome, entry.note) = (Outcome::Wrong, found.diagnosis);
+                }
             }
         }
+        Ok(())
     }
-    Ok(())
+
+    fn time(&mut self, contenders: &mut [Contender], progress: &Progress) -> Result<()> {
+        let Self { device, cache, rounds, .. } = self;
+        progress.expect(contenders.len() as u64 * u64::from(*rounds));
+        let mut samples = vec![0; contenders.len()];
+        for round in 0..*rounds {
+            for (contender, samples) in contenders.iter_mut().zip(&mut samples) {
+                progress.add(1);
+                let Some((entry, product)) = contender.running() else { continue };
+                let mut timed = || -> Result<Vec<f64>> {
+                    // The kernel before has left its own traces in the caches.
+                    let mut warm_up = timing::sample(*device, product, cache, 1)?;
+                    if round == 0 {
+                        warm_up = warm_up.min(timing::sample(*device, product, cache, 1)?);
+                        entry.products_per_sample = cache.products_per_sample(warm_up);
+                        let wanted = (ROUND_MS / (warm_up * entry.products_per_sample as f64)) as usize;
+                        *samples = wanted.clamp(*ROUND_SAMPLES.start(), *ROUND_SAMPLES.end());
+                    }
+                    (0..*samples).map(|_| timing::sample(*device, product, cache, entry.products_per_sample)).collect()
+                };
+                match timed() {
+                    Ok(samples) => entry.samples_ms.push(samples.into_iter().map(record::rounded).collect()),
+                    Err(error) => fail(*device, entry, &error)?,
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A kernel at a size, ready to run; or its entry alone, if it is not run.
+fn contender(device: &mut dyn Device, participant: &mut Participant, matrices: &Matrices) -> Result<Contender> {
+    let problem = &matrices.problem;
+    let name = participant.name.clone();
+    let alone = |entry| Ok(Contender { entry, product: None });
+    let without = |outcome, note| alone(Entry::new(&name, outcome, Some(format!("{note:#}"))));
+    if let Some(product) = participant.kernel.step.host.filter(|_| participant.kernel.is_on_host()) {
+        return alone(on_host(participant, product, problem)?);
+    }
+    let plan = match participant.kernel.plan(problem, device.info()) {
+        Ok(plan) => plan,
+        Err(limit) => return without(Outcome::Impossible, limit),
+    };
+    if let Err(error) = capacity::ensure_fits(problem, Some(&plan), device) {
+        return without(Outcome::Skipped, error);
+    }
+    let code = participant.code(&plan, device).map_err(|error| anyhow!("{error}"))?;
+    let mut entry = Entry {
+        origin: Some(code.origin.clone()),
+        defines: plan.specialisation.defines.clone(),
+        launch: LaunchReport::of(&plan),
+        least_time: participant.least_time(&plan, problem, device),
+        ..Entry::new(&name, Outcome::Verified, None)
+    };
+    let session = Session::sharing(device, plan, &code, matrices)?;
+    entry.occupancy = session.occupancy(device);
+    Ok(Contender { entry, product: Some(Box::new(session)) })
+}
+
+/// A step of the host, on the same data: the generator is the same.
+fn on_host(participant: &Participant, product: HostProduct, problem: &Problem) -> Result<Entry> {
+    let name = &participant.name;
+    if problem.multiply_adds() > HOST_LIMIT {
+        let note = "on the host it would take more than a few seconds".to_owned();
+        return Ok(Entry::new(name, Outcome::Skipped, Some(note)));
+    }
+    let (verification, samples) = time_on_host(problem, product, Some(HOST_SAMPLES))?;
+    let outcome = if verification.ok { Outcome::Verified } else { Outcome::Wrong };
+    let spread = Spread::of(&samples).filter(|_| verification.ok);
+    let samples = spread.map(|spread| [spread.min, spread.median, spread.max].map(record::rounded).to_vec());
+    Ok(Entry {
+        method: Some(verification.method),
+        worst_bound_share: verification.worst_bound_share,
+        origin: Some(participant.record().source),
+        samples_ms: samples.into_iter().collect(),
+        products_per_sample: 1,
+        ..Entry::new(name, outcome, verification.diagnosis)
+    })
 }
 
 /// Marks a kernel as failing. If its fault has broken the GPU's context, nothing more runs in this process.
@@ -119,8 +220,7 @@ fn fail(device: &mut dyn Device, entry: &mut Entry, error: &anyhow::Error) -> Re
         device.synchronize().is_ok(),
         "{name} has broken the GPU's context, so that nothing runs after it: {error:#}; correct it, or leave it out with --steps"
     );
-    entry.outcome = Outcome::Failed;
-    entry.note = Some(format!("{error:#}"));
+    (entry.outcome, entry.note) = (Outcome::Failed, Some(format!("{error:#}")));
     entry.samples_ms.clear();
     Ok(())
 }

@@ -16,13 +16,9 @@ const SIDES: [u64; 5] = [64, 48, 33, 32, 16];
 /// The specialisations that a planner takes for these products, the one for the largest first.
 pub fn specialisations(planner: &Planner, dtype: Dtype, text: &str) -> Vec<Specialisation> {
     let mut found: Vec<Specialisation> = vec![];
-    for m in SIDES {
-        for n in SIDES {
-            for k in SIDES {
-                let plan = planner.plan(&Problem { dtype, ..Problem::uniform([m, n, k]) }, text);
-                found.extend(plan.ok().map(|plan| plan.specialisation).filter(|one| !found.contains(one)));
-            }
-        }
+    for size in SIDES.iter().flat_map(|&m| SIDES.iter().flat_map(move |&n| SIDES.map(|k| [m, n, k]))) {
+        let plan = planner.plan(&Problem { dtype, ..Problem::uniform(size) }, text);
+        found.extend(plan.ok().map(|plan| plan.specialisation).filter(|one| !found.contains(one)));
     }
     found
 }

@@ -1,7 +1,6 @@
 //! `cargo x pages`: everything generated in README, the book and the chapters. Outputs, tables of counters and differences
 //! come from runs on the simulator, tables and charts of speed from the records.
 
-mod bound;
 pub mod counted;
 mod markers;
 mod outputs;

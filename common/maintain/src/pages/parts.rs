@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 
 use super::timed::{self, Records};
-use super::{bound, counted, outputs, path, readings};
+use super::{counted, outputs, path, readings};
 
 /// The word after `generated:`, the arguments that follow and what the part shows, and what makes it.
 type Part = (&'static str, &'static str, fn(&Records, &[&str]) -> Result<String>);
@@ -26,7 +26,7 @@ const PARTS: &[Part] = &[
     ("languages", "RECORD [STEP]: a table of the kernels in Rust beside those in CUDA C", |_, words| {
         timed::languages(words)
     }),
-    ("bound", "[RECORD]: a table of all kernels' times over the least ones, at one size", bound::at_one_size),
+    ("bound", "[RECORD]: a table of all kernels' times over the least ones, at one size", timed::bound),
     ("record", "STEP [RECORD] [only:SIZE,SIZE]: a table of one step at all sizes or at some", timed::of_step),
     ("path", "STEP [only:SIZE,SIZE] [rungs:RUNG,RUNG]: a table of the rungs on the way to its kernel", path::of_step),
     ("chart", "CHART [RECORD]: a chart, on a page of docs/src", timed::chart),

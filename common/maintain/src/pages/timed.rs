@@ -7,7 +7,8 @@ use common::basics::units::ms;
 use common::basics::workspace;
 use common::measure::timing::L2;
 use course::files::read;
-use course::record::{self, Entry, Outcome, Record, SizeRecord};
+use course::least;
+use course::record::{self, Entry, Outcome, Record, SizeRecord, times};
 use course::steps;
 
 use crate::charts::{CHARTS, short};
@@ -234,4 +235,23 @@ pub fn results(records: &Records) -> Result<String> {
     };
     let rows: Vec<Vec<String>> = records.iter().map(row).collect();
     Ok(table::markdown(&["record", "GPU", "driver", "CUDA", "date", "commit", "L2", "state"], &rows))
+}
+
+/// All kernels at one size: least time, bottleneck, and how far the measured time is from it.
+pub fn bound(records: &Records, words: &[&str]) -> Result<String> {
+    with_record(records, words.first(), |name, record| {
+        let mut record = record.clone();
+        least::fill(&mut record, |_, entry| entry.least_time.is_none());
+        let Some(size) = record.ladder_size() else { return Ok(format!("*Record `{name}` has no times.*")) };
+        let bounded =
+            size.entries.iter().filter_map(|entry| Some((entry, entry.spread()?, entry.least_time.as_ref()?)));
+        let rows: Vec<Vec<String>> = bounded
+            .map(|(entry, spread, least)| {
+                let over = or_dash(entry.over_least(), times);
+                vec![entry.name.clone(), least.bound_by.clone(), ms(least.ms), ms(spread.median), over]
+            })
+            .collect();
+        let table = table::markdown(&["kernel", "bound by", "least time", "time", "time ÷ least time"], &rows);
+        Ok(format!("{table}\nM = N = K = {}. {}", size.m, source(name, &record)))
+    })
 }
