@@ -46,30 +46,27 @@ pub fn check() -> Result<bool> {
 }
 
 fn table(budgets: &[Budget], files: &[(String, usize)]) -> (String, bool) {
-    let mut lines = vec![0; budgets.len()];
-    for (file, count) in files {
-        let fitting = budgets.iter().enumerate().filter(|(_, (start, ..))| file.starts_with(start));
-        if let Some((at, _)) = fitting.max_by_key(|(_, (start, ..))| start.len()) {
-            lines[at] += count;
-        }
-    }
-    let mut ok = true;
-    let mut row = |name: &str, count: usize, most: usize, reason: &str| {
+    let of = |file: &str| {
+        let fitting = budgets.iter().map(|budget| budget.0).filter(|start| file.starts_with(start));
+        fitting.max_by_key(|start| start.len())
+    };
+    let counted = budgets.iter().map(|&(start, most, reason)| {
+        let lines = files.iter().filter(|(file, _)| of(file) == Some(start)).map(|(_, lines)| lines).sum();
+        (if start == "step" { "the steps" } else { start.trim_end_matches('/') }, lines, most, reason)
+    });
+    let mut rows: Vec<(&str, usize, usize, &str)> = counted.collect();
+    rows.push(("all", rows.iter().map(|row| row.1).sum(), TOTAL.0, TOTAL.1));
+    let mut text = String::from("lines of Rust\n");
+    for &(name, count, most, reason) in &rows {
         let over = match reason {
             _ if count <= most => "",
             "" => "too many; take something out, or write the reason down in common/maintain/src/budget.rs",
             reason => reason,
         };
-        ok &= count <= most || !reason.is_empty();
         let row = format!("{name:<26}{:>8} of {:>6}  {over}", grouped(count as u64), grouped(most as u64));
-        row.trim_end().to_owned() + "\n"
-    };
-    let mut text = String::from("lines of Rust\n");
-    for (&(start, most, reason), &count) in budgets.iter().zip(&lines) {
-        text += &row(if start == "step" { "the steps" } else { start.trim_end_matches('/') }, count, most, reason);
+        text += &(row.trim_end().to_owned() + "\n");
     }
-    text += &row("all", lines.iter().sum(), TOTAL.0, TOTAL.1);
-    (text, ok)
+    (text, rows.iter().all(|&(_, count, most, reason)| count <= most || !reason.is_empty()))
 }
 
 #[cfg(test)]

@@ -18,8 +18,8 @@ pub struct Chart {
     pub name: &'static str,
     /// Whether the rungs inside the steps are shown.
     rungs: bool,
-    /// What it shows, in a line, from the GPU's name and the size of the ladder.
-    title: fn(&str, &str) -> String,
+    /// What it shows, in a line, in which `{gpu}` and `{size}` stand for the GPU's name and the size of the ladder.
+    title: &'static str,
     /// `None` if the record has nothing to draw.
     draw: for<'a> fn(&'a Record) -> Option<Drawing<'a>>,
 }
@@ -41,19 +41,9 @@ const WIDTH: u32 = 860;
 const HEIGHT: u32 = 512;
 
 pub const CHARTS: [Chart; 3] = [
-    Chart {
-        name: "path",
-        rungs: true,
-        title: |gpu, size| format!("The rungs of all steps at {size} on {gpu}"),
-        draw: ladder,
-    },
-    Chart { name: "speed", rungs: false, title: |gpu, _| format!("Speed over size on {gpu}"), draw: lines },
-    Chart {
-        name: "roofline",
-        rungs: false,
-        title: |gpu, size| format!("Roofline of {gpu} with the steps at {size}"),
-        draw: roofline,
-    },
+    Chart { name: "path", rungs: true, title: "The rungs of all steps at {size} on {gpu}", draw: ladder },
+    Chart { name: "speed", rungs: false, title: "Speed over size on {gpu}", draw: lines },
+    Chart { name: "roofline", rungs: false, title: "Roofline of {gpu} with the steps at {size}", draw: roofline },
 ];
 
 const INK: RGBColor = RGBColor(0x1f, 0x23, 0x28);
@@ -113,7 +103,8 @@ impl Chart {
 
     /// What it shows, in a line.
     pub fn title(&self, record: &Record) -> String {
-        (self.title)(&record.device.name, &record.ladder_size().map_or_else(String::new, SizeRecord::words))
+        let size = record.ladder_size().map_or_else(String::new, SizeRecord::words);
+        self.title.replace("{gpu}", &record.device.name).replace("{size}", &size)
     }
 }
 

@@ -8,7 +8,7 @@ use plan::{DeviceInfo, Dtype, Specialisation, Step};
 use serde_json::Value;
 use simt::Counts;
 
-use super::data::{Chapter, Counter, Data, Kernel};
+use super::data::{Chapter, Counter, Data, Form, Kernel};
 use super::forms::{self, specialisations};
 use crate::files;
 use crate::record::{self, Record};
@@ -147,9 +147,9 @@ fn add_smaller(kernel: &mut Kernel) -> Result<()> {
     let source = Source::read(&workspace::root().join(&kernel.file))?;
     let mut added = vec![];
     for form in &kernel.forms {
-        let found = forms::smaller(kernel, form, &source).into_iter().find(|(_, file)| file.is_file());
-        if let Some((smaller, file)) = found {
-            added.push(forms::smaller_form(&smaller, form, &files::read(&file)?)?);
+        let found = forms::smaller(kernel, form, &source).filter(|(_, file, _)| file.is_file());
+        if let Some((_, file, smaller)) = found {
+            added.push(Form { ptx: files::read(&file)?, ..smaller });
         }
     }
     kernel.forms.extend(added);

@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, ensure};
 use common::basics::workspace;
 use common::code::Source;
 use explorer::planner::{Planner, SmallerTile};
@@ -37,76 +36,52 @@ pub fn form(planner: &Planner, specialisation: &Specialisation, ptx: String) -> 
     }
 }
 
-/// Smaller tiles for a kernel whose tile is too large to be looked at: constants to try in its place, each list for the kernels that
-/// have its first constant.
-const SMALLER: [&[(&str, u32)]; 4] = [
-    &[("TILE", 8)],
-    &[("TILE_M", 16), ("TILE_N", 32), ("TILE_K", 8), ("THREAD_M", 4), ("THREAD_N", 4)],
-    &[("TILE_M", 32), ("TILE_N", 32), ("TILE_K", 16), ("THREAD_M", 4), ("THREAD_N", 4)],
-    &[("TILE_M", 32), ("TILE_N", 64), ("TILE_K", 16), ("THREAD_M", 4), ("THREAD_N", 4)],
-];
+/// A tile for kernels whose own is too large to be looked at: its rows and columns, and the constants in place of the kernel's.
+type Smaller = ([u32; 2], &'static [(&'static str, u32)]);
 
-/// The constant for a side of a tile: a square one has the same for all three.
-fn side(of: impl Fn(&str) -> Option<String>, name: &str) -> Option<String> {
-    of(name).or_else(|| of("TILE"))
-}
+/// For the kernels that have the first of these constants.
+const SMALLER: [Smaller; 2] = [
+    ([8, 8], &[("TILE", 8)]),
+    ([16, 32], &[("TILE_M", 16), ("TILE_N", 32), ("TILE_K", TILE_K), ("THREAD_M", 4), ("THREAD_N", 4)]),
+];
+/// Steps of K in one pass of their main loops.
+const TILE_K: u32 = 8;
 
 /// The folder of the PTX with smaller tiles, which no step runs: committed for the page alone.
 pub fn smaller_folder() -> PathBuf {
     workspace::root().join("common/explorer/ptx")
 }
 
-/// Specialisations with smaller tiles to try, the first choice first, if the form's own is large: each with the file of its PTX.
-pub fn smaller(kernel: &Kernel, form: &Form, source: &Source) -> Vec<(Specialisation, PathBuf)> {
-    let Some(specialisation) = &form.code else { return vec![] };
+/// A form with a smaller tile, if the usual one is large: what it is compiled for, the file of its PTX, and the form without that.
+pub fn smaller(kernel: &Kernel, usual: &Form, source: &Source) -> Option<(Specialisation, PathBuf, Form)> {
+    let specialisation = usual.code.as_ref()?;
     // A product of an N that is no multiple of 4 takes any form.
-    let plan = [[64, 64, 64], [64, 63, 64]].into_iter().find_map(|size| form.plan(size, ""));
-    if plan.is_none_or(|plan| plan.tile.iter().any(|&side| side < 32)) {
-        return vec![];
-    }
-    let smaller = |constants: &[(&str, u32)]| {
-        let value = |name: &str| constants.iter().find(|(known, _)| *known == name).map(|(_, value)| value.to_string());
-        let defines =
-            specialisation.defines.iter().map(|(name, now)| (name.clone(), value(name).unwrap_or_else(|| now.clone())));
-        let of = |name: &str| side(value, name).unwrap_or_default();
-        let name = format!("small {}x{}", of("TILE_M"), of("TILE_N"));
-        let smaller = Specialisation { name, defines: defines.collect(), ..specialisation.clone() };
-        let of_file = format!("{}{}", form.specialisation, smaller.name.replace(' ', ""));
-        let file = source.committed_name(&Specialisation { name: of_file, ..smaller.clone() });
-        (smaller, smaller_folder().join(&kernel.step).join(file))
+    let plan = [[64, 64, 64], [64, 63, 64]].into_iter().find_map(|size| usual.plan(size, ""))?;
+    let has = |name: &str| specialisation.defines.iter().any(|(known, _)| known == name);
+    let is_large = plan.tile.iter().all(|&side| side >= 32);
+    let ([rows, columns], constants) = SMALLER.into_iter().find(|(_, constants)| is_large && has(constants[0].0))?;
+    let value = |name: &str| constants.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
+    let define = |(name, now): &(String, String)| {
+        (name.clone(), value(name).map_or_else(|| now.clone(), |value| value.to_string()))
     };
-    let has = |(constant, _): &(&str, u32)| specialisation.defines.iter().any(|(name, _)| name == constant);
-    SMALLER.iter().filter(|constants| has(&constants[0])).map(|constants| smaller(constants)).collect()
-}
-
-/// The form of such a specialisation, from its PTX: the threads of a block are those for which it was compiled, or one for each
-/// element of the tile.
-pub fn smaller_form(smaller: &Specialisation, usual: &Form, ptx: &str) -> Result<Form> {
-    let value = |wanted: &str| {
-        let of = |name: &str| smaller.defines.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
-        let found = side(of, wanted).and_then(|value| value.parse::<u32>().ok());
-        found.with_context(|| format!("the kernel has no constant {wanted}"))
-    };
-    let kernel = simt::Module::parse(ptx)?.kernel("matmul")?;
-    let tile = [value("TILE_N")?, value("TILE_M")?];
-    let block = kernel.max_threads().map_or(tile, |threads| [threads.iter().product::<u32>(), 1]);
-    let tile = SmallerTile { tile, tile_k: value("TILE_K")?, block, defines: smaller.defines.clone() };
-    let planner = Planner { smaller: Some(tile), ..usual.planner.clone() };
+    let defines: Vec<(String, String)> = specialisation.defines.iter().map(define).collect();
+    // A thread computes one element, or as many as the constants say.
+    let each: u32 = ["THREAD_M", "THREAD_N"].into_iter().filter(|name| has(name)).filter_map(value).product();
+    let block = if each == 1 { [columns, rows] } else { [rows * columns / each, 1] };
+    let tile = SmallerTile { tile: [columns, rows], tile_k: TILE_K, block, defines: defines.clone() };
+    let name = format!("{}small{rows}x{columns}", usual.specialisation);
+    let smaller = Specialisation { name, defines, ..specialisation.clone() };
+    let file = smaller_folder().join(&kernel.step).join(source.committed_name(&smaller));
     // The form for any N and the one for multiples of 4 may have the same tile.
     let wide = if usual.specialisation.ends_with("v4") { " v4" } else { "" };
     let form = Form {
-        id: format!("{}{wide}", smaller.name),
+        id: format!("small {rows}x{columns}{wide}"),
         usual: false,
-        ptx: ptx.to_owned(),
-        planner,
+        planner: Planner { smaller: Some(tile), ..usual.planner.clone() },
         code: Some(smaller.clone()),
         ..usual.clone()
     };
-    ensure!(
-        form.plan([64, 64, 64], "").or(form.plan([64, 63, 64], "")).is_some(),
-        "the smaller tile cannot be launched"
-    );
-    Ok(form)
+    Some((smaller, file, form))
 }
 
 #[cfg(test)]
@@ -134,11 +109,11 @@ mod tests {
             let (planner, kernel) = (of(step, None), Kernel::default());
             let source = Source::read(&workspace::root().join(step).join("kernel.cu")).unwrap();
             let all = specialisations(&planner, Dtype::F32, "");
-            let forms = all.iter().map(|one| smaller(&kernel, &form(&planner, one, String::new()), &source).len());
+            let forms = all.iter().map(|one| smaller(&kernel, &form(&planner, one, String::new()), &source).is_some());
             forms.collect::<Vec<_>>()
         };
-        assert_eq!(forms("step04_tiled"), [1]);
-        assert_eq!(forms("step05_thread_tile"), [3, 3]);
-        assert_eq!(forms("step06_prefetch"), [0, 0]);
+        assert_eq!(forms("step04_tiled"), [true]);
+        assert_eq!(forms("step05_thread_tile"), [true, true]);
+        assert_eq!(forms("step06_prefetch"), [false, false]);
     }
 }

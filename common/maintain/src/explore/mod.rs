@@ -55,15 +55,13 @@ fn smaller_tiles(generated: &mut Generated) -> Result<()> {
     for step in STEPS {
         for kernel in &contents::plain_step(step)?.1 {
             let source = Source::read(&workspace::root().join(&kernel.file))?;
-            for form in &kernel.forms {
-                for (smaller, file) in forms::smaller(kernel, form, &source) {
-                    // Not every kernel takes every tile; one that does not compile, or is wrong where the course's is right, is left out.
-                    let Ok(ptx) = source.compile_to_commit(&smaller) else { continue };
-                    let shows = |small: Form| is_right(kernel, &small) || !is_right(kernel, form);
-                    if forms::smaller_form(&smaller, form, &ptx).is_ok_and(shows) {
-                        generated.file(&file, &ptx)?;
-                        break;
-                    }
+            for usual in &kernel.forms {
+                let Some((smaller, file, form)) = forms::smaller(kernel, usual, &source) else { continue };
+                // Not every kernel takes that tile; one that does not compile, or is wrong where the course's is right, is left out.
+                let Ok(ptx) = source.compile_to_commit(&smaller) else { continue };
+                let form = Form { ptx, ..form };
+                if is_right(kernel, &form) || !is_right(kernel, usual) {
+                    generated.file(&file, &form.ptx)?;
                 }
             }
         }
