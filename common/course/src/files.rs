@@ -1,4 +1,4 @@
-//! Names of files as the learner sees them, beside what every program does with text files.
+//! Names of files as the learner sees and gives them, beside what every program does with text files.
 
 use std::fs::{self, File};
 use std::io::ErrorKind;
@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Result, bail};
+use clap::builder::{PathBufValueParser, TypedValueParser};
 use common::basics::files::{not_written, second_name};
 use common::basics::workspace;
 
@@ -91,6 +92,17 @@ pub fn from_here(path: &Path) -> String {
         text if text.contains(['"', '$', '`', '!']) => format!("'{}'", text.replace('\'', "'\\''")),
         text => format!("\"{text}\""),
     }
+}
+
+/// A file to write, on the command line. A dash is for others what they print, and would be a file of that name.
+pub fn parse_file() -> impl TypedValueParser<Value = PathBuf> {
+    let named = |file: PathBuf| if file.as_os_str() == "-" { Err("give a file's name") } else { Ok(file) };
+    PathBufValueParser::new().try_map(named)
+}
+
+/// A seed on the command line; the error says what to give.
+pub fn parse_seed(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| "not a seed; give a whole number, e.g. 7".into())
 }
 
 #[cfg(test)]

@@ -2,7 +2,6 @@
 //!
 //! The program `cargo course` is a thin shell around this crate; the maintainers' program, `cargo x`, uses it too.
 
-mod arguments;
 pub mod book;
 pub mod compare;
 pub mod difference;

@@ -13,7 +13,7 @@ use common::basics::{output, workspace};
 use common::program::cli::Args;
 use common::program::run_on_device;
 
-use crate::arguments::parse_file;
+use crate::files::parse_file;
 use crate::lab::data::Lab;
 use crate::{files, mine, paper, steps};
 

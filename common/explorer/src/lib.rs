@@ -8,11 +8,10 @@
 //!
 //! [`planner`] and `matrices` say what is launched on what; `recorder` watches the launches through `simt`'s observer and writes a `log`:
 //! every instruction that a warp executes, with the values that it wrote, where they come from, and its effects. `state` applies the log,
-//! forwards; a `tape` has whole states now and then, so that any time is a short way from one. The other files answer from these.
+//! forwards; its tape has whole states now and then, so that any time is a short way from one. The other files answer from these.
 
 #[allow(missing_docs, reason = "what has no sentence is said by its name")]
 pub mod answer;
-mod count;
 mod effect;
 pub mod engine;
 mod hazard;
@@ -26,7 +25,6 @@ mod names;
 mod origins;
 #[allow(missing_docs, reason = "what has no sentence is said by its name, and all of it by INTERFACE.md")]
 pub mod planner;
-mod product;
 mod recorder;
 #[allow(missing_docs, reason = "what has no sentence is said by its name, and all of it by INTERFACE.md")]
 pub mod request;
@@ -37,7 +35,6 @@ mod state;
 mod step;
 pub mod steps;
 mod strips;
-mod tape;
 #[cfg(test)]
 mod tests;
 #[cfg(target_arch = "wasm32")]

@@ -1,12 +1,11 @@
 //! What everything looks like at one time, for one chosen thread.
 
 use crate::answer::{counts, real, whole, with};
-use crate::effect::{first_lane, lanes};
-use crate::instructions::Register;
+use crate::effect::{Effect, first_lane, lanes};
+use crate::instructions::{Register, operands};
 use crate::log::LaunchTape;
 use crate::matrices::{A, B, C};
 use crate::names::element;
-use crate::product;
 use crate::request::LookRequest;
 use crate::run::{Chosen, Run};
 use crate::state::{Block, GARBAGE, State, Warp};
@@ -230,6 +229,36 @@ fn by_line(run: &Run, lines: &[Counts]) -> Value {
     Value::Object(named.map(|(name, line)| (name.clone(), counts(line, false))).collect())
 }
 
+/// The latest product of the chosen warp at a time; null before the first one.
+fn product(run: &Run, chosen: &Chosen<'_>, warp: &Warp, time: u32) -> Value {
+    let (tape, program) = (&run.tape, &chosen.launch.program);
+    if program.products.is_empty() {
+        return Value::Null;
+    }
+    let is_product = |event: &u32| program.products.contains_key(&tape.event(*event).instruction);
+    let events = chosen.launch.events.start..time;
+    let Some(event) = tape.of_warp((chosen.block, chosen.warp), events).rfind(is_product) else { return Value::Null };
+    let instruction = tape.event(event).instruction;
+    let product = &program.products[&instruction];
+    let held = |name: &&str| {
+        let known = program.registers.iter().zip(&warp.registers).find(|(register, _)| register.name == *name);
+        let single = |&bits: &u64| real(f64::from(f32::from_bits(bits as u32)));
+        let values = known.map(|(_, values)| values.iter().map(single).collect::<Value>());
+        json!({ "register": name, "values": values })
+    };
+    let names = operands(&tape.instruction(event).text);
+    let (sums, rest) = names.split_at(product.sums.len().min(names.len()));
+    let pieces = tape.event(event).effects.iter().find_map(|effect| match effect {
+        Effect::Product(pieces) => Some(pieces),
+        _ => None,
+    });
+    json!({
+        "instruction": instruction, "pieces": pieces,
+        "sums": sums.iter().map(held).collect::<Value>(),
+        "left": rest.iter().take(product.left.len()).map(held).collect::<Value>(),
+    })
+}
+
 /// Everything at the state's time, and the arrays beside it.
 pub fn look(run: &Run, state: &State, request: &LookRequest) -> Result<(Value, Vec<Vec<u32>>), String> {
     let chosen = &Chosen::new(run, state.launch, request)?;
@@ -249,7 +278,7 @@ pub fn look(run: &Run, state: &State, request: &LookRequest) -> Result<(Value, V
         "tiles": tiles(run, chosen, time),
         "request": warp.and_then(|warp| warp.access).map(|number| self::request(run, launch, number, time)),
         "registers": warp.map_or_else(|| json!([]), |warp| registers(chosen, warp, time)),
-        "product": warp.map(|warp| product::latest(run, chosen, warp, time)),
+        "product": warp.map(|warp| product(run, chosen, warp, time)),
         "totals": counts(&state.totals, true),
         "by_line": by_line(run, &state.lines),
         "hazards": run.hazards.iter().filter(|found| found.time <= time).count(),

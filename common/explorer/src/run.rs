@@ -4,7 +4,7 @@ use crate::log::{Array, LaunchTape};
 use crate::matrices::{self, A, B, C};
 use crate::recorder::Recorder;
 use crate::request::{LookRequest, Order, RunRequest};
-use crate::tape::Tape;
+use crate::state::Tape;
 use plan::{Dtype, Plan};
 use simt::analyses::declarations::{Extents, shared_extents};
 use simt::{

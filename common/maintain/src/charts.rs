@@ -46,21 +46,17 @@ pub const CHARTS: [Chart; 3] = [
     Chart { name: "roofline", rungs: false, title: "Roofline of {gpu} with the steps at {size}", draw: roofline },
 ];
 
-const INK: RGBColor = RGBColor(0x1f, 0x23, 0x28);
-const MUTED: RGBColor = RGBColor(0x59, 0x63, 0x6e);
-const GRID: RGBColor = RGBColor(0xd1, 0xd9, 0xe0);
-const PAPER: RGBColor = RGBColor(0xff, 0xff, 0xff);
+const fn rgb(hex: u32) -> RGBColor {
+    RGBColor((hex >> 16) as u8, (hex >> 8) as u8, hex as u8)
+}
+
+const INK: RGBColor = rgb(0x1f_23_28);
+const MUTED: RGBColor = rgb(0x59_63_6e);
+const GRID: RGBColor = rgb(0xd1_d9_e0);
+const PAPER: RGBColor = rgb(0xff_ff_ff);
 /// Colours of the steps.
-const SERIES: [RGBColor; 8] = [
-    RGBColor(0x5f, 0x68, 0x75),
-    RGBColor(0x8f, 0x5d, 0x00),
-    RGBColor(0x7b, 0x3f, 0xb3),
-    RGBColor(0x00, 0x79, 0x6b),
-    RGBColor(0xb3, 0x26, 0x1e),
-    RGBColor(0x05, 0x50, 0xae),
-    RGBColor(0x9c, 0x27, 0x79),
-    RGBColor(0x4d, 0x6b, 0x00),
-];
+const SERIES: [u32; 8] =
+    [0x5f_68_75, 0x8f_5d_00, 0x7b_3f_b3, 0x00_79_6b, 0xb3_26_1e, 0x05_50_ae, 0x9c_27_79, 0x4d_6b_00];
 /// What stands for these colours, in their order, on dark pages.
 const DARK: [&str; 12] = [
     "#e6edf3", "#9198a1", "#30363d", "#0d1117", "#9aa2ad", "#d9a441", "#bc8cff", "#4dc4b4", "#ff7b72", "#6cb6ff",
@@ -87,7 +83,7 @@ impl Chart {
             paint(&area)?;
             area.present()?;
         }
-        let light = [INK, MUTED, GRID, PAPER].into_iter().chain(SERIES);
+        let light = [INK, MUTED, GRID, PAPER].into_iter().chain(SERIES.map(rgb));
         let rule = |(RGBColor(red, green, blue), dark): (RGBColor, &str)| {
             let light = format!("#{red:02X}{green:02X}{blue:02X}");
             format!("[fill='{light}']{{fill:{dark}}}[stroke='{light}']{{stroke:{dark}}}")
@@ -121,7 +117,7 @@ fn look(record: &Record, name: &str) -> (usize, RGBColor) {
     let step = if record.has_rungs() { split(name).0 } else { name };
     let mut steps = record.steps.iter().filter(|step| !step.rung);
     let place = steps.position(|known| known.name == step);
-    place.map_or((record.steps.len(), INK), |place| (place, SERIES[place % SERIES.len()]))
+    place.map_or((record.steps.len(), INK), |place| (place, rgb(SERIES[place % SERIES.len()])))
 }
 
 fn marker(area: &Area, (number, colour): (usize, RGBColor), (x, y): (i32, i32)) -> Result<()> {

@@ -1,7 +1,7 @@
 //! What must hold of the sources as a whole: files are short and say their idea, no two files of a crate use each other, and
 //! crates know only those they may.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use common::basics::workspace;
@@ -96,29 +96,21 @@ fn resolve(files: &BTreeMap<Module, Names>, from: &Module, path: &[String], dept
     Some(further.unwrap_or(file))
 }
 
-/// The shortest circle of files that use each other, if there is one.
-fn circle(files: &BTreeMap<Module, Names>) -> Option<Vec<String>> {
+/// The files on circles of files that use each other, and those between two circles.
+fn circles(files: &BTreeMap<Module, Names>) -> Vec<String> {
     let used = |file: &Module| -> BTreeSet<Module> {
         let found = files[file].paths.iter().filter_map(|path| resolve(files, file, path, 0));
         found.filter(|other| other != file).collect()
     };
-    let uses: BTreeMap<&Module, BTreeSet<Module>> = files.keys().map(|file| (file, used(file))).collect();
-    let around = |first: &Module| {
-        let mut ways = VecDeque::from([vec![first.clone()]]);
-        let mut reached = BTreeSet::new();
-        while let Some(way) = ways.pop_front() {
-            for next in way.last().and_then(|last| uses.get(last)).into_iter().flatten() {
-                if next == first {
-                    return Some(way.iter().map(|module| module.join("::")).collect());
-                }
-                if reached.insert(next) {
-                    ways.push_back([&way[..], std::slice::from_ref(next)].concat());
-                }
-            }
-        }
-        None
+    let mut uses: BTreeMap<Module, BTreeSet<Module>> = files.keys().map(|file| (file.clone(), used(file))).collect();
+    // Whoever uses none of the others is on no circle, and neither is whom none of them uses.
+    let is_at_an_end = |uses: &BTreeMap<Module, BTreeSet<Module>>, file: &Module| {
+        uses[file].iter().all(|other| !uses.contains_key(other)) || uses.values().all(|used| !used.contains(file))
     };
-    files.keys().filter_map(around).min_by_key(Vec::len)
+    while let Some(end) = uses.keys().find(|file| is_at_an_end(&uses, file)).cloned() {
+        uses.remove(&end);
+    }
+    uses.into_keys().map(|module| module.join("::")).collect()
 }
 
 /// The files of a crate by their modules, without those that are there in tests only.
@@ -157,7 +149,7 @@ fn no_two_files_use_each_other_and_each_is_short() {
     assert!(folders.len() > 10, "{folders:?}");
     for folder in folders {
         let name = workspace::display(&folder);
-        assert_eq!(circle(&files(&folder.join("src"))), None, "{name}");
+        assert_eq!(circles(&files(&folder.join("src"))), [""; 0], "{name}");
         for file in ["src", "tests", "benches", "examples"].iter().flat_map(|part| below(&folder.join(part), "rs")) {
             let lines = read(&file).unwrap().lines().count();
             assert!(lines <= LONGEST, "{} has {lines} lines", workspace::display(&file));
@@ -221,15 +213,16 @@ fn a_circle_is_found_however_the_names_are_written() {
         // Through what the crate's root passes on.
         ("use crate::B;", "use crate::One;"),
     ] {
-        let found = circle(&files(&[("", "pub use a::A as One;\npub use b::B;"), ("a", a), ("b", b)]));
-        assert_eq!(found.unwrap(), ["a", "b"], "{a} {b}");
+        let found = circles(&files(&[("", "pub use a::A as One;\npub use b::B;"), ("a", a), ("b", b)]));
+        assert_eq!(found, ["a", "b"], "{a} {b}");
     }
     // A parent that passes on what its children define is none; a child that takes what its parent defines is one.
     let parent =
         ("a", "pub use one::One;\nuse two::Two;\nuse std::fmt::{self, Debug};\nmod own {\n    use super::One;\n}");
     let tests = "pub struct One;\n#[cfg(test)]\nmod tests { use crate::a::two::Two; }";
-    let found = circle(&files(&[("", "pub use a::two::Two;"), parent, ("a/one", tests), ("a/two", "use super::One;")]));
-    assert_eq!(found, None);
-    let found = circle(&files(&[("", "pub struct Here;\nuse a::A;"), ("a", "use crate::Here;\npub struct A;")]));
-    assert_eq!(found.unwrap(), ["", "a"]);
+    let found =
+        circles(&files(&[("", "pub use a::two::Two;"), parent, ("a/one", tests), ("a/two", "use super::One;")]));
+    assert_eq!(found, [""; 0]);
+    let found = circles(&files(&[("", "pub struct Here;\nuse a::A;"), ("a", "use crate::Here;\npub struct A;")]));
+    assert_eq!(found, ["", "a"]);
 }

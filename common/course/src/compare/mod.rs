@@ -17,7 +17,7 @@ use common::measure::timing::{Cache, L2};
 use common::program::cli::parse_size;
 use plan::{Dtype, Fill, Kind};
 
-use crate::arguments::{parse_file, parse_seed};
+use crate::files::{parse_file, parse_seed};
 use crate::least;
 use crate::record::{self, FORMAT, Record};
 use participants::Participant;

@@ -18,7 +18,7 @@ use anyhow::{Result, anyhow, ensure};
 use common::basics::{output, workspace};
 use common::program::cli::parse_size;
 
-use crate::arguments::parse_file;
+use crate::files::parse_file;
 use crate::steps::Kernel;
 use crate::{files, mine};
 use data::{Chapter, Data};

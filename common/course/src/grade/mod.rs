@@ -17,8 +17,8 @@ use common::basics::{output, workspace};
 use common::code::{nvrtc, rustc};
 use rayon::iter::{IntoParallelIterator as _, ParallelIterator as _};
 
-use crate::arguments::{parse_file, parse_seed};
 use crate::files;
+use crate::files::{parse_file, parse_seed};
 use crate::lab::data::Lab;
 use crate::lab::fresh_seed;
 use class::{Class, Row};

@@ -1,4 +1,5 @@
-//! A graded kernel for programs: what `cargo course lab N --json` prints and `cargo course grade` reads.
+//! A graded kernel: what a lab asks of it, line by line; and as data for programs, which `cargo course lab N --json` prints and
+//! `cargo course grade` reads.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -6,13 +7,15 @@ use std::time::Instant;
 
 use anstream::adapter::strip_str;
 use anyhow::Result;
+use common::basics::progress::Progress;
 use common::code::hash;
 use serde::{Deserialize, Serialize};
 
 use crate::lab::candidate::Candidate;
-use crate::lab::checklist::{Grade, GradedTask, Line, Next, Part, State, Until};
+use crate::lab::checklist::{Grade, GradedTask, Line, Next, Part, State, Until, Verdict};
 use crate::lab::data::Lab;
-use crate::lab::grading;
+use crate::lab::goals;
+use crate::lab::shapes::{hidden, names, smallest_ragged};
 use crate::lab::task::Points;
 
 /// Version of the format.
@@ -38,12 +41,43 @@ pub struct Graded {
     pub seconds: f64,
 }
 
+/// Fills in the checklist: at shapes that are shown and at hidden ones right, free of hazards, and its counters as the lab wants them.
+pub fn checked(lab: &Lab, candidate: &Candidate, seed: u64, until: Until) -> Grade {
+    let tasks = &lab.data.tasks;
+    let mut grade = Grade::new(tasks, seed, until);
+    let progress = Progress::new("grading, tasks", tasks.len() as u64);
+    let mut ask =
+        |task: usize, part: Part, words: String, find: &dyn Fn() -> Verdict| grade.ask(task, part, words, find);
+    ask(0, Part::Compiles, "compiles".into(), &|| candidate.compiles(&tasks[0].shapes));
+    for (number, task) in tasks.iter().enumerate() {
+        if !task.shapes.is_empty() {
+            let right = format!("right at {}", names(&task.shapes));
+            ask(number, Part::Correct, right, &|| candidate.right(&task.shapes));
+            if let Some(random) = &task.hidden {
+                let shapes = hidden(random, seed ^ (number as u64) << 32).into_iter().map(|shape| lab.shape(shape));
+                let shapes: Vec<[u64; 3]> = shapes.collect();
+                ask(number, Part::Correct, "right at hidden shapes".into(), &|| candidate.right(&shapes));
+            }
+            let small = smallest_ragged(&task.shapes);
+            ask(number, Part::Hazards, format!("no hazard at {}", names(&small)), &|| candidate.safe(&small));
+        }
+        for goal in &task.goals {
+            ask(number, Part::Counters, goal.words.clone(), &|| candidate.goal(goal));
+        }
+        if let Some(speed) = &task.speed {
+            ask(number, Part::Speed, goals::words(speed), &|| candidate.speed(speed));
+        }
+        progress.add(1);
+    }
+    grade
+}
+
 /// Grades a kernel as far as it can earn points.
 pub fn grade(lab: &Lab, kernel: &Path, seed: u64, instruction_limit: Option<u64>) -> Result<Graded> {
     let begun = Instant::now();
     let mut candidate = Candidate::read(lab, kernel, seed, instruction_limit)?;
     candidate.silent = true;
-    let Grade { mut tasks, mut findings, .. } = grading::grade(lab, &candidate, seed, Until::WrongProduct);
+    let Grade { mut tasks, mut findings, .. } = checked(lab, &candidate, seed, Until::WrongProduct);
     // An open challenge that is not met is no finding.
     let lines = tasks.iter().flat_map(|task| task.lines.iter().map(|line| (task.open, line.state)));
     let mut failed = lines.filter(|(_, state)| *state == State::Failed).map(|(open, _)| open);

@@ -11,7 +11,6 @@ pub(crate) mod data;
 mod gain;
 mod goals;
 pub(crate) mod graded;
-mod grading;
 mod shapes;
 mod task;
 mod text;
@@ -24,8 +23,8 @@ use std::time::SystemTime;
 use anyhow::{Result, ensure};
 use common::basics::{output, workspace};
 
-use crate::arguments::parse_seed;
 use crate::files;
+use crate::files::parse_seed;
 use crate::progress::Progress;
 use candidate::Candidate;
 use checklist::{Grade, Until};
@@ -113,7 +112,7 @@ fn hint(lab: &Lab) -> Result<()> {
 fn grade(lab: &Lab, kernel: &Path, own: bool, options: &Options) -> Result<bool> {
     let seed = options.seed.unwrap_or_else(fresh_seed);
     let candidate = Candidate::read(lab, kernel, seed, options.instruction_limit)?;
-    let mut grade = grading::grade(lab, &candidate, seed, Until::FirstFailure);
+    let mut grade = graded::checked(lab, &candidate, seed, Until::FirstFailure);
     if own && let Ok(progress) = Progress::read() {
         grade.hints = progress.labs.get(&lab.full_name()).map(|lab| lab.hints.clone()).unwrap_or_default();
     }

@@ -140,26 +140,7 @@ fn accesses(opcode: &str) -> bool {
 mod tests {
     use super::*;
 
-    const LISTING: &str = "\
-\t.section\t.text.other,\"ax\",@progbits
-.text.other:
-        /*0000*/                   FFMA R0, R1, R2, R0 ;
-.text.matmul:
-        /*0000*/                   LDC R1, c[0x0][0x28] ;
-        /*0010*/                   FFMA R0, R1, R2, R0 ;
-.L_x_1:
-        /*0020*/              @!P0 LDS.128 R4, [R8] ;
-        /*0030*/                   FFMA R0, R1, R2, R0 ;
-        /*0040*/                   FFMA.FTZ R0, R1, R2, R0 ;
-        /*0050*/               @P1 FFMA R0, R1, R2, R0 ;
-        /*0060*/                   IADD3 R3, R3, 0x1, RZ ;
-        /*0070*/                   NOP ;
-        /*0080*/              @!P0 BRA `(.L_x_1) ;
-        /*0090*/                   FFMA R0, R1, R2, R0 ;
-        /*00a0*/                   EXIT ;
-.L_x_2:
-        /*00b0*/                   BRA `(.L_x_2) ;
-";
+    const LISTING: &str = include_str!("../../tests/listing.txt");
 
     #[test]
     fn the_densest_basic_block_counts() {

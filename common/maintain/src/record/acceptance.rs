@@ -136,34 +136,10 @@ pub fn markdown(acceptance: &Acceptance) -> String {
 mod tests {
     use super::*;
 
-    fn example(outcome: RunOutcome, note: Option<&str>) -> Run {
-        Run {
-            step: "step04_tiled".into(),
-            variant: Some("no_edges".into()),
-            size: [31, 33, 35],
-            outcome,
-            origin: Some("step04_tiled/kernel.cu, compiled by NVRTC 13.0 for compute_90".into()),
-            note: note.map(ToOwned::to_owned),
-            ..Run::default()
-        }
-    }
-
     #[test]
     fn the_table_says_what_was_not_right_and_why() {
-        let table = Acceptance {
-            date: "2026-11-21T00:00:00Z".into(),
-            commit: None,
-            device: "a GPU".into(),
-            driver: None,
-            runs: vec![
-                example(RunOutcome::Wrong, Some("the last column is wrong")),
-                Run { dtype: Dtype::I32, ..example(RunOutcome::Verified, None) },
-            ],
-        };
-        let text = markdown(&table);
-        assert!(text.contains("1 of 2 runs") && text.contains("NVRTC 13.0 for compute_90 (2)"), "{text}");
-        assert!(text.contains("| step04_tiled, no_edges | f32 | **wrong** |"), "{text}");
-        assert!(text.contains("| step04_tiled, no_edges | i32 | right |"), "{text}");
-        assert!(text.contains("f32, 31×33×35: the last column is wrong"), "{text}");
+        let read = |name: &str| std::fs::read_to_string(format!("tests/acceptance.{name}")).unwrap();
+        let table: Acceptance = serde_json::from_str(&read("json")).unwrap();
+        assert_eq!(markdown(&table), read("md"));
     }
 }
