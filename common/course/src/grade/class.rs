@@ -14,26 +14,26 @@ use crate::lab::graded::{Graded, fingerprint_of};
 use crate::steps;
 
 /// A hand-in and what it is worth, or in a sentence why nothing.
-pub struct Row<'a> {
-    pub hand_in: HandIn<'a>,
+pub struct Row {
+    pub hand_in: HandIn,
     pub graded: Result<Graded, String>,
 }
 
-pub struct Class<'a> {
-    pub rows: Vec<Row<'a>>,
+pub struct Class {
+    pub rows: Vec<Row>,
     pub seed: u64,
 }
 
 /// How many findings of the class are shown.
 const MOST: usize = 5;
 
-impl<'a> Row<'a> {
-    pub fn lab(&self) -> Option<&'a Lab> {
-        self.hand_in.kernel.as_ref().ok().map(|Kernel { lab, .. }| *lab)
+impl Row {
+    pub fn lab(&self) -> Option<&Lab> {
+        self.hand_in.kernel.as_ref().ok().map(|Kernel { lab, .. }| lab)
     }
 
     /// The name of the lab, if it is known.
-    pub fn lab_name(&self) -> &'a str {
+    pub fn lab_name(&self) -> &str {
         self.lab().map_or("", Lab::name)
     }
 
@@ -62,9 +62,9 @@ impl<'a> Row<'a> {
     }
 }
 
-impl<'a> Class<'a> {
+impl Class {
     /// The findings that most kernels have: the kind, and the rows in which it is found, each with the first of that kind.
-    pub fn common(&self) -> Vec<(&str, Vec<(&Row<'a>, &Next)>)> {
+    pub fn common(&self) -> Vec<(&str, Vec<(&Row, &Next)>)> {
         let mut kinds: BTreeMap<&str, Vec<(&Row, &Next)>> = BTreeMap::new();
         for row in &self.rows {
             for finding in row.findings() {

@@ -19,27 +19,25 @@ const DEEPEST: usize = 8;
 const MOST: usize = 10_000;
 
 /// A kernel that somebody handed in.
-pub struct HandIn<'a> {
+pub struct HandIn {
     /// Whose it is: the name of the folder, or of the file if that lies in no folder.
     pub who: String,
     /// The file from the folder of the class.
     pub file: String,
     /// The kernel, or in a sentence why there is none.
-    pub kernel: Result<Kernel<'a>, String>,
+    pub kernel: Result<Kernel, String>,
 }
 
-pub struct Kernel<'a> {
-    pub lab: &'a Lab,
+pub struct Kernel {
+    pub lab: Lab,
     pub text: String,
     /// How its file ends.
     pub kind: &'static str,
 }
 
-/// What lies below a folder, each from there and with its kind.
-pub type Entries = Vec<(PathBuf, FileType)>;
-
-/// Everything below a folder that is a folder or may be a kernel, and is not hidden. Links are not followed.
-pub fn walked(folder: &Path) -> Result<Entries> {
+/// Everything below a folder that is a folder or may be a kernel, and is not hidden: each from there, and with its kind. Links are not
+/// followed.
+fn walked(folder: &Path) -> Result<Vec<(PathBuf, FileType)>> {
     let name = workspace::display(folder);
     ensure!(folder.is_dir(), "{name} is not a folder; give the folder with the hand-ins");
     let is_shown = |entry: &DirEntry| entry.depth() == 0 || !entry.file_name().as_encoded_bytes().starts_with(b".");
@@ -63,22 +61,9 @@ pub fn walked(folder: &Path) -> Result<Entries> {
     Ok(entries)
 }
 
-/// The labs, and the transfer tasks of which names of files speak.
-pub fn labs(entries: &Entries) -> Result<Vec<Lab>> {
-    let mut labs = Lab::all()?;
-    for (path, _) in entries {
-        let name = path.file_stem().unwrap_or_default().to_string_lossy().to_lowercase();
-        let Some(seed) = number_after(&name, "transfer").filter(|_| lab_named(&name, &labs).is_none()) else {
-            continue;
-        };
-        let lab = lab_named(&name.replace("transfer", ""), &labs).and_then(|lab| lab.drawn(seed).ok());
-        labs.extend(lab);
-    }
-    Ok(labs)
-}
-
 /// The hand-ins in a folder, sorted; of one lab, or of any.
-pub fn all<'a>(folder: &Path, entries: &Entries, labs: &'a [Lab], only: Option<&'a Lab>) -> Result<Vec<HandIn<'a>>> {
+pub fn all(folder: &Path, only: Option<&Lab>) -> Result<Vec<HandIn>> {
+    let (labs, entries) = (Lab::all()?, walked(folder)?);
     let is_code = |path: &Path| matches!(kind(path), Some("cu" | "rs"));
     let without = |path: &Path| path.with_extension("").to_string_lossy().to_lowercase();
     let code: HashSet<String> =
@@ -87,14 +72,14 @@ pub fn all<'a>(folder: &Path, entries: &Entries, labs: &'a [Lab], only: Option<&
         .iter()
         // PTX beside its source is what the compiler made of it.
         .filter(|(path, _)| !(kind(path) == Some("ptx") && code.contains(&without(path))))
-        .filter_map(|(path, of)| hand_in(folder, path, *of, labs, only))
+        .filter_map(|(path, of)| hand_in(folder, path, *of, &labs, only))
         .collect();
     ensure!(
         !found.is_empty(),
         "{} holds no hand-in; give the folder with the .cu or .rs files, or with the students' folders",
         workspace::display(folder)
     );
-    for (path, of) in entries {
+    for (path, of) in &entries {
         let whose = who(path);
         if of.is_dir() && path.components().count() == 1 && found.iter().all(|one| one.who != whose) {
             let kernel = Err("there is no .cu or .rs file for this lab in the folder".to_owned());
@@ -112,11 +97,11 @@ fn who(path: &Path) -> String {
     workspace::escaped(&if alone { first.with_extension("") } else { first.to_owned() })
 }
 
-fn hand_in<'a>(root: &Path, path: &Path, of: FileType, labs: &'a [Lab], only: Option<&'a Lab>) -> Option<HandIn<'a>> {
+fn hand_in(root: &Path, path: &Path, of: FileType, labs: &[Lab], only: Option<&Lab>) -> Option<HandIn> {
     let stem = path.file_stem()?.to_string_lossy().into_owned();
     let own = lab_named(&stem, labs);
     let kept = own.is_some() && stem.rsplit_once('.').is_some_and(|(_, last)| is_kept(last));
-    let other = |only: &Lab| own.is_some_and(|own| own.kernel.name() != only.kernel.name());
+    let other = |only: &Lab| own.as_ref().is_some_and(|own| own.kernel.name() != only.kernel.name());
     if of.is_dir() || kept || only.is_some_and(other) {
         return None;
     }
@@ -124,7 +109,7 @@ fn hand_in<'a>(root: &Path, path: &Path, of: FileType, labs: &'a [Lab], only: Op
         let mut names = path.ancestors().skip(1).filter_map(Path::file_name);
         names.find_map(|name| lab_named(&name.to_string_lossy(), labs))
     };
-    let kernel = match only.or(own).or_else(folders) {
+    let kernel = match only.cloned().or(own).or_else(folders) {
         _ if !of.is_file() => Err("it is a link or a pipe and no file of its own".to_owned()),
         None => Err("no lab is named; call the file step04.cu, say, or give --lab".to_owned()),
         Some(lab) => read(&root.join(path)).map(|text| Kernel { lab, text, kind: kind(path).unwrap_or("cu") }),
@@ -139,14 +124,13 @@ fn is_kept(end: &str) -> bool {
 }
 
 /// The lab that a name speaks of: `step04`, `Lab 4`, `ada_step4_final`, `tensor_cores`, `step04-transfer7`.
-fn lab_named<'a>(name: &str, labs: &'a [Lab]) -> Option<&'a Lab> {
+fn lab_named(name: &str, labs: &[Lab]) -> Option<Lab> {
     let name = name.to_lowercase();
     let number = number_after(&name, "step").or_else(|| number_after(&name, "lab")).map(|number| number.to_string());
     let is_named =
         |lab: &&Lab| number.as_deref() == Some(lab.name()) || lab.name().len() > 2 && name.contains(lab.name());
-    let lab = labs.iter().filter(|lab| lab.transfer.is_none()).find(is_named)?;
-    let drawn = number_after(&name, "transfer").map(|seed| format!("{}-{seed}", lab.name()));
-    drawn.map_or(Some(lab), |drawn| labs.iter().find(|lab| lab.name() == drawn))
+    let lab = labs.iter().find(is_named)?;
+    number_after(&name, "transfer").map_or_else(|| Some(lab.clone()), |seed| lab.drawn(seed).ok())
 }
 
 /// The first number that stands behind a word.
@@ -172,14 +156,12 @@ mod tests {
     #[test]
     fn a_name_tells_the_lab_and_whose_it_is() {
         let labs = Lab::all().unwrap();
-        let lab = |name| lab_named(name, &labs).map(Lab::name);
+        let lab = |name| lab_named(name, &labs).map(|lab| lab.name().to_owned());
         for name in ["step04", "Lab 4", "ada_step4_final", "step04.task1", "lab-04"] {
-            assert_eq!(lab(name), Some("4"), "{name}");
+            assert_eq!(lab(name).as_deref(), Some("4"), "{name}");
         }
-        assert_eq!(
-            (lab("my_tensor_cores"), lab("ada"), lab("step04-transfer7"), lab("lab99")),
-            (Some("tensor_cores"), None, None, None)
-        );
+        let others = ["my_tensor_cores", "step04-transfer7", "ada", "lab99", "tensor_cores-transfer7"].map(lab);
+        assert_eq!(others.each_ref().map(Option::as_deref), [Some("tensor_cores"), Some("4-7"), None, None, None]);
         assert_eq!(who(Path::new("ada.lovelace.cu")), "ada.lovelace");
         assert_eq!(who(Path::new("ada\n/a/step04.cu")), "ada\\n");
         assert!(is_kept("task12") && is_kept("3") && !is_kept("final") && !is_kept("task"));

@@ -52,10 +52,8 @@ pub struct Options {
 
 /// Runs the command. That kernels are wrong is no failure of it.
 pub fn run(options: &Options) -> Result<bool> {
-    let entries = hand_in::walked(&options.folder)?;
-    let labs = hand_in::labs(&entries)?;
     let only = options.lab.as_deref().map(Lab::find).transpose()?;
-    let hand_ins = hand_in::all(&options.folder, &entries, &labs, only.as_ref())?;
+    let hand_ins = hand_in::all(&options.folder, only.as_ref())?;
     let place = |file: &PathBuf| {
         let folder = files::folder_of(file);
         let folder = folder.canonicalize().or_else(|_| std::path::absolute(folder)).ok()?;
@@ -91,14 +89,14 @@ pub fn run(options: &Options) -> Result<bool> {
 }
 
 /// Grades all of them, some at a time.
-fn grade<'a>(hand_ins: Vec<HandIn<'a>>, seed: u64, options: &Options) -> Result<Vec<Row<'a>>> {
+fn grade(hand_ins: Vec<HandIn>, seed: u64, options: &Options) -> Result<Vec<Row>> {
     let jobs = usize::from(options.jobs);
     let folder = tempfile::Builder::new().prefix("course-grade-").tempdir();
     let folder = folder.context("no folder for the grading can be made; check the folder for temporary files")?;
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let threads = (cores / jobs).max(1);
     let progress = Progress::new("grading, kernels", hand_ins.len() as u64);
-    let row = |hand_in: HandIn<'a>| {
+    let row = |hand_in: HandIn| {
         let graded = hand_in.kernel.as_ref().map_err(Clone::clone).and_then(|kernel| {
             let own = tempfile::tempdir_in(&folder).map_err(|error| error.to_string())?;
             let graded = child::grade(kernel, own.path(), seed, options.instruction_limit, threads);

@@ -12,6 +12,7 @@ use crate::lab::transfer::Transfer;
 use crate::steps::{self, Kernel, STEPS};
 use crate::{files, mine};
 
+#[derive(Clone)]
 pub struct Lab {
     /// The kernel that it leads to: a step's own, or one beyond the course.
     pub kernel: Kernel,
@@ -67,13 +68,7 @@ impl Lab {
         let none = || format!("lab {name} has no transfer tasks; choose lab 1 to 6");
         let transfer = Transfer::draw(&self.data.transfer, seed).with_context(none)?;
         let data = Data { tasks: vec![transfer.task()], transfer: vec![], ..self.data.clone() };
-        Ok(Self {
-            kernel: self.kernel,
-            data,
-            name: format!("{name}-{seed}"),
-            transfer: Some(transfer),
-            rust: self.rust,
-        })
+        Ok(Self { data, name: format!("{name}-{seed}"), transfer: Some(transfer), ..self.clone() })
     }
 
     pub fn name(&self) -> &str {

@@ -43,19 +43,14 @@ pub fn charts(records: &Records) -> Result<Vec<(PathBuf, String)>> {
     Ok(all)
 }
 
-/// What `show` makes of the record that is named, or else of the foremost one with the cache as it is in ordinary use.
-pub fn with_record(
-    records: &Records,
-    wanted: Option<&&str>,
-    show: impl FnOnce(&str, &Record) -> Result<String>,
-) -> Result<String> {
+/// The record that is named, or else the foremost one with the cache as it is in ordinary use.
+fn chosen<'a>(records: &'a Records, wanted: Option<&&str>) -> Result<(&'a str, &'a Record)> {
     let found = match wanted {
         Some(wanted) => records.iter().find(|(name, _)| name == wanted),
         None => foremost(records, |record| record.l2 == L2::Warm),
     };
     let none = "docs/results has no such record; on a machine with a GPU, cargo x record OUT makes one";
-    let (name, record) = found.context(none)?;
-    show(name, record)
+    found.map(|(name, record)| (name.as_str(), record)).context(none)
 }
 
 /// A chart, for a page of `docs/src`.
@@ -63,10 +58,9 @@ pub fn chart(records: &Records, words: &[&str]) -> Result<String> {
     let (kind, words) = words.split_first().context("name a chart")?;
     let chart = CHARTS.iter().find(|chart| chart.name == *kind);
     let chart = chart.with_context(|| format!("there is no chart {kind:?}; write path, speed or roofline"))?;
-    with_record(records, words.first(), |name, record| {
-        // Where the numbers are from is said in the chart.
-        Ok(format!("![{}](results/{name}-{}.svg)", chart.title(record), chart.name))
-    })
+    let (name, record) = chosen(records, words.first())?;
+    // Where the numbers are from is said in the chart.
+    Ok(format!("![{}](results/{name}-{}.svg)", chart.title(record), chart.name))
 }
 
 /// Which kernel gives the right product at which size.
@@ -131,40 +125,38 @@ const VALUES: [&str; 5] = ["time", "TFLOP/s", "of FP32 peak", "of cuBLAS", "over
 
 /// All steps at one size.
 pub fn ladder(records: &Records, words: &[&str]) -> Result<String> {
-    with_record(records, words.first(), |name, record| {
-        let record = &record.steps_only();
-        let Some(size) = record.ladder_size() else { return Ok(format!("*Record `{name}` has no times.*")) };
-        let row = |entry: &Entry| {
-            let step = record.steps.iter().find(|step| step.name == entry.name);
-            let title = step.map_or("the vendor's library", |step| &step.title);
-            row([&short(&entry.name), title], record, size, entry)
-        };
-        let rows: Vec<Vec<String>> = size.entries.iter().map(row).collect();
-        let table = table::markdown(&[&["step", "what it does"], &VALUES[..]].concat(), &rows);
-        Ok(format!("{table}\nM = N = K = {}. {}", size.m, source(name, record)))
-    })
+    let (name, record) = chosen(records, words.first())?;
+    let record = &record.steps_only();
+    let Some(size) = record.ladder_size() else { return Ok(format!("*Record `{name}` has no times.*")) };
+    let row = |entry: &Entry| {
+        let step = record.steps.iter().find(|step| step.name == entry.name);
+        let title = step.map_or("the vendor's library", |step| &step.title);
+        row([&short(&entry.name), title], record, size, entry)
+    };
+    let rows: Vec<Vec<String>> = size.entries.iter().map(row).collect();
+    let table = table::markdown(&[&["step", "what it does"], &VALUES[..]].concat(), &rows);
+    Ok(format!("{table}\nM = N = K = {}. {}", size.m, source(name, record)))
 }
 
 /// All sizes: speed of each step, and what the last step is worth against cuBLAS.
 pub fn sizes(records: &Records, words: &[&str]) -> Result<String> {
-    with_record(records, words.first(), |name, record| {
-        let record = &record.steps_only();
-        let names = record.names();
-        let last = record.last_step().map_or("", |step| step.name.as_str());
-        let of_cublas = format!("{} of cuBLAS", short(last));
-        let mut head = vec!["M×N×K".to_owned()];
-        head.extend(names.iter().map(|name| short(name)).chain([of_cublas]));
-        let row = |size: &SizeRecord| {
-            let speeds = names.iter().map(|name| or_dash(size.gflops(name), tflops));
-            let share = or_dash(size.share_of_cublas(last), percent);
-            std::iter::once(size.words()).chain(speeds).chain([share]).collect()
-        };
-        let rows: Vec<Vec<String>> = record.sizes.iter().map(row).collect();
-        let mean = record.shares_of_cublas(last).map_or_else(String::new, |(least, mean)| {
-            format!(" {last} reaches at least {least:.3} × cuBLAS, {mean:.3} × in the geometric mean.")
-        });
-        Ok(format!("{}\nTFLOP/s.{mean} {}", table::markdown(&head, &rows), source(name, record)))
-    })
+    let (name, record) = chosen(records, words.first())?;
+    let record = &record.steps_only();
+    let names = record.names();
+    let last = record.last_step().map_or("", |step| step.name.as_str());
+    let of_cublas = format!("{} of cuBLAS", short(last));
+    let mut head = vec!["M×N×K".to_owned()];
+    head.extend(names.iter().map(|name| short(name)).chain([of_cublas]));
+    let row = |size: &SizeRecord| {
+        let speeds = names.iter().map(|name| or_dash(size.gflops(name), tflops));
+        let share = or_dash(size.share_of_cublas(last), percent);
+        std::iter::once(size.words()).chain(speeds).chain([share]).collect()
+    };
+    let rows: Vec<Vec<String>> = record.sizes.iter().map(row).collect();
+    let mean = record.shares_of_cublas(last).map_or_else(String::new, |(least, mean)| {
+        format!(" {last} reaches at least {least:.3} × cuBLAS, {mean:.3} × in the geometric mean.")
+    });
+    Ok(format!("{}\nTFLOP/s.{mean} {}", table::markdown(&head, &rows), source(name, record)))
 }
 
 /// The kernels in Rust beside those in CUDA C, of all steps or of one, from a comparison of both in `docs/results/rust`.
@@ -199,19 +191,18 @@ pub fn of_step(records: &Records, words: &[&str]) -> Result<String> {
     let (step, words) = words.split_first().context("name a step")?;
     let only = |size: &&SizeRecord| wanted(words, size);
     let record = words.iter().find(|word| !word.starts_with("only:"));
-    with_record(records, record, |name, record| {
-        let record = &record.steps_only();
-        let row = |size: &SizeRecord| {
-            let entry = size.entry(step).filter(|entry| entry.spread().is_some())?;
-            Some(row([&size.words()], record, size, entry))
-        };
-        let rows: Vec<Vec<String>> = record.sizes.iter().filter(only).filter_map(row).collect();
-        if rows.is_empty() {
-            return Ok(format!("*Record `{name}` has no times of {step}.*"));
-        }
-        let table = table::markdown(&[&["M×N×K"], &VALUES[..]].concat(), &rows);
-        Ok(format!("{table}\n{}", source_of_step(name, record, step)))
-    })
+    let (name, record) = chosen(records, record)?;
+    let record = &record.steps_only();
+    let row = |size: &SizeRecord| {
+        let entry = size.entry(step).filter(|entry| entry.spread().is_some())?;
+        Some(row([&size.words()], record, size, entry))
+    };
+    let rows: Vec<Vec<String>> = record.sizes.iter().filter(only).filter_map(row).collect();
+    if rows.is_empty() {
+        return Ok(format!("*Record `{name}` has no times of {step}.*"));
+    }
+    let table = table::markdown(&[&["M×N×K"], &VALUES[..]].concat(), &rows);
+    Ok(format!("{table}\n{}", source_of_step(name, record, step)))
 }
 
 pub fn results(records: &Records) -> Result<String> {
@@ -239,19 +230,17 @@ pub fn results(records: &Records) -> Result<String> {
 
 /// All kernels at one size: least time, bottleneck, and how far the measured time is from it.
 pub fn bound(records: &Records, words: &[&str]) -> Result<String> {
-    with_record(records, words.first(), |name, record| {
-        let mut record = record.clone();
-        least::fill(&mut record, |_, entry| entry.least_time.is_none());
-        let Some(size) = record.ladder_size() else { return Ok(format!("*Record `{name}` has no times.*")) };
-        let bounded =
-            size.entries.iter().filter_map(|entry| Some((entry, entry.spread()?, entry.least_time.as_ref()?)));
-        let rows: Vec<Vec<String>> = bounded
-            .map(|(entry, spread, least)| {
-                let over = or_dash(entry.over_least(), times);
-                vec![entry.name.clone(), least.bound_by.clone(), ms(least.ms), ms(spread.median), over]
-            })
-            .collect();
-        let table = table::markdown(&["kernel", "bound by", "least time", "time", "time ÷ least time"], &rows);
-        Ok(format!("{table}\nM = N = K = {}. {}", size.m, source(name, &record)))
-    })
+    let (name, record) = chosen(records, words.first())?;
+    let mut record = record.clone();
+    least::fill(&mut record, |_, entry| entry.least_time.is_none());
+    let Some(size) = record.ladder_size() else { return Ok(format!("*Record `{name}` has no times.*")) };
+    let bounded = size.entries.iter().filter_map(|entry| Some((entry, entry.spread()?, entry.least_time.as_ref()?)));
+    let rows: Vec<Vec<String>> = bounded
+        .map(|(entry, spread, least)| {
+            let over = or_dash(entry.over_least(), times);
+            vec![entry.name.clone(), least.bound_by.clone(), ms(least.ms), ms(spread.median), over]
+        })
+        .collect();
+    let table = table::markdown(&["kernel", "bound by", "least time", "time", "time ÷ least time"], &rows);
+    Ok(format!("{table}\nM = N = K = {}. {}", size.m, source(name, &record)))
 }
