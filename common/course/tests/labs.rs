@@ -35,7 +35,6 @@ pub fn trials() -> Vec<Trial> {
     ]);
     let mut trials: Vec<Trial> = trials.into_iter().map(support::needs_nvrtc).collect();
     trials.extend([
-        trial("every_task_has_a_tested_answer", every_answer),
         trial("a_copy_is_made_once_and_never_overwritten", copies),
         trial("without_nvrtc_one_sentence_says_how_to_get_it", no_nvrtc),
         #[cfg(unix)]
@@ -90,31 +89,6 @@ fn answer(name: &str, case: &Mistake) -> Result<()> {
 
 pub fn first_failed(text: &str) -> Option<&str> {
     text.lines().find_map(|line| line.trim_start().strip_prefix("FAILED")).map(str::trim_start)
-}
-
-/// Every task of every lab has its answer in the table: the kernel that the lab names is the one that is tested.
-fn every_answer() -> Result<()> {
-    let answers = mistakes::answers();
-    for folder in course::steps::STEPS.iter().map(|step| common::code::folder_of(step)) {
-        for file in ["lab", "beyond/lab"].iter().flat_map(|labs| course::files::below(&folder.join(labs), "json")) {
-            let lab: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&file)?)?;
-            let inner = file.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy().into_owned();
-            let step = folder.file_name().unwrap_or_default().to_string_lossy();
-            let name = if inner == "lab" { step[5..6].to_owned() } else { inner };
-            for (task, data) in (1..).zip(lab["tasks"].as_array().context("no tasks")?) {
-                let Some(named) = data["answer"].as_str() else { continue };
-                let beside = file.with_file_name(named);
-                let of_the_course = || course::steps::Kernel::named(named).map(|kernel| kernel.file());
-                let kernel = if beside.is_file() { beside } else { of_the_course()? };
-                let tested = |case: &&Mistake| case.lab == name && root().join(&case.kernel) == kernel;
-                // An open challenge's answer passes at least what comes before it.
-                let least: usize = if data["open"].as_bool() == Some(true) { task - 1 } else { task };
-                let passes = |case: &Mistake| case.name.parse::<usize>().is_ok_and(|passed| passed >= least);
-                ensure!(answers.iter().filter(tested).any(passes), "lab {name}, task {task}: {named}");
-            }
-        }
-    }
-    Ok(())
 }
 
 /// A lab, the package of its step, a kernel that fails it (one of the mistakes, or a file), and what its command must show.

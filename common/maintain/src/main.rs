@@ -38,7 +38,7 @@ enum Command {
     Explorer(explore::Options),
     /// Compare the simulator's counters with those that were read on a GPU
     Counters(counters::Options),
-    /// On a machine with a GPU: measure all there is to measure, in one go
+    /// On a machine with a GPU: run every kernel at every shape, and write down which gives the right product
     Record(record::Options),
     /// Check all that is committed: lines of Rust, PTX, pages, the explorer, counters, the book
     Check,

@@ -1,14 +1,12 @@
 //! The programs of the course, run as a reader runs them: the steps' own and `cargo course`. Each command runs once.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
-use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
-use common::basics::{process, workspace};
+use common::basics::workspace;
 use serde_json::Value;
 
 #[derive(Clone)]
@@ -86,13 +84,4 @@ pub fn json(program: &str, arguments: &[&str]) -> Result<Value> {
     let printed = output(program, &arguments)?;
     serde_json::from_str(&printed.stdout)
         .with_context(|| format!("{program} {} prints no report: {}", arguments.join(" "), printed.stderr.trim()))
-}
-
-/// Runs a program for at most `limit`, its output into a file; its exit status, or `None` if it was stopped.
-pub fn timed_run(mut command: Command, limit: Duration, output: &Path) -> Result<Option<i32>> {
-    let file = File::create(output)
-        .with_context(|| format!("{} cannot be written; choose another place", output.display()))?;
-    let mut child = command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file).spawn()?;
-    let status = process::wait(&mut child, limit)?;
-    Ok(status.map(|status| status.code().unwrap_or(-1)))
 }

@@ -54,7 +54,7 @@ pub struct Options {
     /// Save the comparison with all its samples in this file
     #[arg(long, value_name = "FILE.json", value_parser = parse_file())]
     pub save: Option<PathBuf>,
-    /// For `cargo x record`: the commit of the course, if git cannot tell it
+    /// For records: the commit of the course, if git cannot tell it
     #[arg(long, value_name = "HASH", hide = true)]
     pub commit: Option<String>,
 }

@@ -49,7 +49,8 @@ fn chosen<'a>(records: &'a Records, wanted: Option<&&str>) -> Result<(&'a str, &
         Some(wanted) => records.iter().find(|(name, _)| name == wanted),
         None => foremost(records, |record| record.l2 == L2::Warm),
     };
-    let none = "docs/results has no such record; on a machine with a GPU, cargo x record OUT makes one";
+    let none =
+        "docs/results has no such record; on a machine with a GPU, cargo course compare --rungs --save makes one";
     found.map(|(name, record)| (name.as_str(), record)).context(none)
 }
 

@@ -1,10 +1,11 @@
 //! The runs of the acceptance table: every kernel at every size, several at a time, each in a process of its own.
 
-use std::process::Command;
+use std::fs::File;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use common::basics::{host, nvidia_smi};
+use common::basics::{host, nvidia_smi, process};
 use common::device;
 use common::program::report::Report;
 use course::record;
@@ -13,7 +14,7 @@ use plan::{DeviceInfo, Dtype, Problem};
 use rayon::iter::{ParallelBridge as _, ParallelIterator as _};
 
 use super::acceptance::{Acceptance, Run, RunOutcome, SIZES};
-use crate::programs::{self, timed_run};
+use crate::programs;
 
 /// Of the sizes, the first ones, which a simulator does in seconds.
 const SIM_SIZES: usize = 3;
@@ -98,8 +99,10 @@ fn said(kernel: Kernel, run: &Run, device: &str, limit: Duration) -> Result<(Opt
     }
     let worker = rayon::current_thread_index().unwrap_or_default();
     let output = std::env::temp_dir().join(format!("course-run-{}-{worker}.txt", std::process::id()));
-    let status = timed_run(command, limit, &output);
+    let file = File::create(&output)?;
+    let mut child = command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file).spawn()?;
+    let status = process::wait(&mut child, limit)?;
     let text = std::fs::read_to_string(&output).unwrap_or_default();
     let _ = std::fs::remove_file(&output);
-    Ok((status?, text))
+    Ok((status.map(|status| status.code().unwrap_or(-1)), text))
 }
