@@ -131,35 +131,22 @@ fn fingerprint(ptx: &str) -> String {
         .map(|line| line.split("//").next().unwrap_or_default().trim())
         .filter(|line| !line.is_empty() && !line.starts_with(".loc") && !line.starts_with(".file"))
         .collect();
+    let apart = |c: char| !(c.is_alphanumeric() || "_$%.".contains(c));
     let mut names = BTreeMap::new();
-    for name in lines.iter().filter(|line| line.starts_with('.')).flat_map(|line| words(line)) {
+    for name in lines.iter().filter(|line| line.starts_with('.')).flat_map(|line| line.split(apart)) {
         let number = names.len();
         if name.starts_with(|first: char| first.is_alphabetic() || first == '_') {
             names.entry(name).or_insert(number);
         }
     }
     let mut text = String::new();
-    for line in lines {
-        for word in words(line) {
-            match names.get(word) {
-                Some(number) => text += &format!("name{number}"),
-                None => text += word,
-            }
+    for piece in lines.iter().flat_map(|line| line.split_inclusive(apart).chain(["\n"])) {
+        let word = piece.trim_end_matches(apart);
+        match names.get(word) {
+            Some(number) => text += &format!("name{number}"),
+            None => text += word,
         }
-        text.push('\n');
+        text += &piece[word.len()..];
     }
     hash(&text)[..16].to_owned()
-}
-
-/// A line in words, with what stands between them.
-fn words(line: &str) -> impl Iterator<Item = &str> {
-    let of_a_word = |c: char| c.is_alphanumeric() || "_$%.".contains(c);
-    let mut rest = line;
-    std::iter::from_fn(move || {
-        let first = rest.chars().next()?;
-        let end = if of_a_word(first) { rest.find(|c| !of_a_word(c)) } else { Some(first.len_utf8()) };
-        let (word, after) = rest.split_at(end.unwrap_or(rest.len()));
-        rest = after;
-        Some(word)
-    })
 }

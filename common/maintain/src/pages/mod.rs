@@ -81,6 +81,8 @@ mod tests {
         assert_eq!(fresh.unwrap(), kept);
         let names: Vec<&str> = parts::names().collect();
         assert!(names.iter().all(|name| names.iter().filter(|other| *other == name).count() == 1), "{names:?}");
+        let unknown = parts::make(&records, &["cake"]).unwrap_err().to_string();
+        assert!(unknown.contains("\"cake\"") && names.iter().all(|name| unknown.contains(name)), "{unknown}");
     }
 
     #[test]
