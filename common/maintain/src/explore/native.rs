@@ -89,7 +89,9 @@ mod tests {
             let mut both = [ours, counted(kernel, form, size)];
             if run.stopped.is_some() {
                 // The simulator counts to the end of a basic block.
-                both.iter_mut().for_each(|run| run.3 = Default::default());
+                for run in &mut both {
+                    run.3 = Default::default();
+                }
             }
             assert_eq!(both[0], both[1], "{} as {} at {size:?}", kernel.id, form.id);
         }
