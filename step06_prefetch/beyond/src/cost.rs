@@ -123,10 +123,6 @@ pub struct BlockCost {
 const FIGURES: usize = OTHERS + FEW + 1;
 const OTHERS: usize = 10;
 
-fn in_order(others: [f64; OTHERS], steps: [f64; FEW + 1]) -> [f64; FIGURES] {
-    std::array::from_fn(|at| if at < OTHERS { others[at] } else { steps[at - OTHERS] })
-}
-
 /// Megabytes of A and B that a cache is tried with in a fit.
 const CACHED_MB: [u64; 8] = [5, 10, 15, 20, 30, 40, 60, 90];
 
@@ -138,7 +134,7 @@ struct Chip {
 }
 
 impl BlockCost {
-    /// How often each figure counts, in the order of [`Self::figures`].
+    /// How often each figure counts, in the order of [`Self::figures_mut`].
     fn shares(work: &Work, chip: Chip) -> [f64; FIGURES] {
         let sm_count = u64::from(chip.sm_count.max(1));
         let busiest = work.blocks.div_ceil(sm_count).max(1) as usize;
@@ -149,43 +145,26 @@ impl BlockCost {
         let depth = work.depth as f64;
         let last = if many { depth } else { 0.0 };
         let cold = depth * work.cold(chip.cached_bytes);
-        let mut steps = [0.0; FEW + 1];
-        steps[busiest.min(FEW + 1) - 1] = blocks * depth;
         let Split { rounds, elements, single } = work.split;
         let [rounds, elements, single] = [rounds as f64 / 1e3, elements as f64 / 1e6, single as f64 / 1e6];
+        let mut shares = [0.0; FIGURES];
         let others = [1.0, blocks, stored / 1e3, unaligned, last, unaligned * depth, cold, rounds, elements, single];
-        in_order(others, steps)
+        shares[..OTHERS].copy_from_slice(&others);
+        shares[OTHERS + busiest.min(FEW + 1) - 1] = blocks * depth;
+        shares
     }
 
     /// The figures in the order of [`Self::shares`].
-    fn places(&mut self) -> impl Iterator<Item = &mut f64> {
+    pub fn figures_mut(&mut self) -> impl Iterator<Item = &mut f64> {
         let Self { start_us, block_us, stored_us, unaligned_block_us, .. } = self;
         let others = [start_us, block_us, stored_us, unaligned_block_us];
         let more = [&mut self.last_us, &mut self.unaligned_step_us, &mut self.cold_us];
         others.into_iter().chain(more).chain(&mut self.split_us).chain(&mut self.step_us)
     }
 
-    fn figures(mut self) -> [f64; FIGURES] {
-        let mut figures = [0.0; FIGURES];
-        figures.iter_mut().zip(self.places()).for_each(|(figure, place)| *figure = *place);
-        figures
-    }
-
-    fn from_figures(figures: [f64; FIGURES]) -> Self {
-        let mut cost = Self::default();
-        cost.places().zip(figures).for_each(|(place, figure)| *place = figure);
-        cost
-    }
-
-    /// These costs with each figure changed.
-    #[must_use]
-    pub fn map(&self, change: impl Fn(f64) -> f64) -> Self {
-        Self::from_figures(self.figures().map(change))
-    }
-
     /// The time of a launch in µs.
-    fn time_us(&self, work: &Work, chip: Chip) -> f64 {
-        Self::shares(work, chip).iter().zip(self.figures()).map(|(share, figure)| share * figure).sum()
+    fn time_us(mut self, work: &Work, chip: Chip) -> f64 {
+        Self::shares(work, chip).iter().zip(self.figures_mut()).map(|(share, figure)| share * *figure).sum()
     }
 
     /// A row for a fit: a step of many blocks costs what one of [`FEW`] does, and all of it counts as one error of 100 %. Large
@@ -194,9 +173,9 @@ impl BlockCost {
         let busiest = |work: &Work| work.blocks.div_ceil(u64::from(chip.sm_count.max(1))).max(1);
         let steps = |work: &Work| (busiest(work) * work.depth) as f64;
         let least = parts.iter().map(|(measured, us)| us / steps(&measured.work)).min_by(f64::total_cmp)?;
-        let mut row = [0.0; FEW + 1];
-        (row[FEW - 1], row[FEW]) = (1.0 / least, -1.0 / least);
-        (least > 0.0).then(|| (in_order([0.0; OTHERS], row), 0.0))
+        let mut row = [0.0; FIGURES];
+        (row[OTHERS + FEW - 1], row[OTHERS + FEW]) = (1.0 / least, -1.0 / least);
+        (least > 0.0).then_some((row, 0.0))
     }
 
     /// The figures that fit best, and their sum of squared errors, scaled. No figure is below zero.
@@ -207,7 +186,8 @@ impl BlockCost {
         rows.truncate(parts.len());
         let of = |row: &[f64; FIGURES]| row.iter().zip(figures).map(|(share, figure)| share * figure).sum::<f64>();
         let error = rows.iter().map(|(row, part)| (of(row) - part).powi(2)).sum();
-        let mut cost = Self::from_figures(figures);
+        let mut cost = Self::default();
+        cost.figures_mut().zip(figures).for_each(|(place, figure)| *place = figure);
         cost.step_us = filled(cost.step_us, |number| rows.iter().any(|(row, _)| row[OTHERS + number] > 0.0));
         (error, cost)
     }
@@ -489,10 +469,10 @@ mod tests {
         // Times that fall with the number of blocks, and one kind of work only.
         let sample = |work, us| (Measurement { work, us, least_us: us }, us);
         let samples = [sample(work(100, 500, 1), 30.0), sample(work(50, 500, 1), 60.0)];
-        let (_, cost) = BlockCost::fit(&samples, CHIP);
-        assert!(cost.figures().iter().all(|figure| *figure >= 0.0), "{cost:?}");
+        let (_, mut cost) = BlockCost::fit(&samples, CHIP);
+        assert!(cost.figures_mut().all(|figure| *figure >= 0.0), "{cost:?}");
         assert!(cost.step_us.iter().all(|us| (us - cost.step_us[0]).abs() < 1e-9), "{cost:?}");
-        assert!(BlockCost::fit(&[], CHIP).1.figures().iter().all(|figure| figure.abs() < 1e-9));
+        assert!(BlockCost::fit(&[], CHIP).1.figures_mut().all(|figure| figure.abs() < 1e-9));
         let steps = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0];
         let expected = [2.0, 2.0, 5.0, 5.0, 5.0, 5.0, 5.0, 5.0, 5.0];
         let found = filled(steps, |number| number == 1 || number == 4);

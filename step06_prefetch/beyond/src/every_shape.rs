@@ -71,9 +71,9 @@ struct Tiling {
     /// Rows and columns of C per thread.
     thread: [u32; 2],
     groups: u32,
-    /// Blocks for which an SM must have enough registers, for copies of 4, 2 and 1 elements of B.
-    blocks: [u32; 3],
-    /// Steps of k over which the copies are spread, likewise.
+    /// Blocks for which an SM must have enough registers.
+    blocks: u32,
+    /// Steps of k over which the copies are spread, for copies of 4, 2 and 1 elements of B.
     shares: [u32; 3],
 }
 
@@ -87,14 +87,14 @@ enum Last {
 /// From the fastest to the finest: a large thread tile reads little shared memory per FMA, a small tile of C occupies more
 /// SMs, and groups give the warps of an SM to few tiles. The blocks and shares are the ones that an H200 was fastest with.
 const TILINGS: [Tiling; 8] = [
-    Tiling { tile: [128, 256, 8], thread: [16, 8], groups: 1, blocks: [1, 1, 1], shares: [2, 2, 3] },
-    Tiling { tile: [64, 128, 16], thread: [8, 8], groups: 2, blocks: [2, 2, 2], shares: [2, 2, 2] },
-    Tiling { tile: [64, 64, 16], thread: [8, 8], groups: 2, blocks: [3, 3, 3], shares: [4, 2, 2] },
-    Tiling { tile: [32, 64, 32], thread: [8, 8], groups: 4, blocks: [3, 3, 3], shares: [4, 2, 4] },
-    Tiling { tile: [64, 64, 16], thread: [8, 4], groups: 1, blocks: [4, 4, 4], shares: [4, 4, 4] },
-    Tiling { tile: [64, 32, 16], thread: [8, 4], groups: 1, blocks: [8, 8, 8], shares: [4, 4, 4] },
-    Tiling { tile: [16, 64, 32], thread: [4, 8], groups: 4, blocks: [4, 4, 4], shares: [2, 2, 2] },
-    Tiling { tile: [16, 32, 64], thread: [4, 4], groups: 4, blocks: [4, 4, 4], shares: [2, 2, 2] },
+    Tiling { tile: [128, 256, 8], thread: [16, 8], groups: 1, blocks: 1, shares: [2, 2, 3] },
+    Tiling { tile: [64, 128, 16], thread: [8, 8], groups: 2, blocks: 2, shares: [2, 2, 2] },
+    Tiling { tile: [64, 64, 16], thread: [8, 8], groups: 2, blocks: 3, shares: [4, 2, 2] },
+    Tiling { tile: [32, 64, 32], thread: [8, 8], groups: 4, blocks: 3, shares: [4, 2, 4] },
+    Tiling { tile: [64, 64, 16], thread: [8, 4], groups: 1, blocks: 4, shares: [4, 4, 4] },
+    Tiling { tile: [64, 32, 16], thread: [8, 4], groups: 1, blocks: 8, shares: [4, 4, 4] },
+    Tiling { tile: [16, 64, 32], thread: [4, 8], groups: 4, blocks: 4, shares: [2, 2, 2] },
+    Tiling { tile: [16, 32, 64], thread: [4, 4], groups: 4, blocks: 4, shares: [2, 2, 2] },
 ];
 /// The ones that are committed for rows of B that start anywhere: one for large problems, and the finest.
 const RAGGED: [Tiling; 2] = [TILINGS[1], TILINGS[7]];
@@ -142,7 +142,7 @@ impl Tiling {
             ("VECTOR", vector),
             ("ODD", odd),
             ("STORED", if self.stores_wide() { vector } else { 1 }),
-            ("BLOCKS", self.blocks[copies]),
+            ("BLOCKS", self.blocks),
             ("SHARES", self.shares[copies]),
         ];
         // From 8.0 on copies are asynchronous; an older GPU compiles the kernel, or is told to.

@@ -3,22 +3,19 @@
 use anyhow::{Result, bail, ensure};
 use common::basics::nvidia_smi;
 use common::basics::output::{print, print_whole};
-use common::basics::units::grouped;
 use common::device::{Choice, SimDevice, SimOptions, cuda_devices};
 use common::measure::provenance;
-use common::measure::timing::Spread;
 use common::{Fill, Kind};
-use serde::{Deserialize, Serialize};
 
 use super::grid::Grid;
 use super::kernels::Sources;
 use super::multiply::{Gpu, Product};
 use super::nccl::Nccl;
 use super::options::Args;
+use super::outcome::{Outcome, gb};
 use super::plan::{Plan, usual_depth};
-use super::report;
 use super::streams::{Span, Streams};
-use super::verify::{self, Verdict};
+use super::verify;
 
 /// Edge of the problem if no size is given, on GPUs and on the simulator.
 const DEFAULT: [u64; 2] = [16_384, 96];
@@ -31,62 +28,6 @@ const TIMED_MS: f64 = 3000.0;
 const TIMES: usize = 100;
 /// Bytes of a GPU's memory that are left to the driver, NCCL and the check.
 const MARGIN: u64 = 1 << 30;
-
-/// What a product took and whether it is right.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Outcome {
-    /// When, in UTC.
-    pub date: String,
-    /// The GPU driver's version.
-    pub driver: Option<String>,
-    /// M, N, K.
-    pub size: [u64; 3],
-    /// Seed of the elements.
-    pub seed: u64,
-    /// GPUs.
-    pub gpus: usize,
-    /// P and Q.
-    pub grid: [usize; 2],
-    /// Steps of K in a panel.
-    pub panel: u64,
-    /// Panels of each operand.
-    pub panels: usize,
-    /// Whether the next panel travels while one is multiplied.
-    pub overlap: bool,
-    /// Bytes of the largest share, on one GPU.
-    pub bytes_per_gpu: u64,
-    /// Name of the devices.
-    pub device: String,
-    /// What moved the panels.
-    pub link: String,
-    /// The kernel's file and hash.
-    pub kernel: (String, String),
-    /// The check of the integer twin.
-    pub twin: Verdict,
-    /// The check of the problem itself.
-    pub verdict: Verdict,
-    /// Milliseconds of each timed product, from its begin to the end on the last GPU; empty on the simulator.
-    pub ms: Vec<f64>,
-    /// What each rank did when, in the last timed product.
-    pub timeline: Vec<Vec<Span>>,
-}
-
-impl Outcome {
-    pub fn right(&self) -> bool {
-        self.twin.wrong.is_none() && self.verdict.wrong.is_none()
-    }
-
-    /// The median of the times, in milliseconds.
-    pub fn median_ms(&self) -> Option<f64> {
-        Spread::of(&self.ms).map(|spread| spread.median)
-    }
-
-    /// 10⁹ operations a second of all GPUs together, by the median time.
-    pub fn gflops(&self) -> Option<f64> {
-        let [m, n, k] = self.size.map(|size| size as f64);
-        self.median_ms().map(|ms| 2.0 * m * n * k / ms / 1e6)
-    }
-}
 
 /// Runs what is asked for; whether all products are right.
 pub fn main(args: &Args) -> Result<bool> {
@@ -124,7 +65,7 @@ pub fn main(args: &Args) -> Result<bool> {
                 if args.json {
                     print_whole(&(serde_json::to_string(&outcome)? + "\n"))?;
                 } else {
-                    print(&report::text(&outcome))?;
+                    print(&outcome.text())?;
                 }
             }
         }
@@ -217,9 +158,4 @@ fn fits(gpus: &mut [Gpu], plan: &Plan) -> Result<u64> {
         );
     }
     Ok(needs.into_iter().max().unwrap_or(0))
-}
-
-/// Bytes in 10⁹, or as they are if they are few.
-pub fn gb(bytes: u64) -> String {
-    if bytes < 100_000_000 { format!("{} bytes", grouped(bytes)) } else { format!("{:.1} GB", bytes as f64 / 1e9) }
 }

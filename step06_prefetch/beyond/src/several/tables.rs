@@ -7,7 +7,7 @@ use common::basics::files::{below, read};
 use common::basics::units::{grouped, ms};
 use common::basics::{table, workspace};
 
-use super::run::{Outcome, gb};
+use super::outcome::{Outcome, gb};
 
 /// A product, and where it was measured.
 struct Row {

@@ -8,7 +8,7 @@ use common::basics::output::print;
 use common::measure::timing::geometric_mean;
 use serde::{Deserialize, Serialize};
 
-use crate::cost::{GpuCosts, Measurement, Work};
+use crate::cost::{BlockCost, GpuCosts, Measurement, Work};
 use crate::record;
 
 /// What `--tune` has measured on a GPU.
@@ -44,8 +44,8 @@ impl Times {
             }
         }
         let mut costs = GpuCosts::fit(&self.gpu, self.sm_count, &self.measured, &by_name);
-        for cost in costs.blocks.values_mut() {
-            *cost = cost.map(significant);
+        for figure in costs.blocks.values_mut().flat_map(BlockCost::figures_mut) {
+            *figure = significant(*figure);
         }
         let expected = |name: &str, work: &Work| costs.time_us(name, work, self.sm_count).unwrap_or(f64::INFINITY);
         let ratios = self.shapes.iter().flatten().map(|(name, work, us)| expected(name, work) / us);

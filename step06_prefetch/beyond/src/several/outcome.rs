@@ -1,0 +1,109 @@
+//! What a run finds out: a record, and what is said of it to people.
+
+use common::basics::units::{grouped, ms};
+use common::measure::timing::Spread;
+use serde::{Deserialize, Serialize};
+
+use super::streams::Span;
+use super::verify::Verdict;
+
+/// What a product took and whether it is right.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// When, in UTC.
+    pub date: String,
+    /// The GPU driver's version.
+    pub driver: Option<String>,
+    /// M, N, K.
+    pub size: [u64; 3],
+    /// Seed of the elements.
+    pub seed: u64,
+    /// GPUs.
+    pub gpus: usize,
+    /// P and Q.
+    pub grid: [usize; 2],
+    /// Steps of K in a panel.
+    pub panel: u64,
+    /// Panels of each operand.
+    pub panels: usize,
+    /// Whether the next panel travels while one is multiplied.
+    pub overlap: bool,
+    /// Bytes of the largest share, on one GPU.
+    pub bytes_per_gpu: u64,
+    /// Name of the devices.
+    pub device: String,
+    /// What moved the panels.
+    pub link: String,
+    /// The kernel's file and hash.
+    pub kernel: (String, String),
+    /// The check of the integer twin.
+    pub twin: Verdict,
+    /// The check of the problem itself.
+    pub verdict: Verdict,
+    /// Milliseconds of each timed product, from its begin to the end on the last GPU; empty on the simulator.
+    pub ms: Vec<f64>,
+    /// What each rank did when, in the last timed product.
+    pub timeline: Vec<Vec<Span>>,
+}
+
+impl Outcome {
+    pub fn right(&self) -> bool {
+        self.twin.wrong.is_none() && self.verdict.wrong.is_none()
+    }
+
+    /// The median of the times, in milliseconds.
+    pub fn median_ms(&self) -> Option<f64> {
+        Spread::of(&self.ms).map(|spread| spread.median)
+    }
+
+    /// 10⁹ operations a second of all GPUs together, by the median time.
+    pub fn gflops(&self) -> Option<f64> {
+        let [m, n, k] = self.size.map(|size| size as f64);
+        self.median_ms().map(|ms| 2.0 * m * n * k / ms / 1e6)
+    }
+
+    /// What is said of it to people.
+    pub fn text(&self) -> String {
+        let [m, n, k] = self.size;
+        let [rows, cols] = self.grid;
+        let overlap = match (self.gpus, self.overlap) {
+            (1, _) => String::new(),
+            (_, true) => ", which travel while others are multiplied".into(),
+            (_, false) => ", which travel while nothing is multiplied".into(),
+        };
+        let mut text = format!(
+            "C (M×N = {m}×{n}, K = {k}, f32) on {} × {}, a grid of {rows}×{cols}\n  panels    {} of {} steps of K{overlap}; {}\n  memory    {} on each GPU at most\n",
+            self.gpus,
+            self.device,
+            self.panels,
+            grouped(self.panel),
+            self.link,
+            gb(self.bytes_per_gpu),
+        );
+        let wrong = [&self.twin, &self.verdict].into_iter().find_map(|verdict| verdict.wrong.as_deref());
+        text += &match wrong {
+            Some(wrong) => format!("  WRONG     {wrong}\n"),
+            None => format!(
+                "  verified  an integer twin by Freivalds' check, all {} rows; {} sampled rows, at most {:.2} of the error bound\n",
+                grouped(self.twin.rows),
+                self.verdict.sampled_rows,
+                self.verdict.worst_bound_share
+            ),
+        };
+        if let (Some(median), Some(gflops)) = (self.median_ms(), self.gflops()) {
+            text += &format!(
+                "  time      {} (median of {}), {:.1} TFLOP/s, {:.1} on each GPU\n",
+                ms(median),
+                self.ms.len(),
+                gflops / 1e3,
+                gflops / 1e3 / self.gpus as f64
+            );
+        }
+        text
+    }
+}
+
+/// Bytes in 10⁹, or as they are if they are few.
+pub fn gb(bytes: u64) -> String {
+    if bytes < 100_000_000 { format!("{} bytes", grouped(bytes)) } else { format!("{:.1} GB", bytes as f64 / 1e9) }
+}
