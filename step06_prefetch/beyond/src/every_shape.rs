@@ -28,40 +28,34 @@ pub struct Idea {
     pub choices: fn(&Problem, &DeviceInfo) -> Vec<Choice>,
 }
 
-/// What a plan does without. The plans are restricted, and the kernel is the same.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Without {
-    Nothing,
-    Tiles,
-    Groups,
-    Slices,
-    WideCopies,
-    Alone,
-    WideStores,
-    Few,
-}
+macro_rules! ideas {
+    ($($without:ident $name:literal $title:literal)*) => {
+        /// What a plan does without. The plans are restricted, and the kernel is the same.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        enum Without {
+            Nothing,
+            $($without,)*
+        }
 
-macro_rules! idea {
-    ($name:literal, $without:ident, $title:literal) => {
-        Idea {
+        /// In the order in which the chapter has them.
+        pub const IDEAS: &[Idea] = &[$(Idea {
             name: $name,
             title: $title,
             plan: |problem, device| plan_without(Without::$without, problem, device),
             choices: |problem, device| choices_without(Without::$without, problem, device),
-        }
+        },)*];
     };
 }
 
-/// In the order in which the chapter has them.
-pub const IDEAS: &[Idea] = &[
-    idea!("tiles", Tiles, "smaller tiles of C than 128×256"),
-    idea!("groups", Groups, "groups of warps that share out the depth of a tile"),
-    idea!("slices", Slices, "slices of K"),
-    idea!("wide_copies", WideCopies, "copies of 2 or 4 elements of B"),
-    idea!("alone", Alone, "a last tile without a partner"),
-    idea!("wide_stores", WideStores, "stores of 2 or 4 elements of C"),
-    idea!("few", Few, "kernels of their own for one row, and for 8 columns and fewer"),
-];
+ideas! {
+    Tiles "tiles" "smaller tiles of C than 128×256"
+    Groups "groups" "groups of warps that share out the depth of a tile"
+    Slices "slices" "slices of K"
+    WideCopies "wide_copies" "copies of 2 or 4 elements of B"
+    Alone "alone" "a last tile without a partner"
+    WideStores "wide_stores" "stores of 2 or 4 elements of C"
+    Few "few" "kernels of their own for one row, and for 8 columns and fewer"
+}
 
 /// One way to cut the product into tiles; `every_shape.cu` says what each constant is.
 #[derive(Clone, Copy, Debug)]
@@ -338,8 +332,8 @@ mod tests {
         DeviceInfo { compiles: true, ..DeviceInfo::simulated(1 << 30) }
     }
 
-    fn planned(m: u64, n: u64, k: u64) -> (String, u32, Plan) {
-        let plan = plan(&Problem::uniform([m, n, k]), &device()).unwrap();
+    fn planned(size: [u64; 3]) -> (String, u32, Plan) {
+        let plan = plan(&Problem::uniform(size), &device()).unwrap();
         (plan.specialisation.name.clone(), plan.launches[0].grid[2], plan)
     }
 
@@ -375,44 +369,39 @@ mod tests {
             ([4097, 3, 100], "columns4v1", false),
             ([100, 8, 60_000], "columns8v4", true),
         ] {
-            let [m, n, k] = size;
-            let (found, layers, _) = planned(m, n, k);
-            assert_eq!((found.as_str(), layers > 1), (name, sliced), "{m}×{n}×{k}");
+            let (found, layers, _) = planned(size);
+            assert_eq!((found.as_str(), layers > 1), (name, sliced), "{size:?}");
         }
     }
 
     #[test]
     fn every_plan_is_whole_and_of_moderate_size() {
-        let sizes = [1, 2, 8, 9, 31, 100, 1024, 5000, 70_000];
-        for m in sizes {
-            for n in sizes {
-                for k in sizes {
-                    let (_, slices, plan) = planned(m, n, k);
-                    let [tile_n, tile_m] = plan.tile.map(u64::from);
-                    let [x, y, _] = plan.launches[0].grid.map(u64::from);
-                    if m == 1 || n <= FEW {
-                        assert_eq!((x, y), (m.div_ceil(tile_m) * n.div_ceil(tile_n), 1));
-                    } else {
-                        assert!(x * tile_n >= n && y * tile_m >= m && (x - 1) * tile_n < n && (y - 1) * tile_m < m);
-                    }
-                    assert_eq!(plan.launches.len(), if slices > 1 { 2 } else { 1 });
-                    assert_eq!(plan.workspace_elements, if slices > 1 { u64::from(slices) * m * n } else { 0 });
-                    assert!(plan.workspace_elements <= MAX_WORKSPACE, "{m}×{n}×{k}: {}", plan.workspace_elements);
-                    assert!(u64::from(slices) <= k);
-                }
+        let sides = [1, 2, 8, 9, 31, 100, 1024, 5000, 70_000];
+        let sizes = sides.iter().flat_map(|m| sides.iter().flat_map(move |n| sides.map(|k| [*m, *n, k])));
+        for [m, n, k] in sizes {
+            let (_, slices, plan) = planned([m, n, k]);
+            let [tile_n, tile_m] = plan.tile.map(u64::from);
+            let [x, y, _] = plan.launches[0].grid.map(u64::from);
+            if m == 1 || n <= FEW {
+                assert_eq!((x, y), (m.div_ceil(tile_m) * n.div_ceil(tile_n), 1));
+            } else {
+                assert_eq!((x, y), (n.div_ceil(tile_n), m.div_ceil(tile_m)));
             }
+            assert_eq!(plan.launches.len(), if slices > 1 { 2 } else { 1 });
+            assert_eq!(plan.workspace_elements, if slices > 1 { u64::from(slices) * m * n } else { 0 });
+            assert!(plan.workspace_elements <= MAX_WORKSPACE, "{m}×{n}×{k}: {}", plan.workspace_elements);
+            assert!(u64::from(slices) <= k);
         }
     }
 
     #[test]
     fn the_plan_is_the_choice_that_is_expected_to_be_fastest() {
         for size in [[300, 500, 700], [1001, 999, 5000], [64, 8192, 64]] {
-            let [m, n, k] = size;
-            let all = choices(&Problem::uniform([m, n, k]), &device());
+            let all = choices(&Problem::uniform(size), &device());
             let best = all.iter().map(|choice| choice.expected_us).fold(f64::INFINITY, f64::min);
-            let chosen = planned(m, n, k).2;
+            let chosen = planned(size).2;
             assert!(all.iter().any(|choice| choice.plan == chosen && choice.expected_us <= best), "{size:?}");
-            assert!(all.iter().any(|choice| choice.plan.launches.len() > 1) == (k > 100), "{size:?}");
+            assert!(all.iter().any(|choice| choice.plan.launches.len() > 1) == (size[2] > 100), "{size:?}");
         }
     }
 
@@ -457,21 +446,21 @@ mod tests {
 
     #[test]
     fn a_tall_matrix_takes_several_launches() {
-        let (_, slices, plan) = planned(5_000_000, 16, 16);
+        let (_, slices, plan) = planned([5_000_000, 16, 16]);
         assert_eq!(slices, 1);
         assert!(plan.launches.len() > 1 && plan.launches.iter().all(|launch| launch.grid[1] <= 65_535));
         let rows: i64 =
             plan.launches.iter().map(|l| if let Arg::Int(rows) = l.args[3] { rows.into() } else { 0 }).sum();
         assert_eq!(rows, 5_000_000);
         // Few columns need one launch only.
-        assert_eq!(planned(5_000_000, 8, 16).2.launches.len(), 1);
+        assert_eq!(planned([5_000_000, 8, 16]).2.launches.len(), 1);
     }
 
     #[test]
     fn matrices_of_more_than_2_to_the_31_elements_are_planned() {
-        let (_, slices, plan) = planned(46_400, 46_400, 64);
+        let (_, slices, plan) = planned([46_400, 46_400, 64]);
         assert_eq!((slices, plan.launches.len()), (1, 1));
-        let (_, _, plan) = planned(1, 1, (1 << 31) - 1);
+        let (_, _, plan) = planned([1, 1, (1 << 31) - 1]);
         assert!(plan.workspace_elements <= 1 << 20);
     }
 

@@ -152,7 +152,7 @@ impl Kernels {
     }
 }
 
-/// Starts a helping kernel of one dimension of blocks in x; its pointers come before its integers.
+/// Starts a helping kernel, whose pointers come before its integers.
 pub fn launch(
     device: &mut dyn Device,
     kernel: Kernel,

@@ -1,4 +1,4 @@
-//! The plan: the panels of K in order, who sends each of them to whom, and where it lies. Plain data.
+//! The plan: the panels of K in order, who sends each of them to whom, and what they take. Plain data.
 //!
 //! Panel p of A is a band of columns, panel p of B a band of rows. The panels of a row of the grid are dealt out to its
 //! GPUs in turn, and so are those of a column: no GPU ever has all of A or of B.
