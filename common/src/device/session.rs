@@ -68,10 +68,9 @@ impl Session {
     }
 }
 
-/// What a launch passes to its kernel for an argument of a plan: a place in A, B or C, each of which begins at a byte of a buffer,
-/// one in the workspace, or an integer.
-pub fn value(arg: Arg, [a, b, c]: [(Buffer, u64); 3], workspace: Option<Buffer>) -> Result<Value> {
-    let place = |(buffer, at): (Buffer, u64), offset: u64| Value::Pointer(buffer, at + offset * 4);
+/// What a launch passes to its kernel for an argument of a plan: a place in A, B, C or the workspace, or an integer.
+pub fn value(arg: Arg, [a, b, c]: [Buffer; 3], workspace: Option<Buffer>) -> Result<Value> {
+    let place = |buffer: Buffer, offset: u64| Value::Pointer(buffer, offset * 4);
     Ok(match arg {
         Arg::A(offset) => place(a, offset),
         Arg::B(offset) => place(b, offset),
@@ -79,7 +78,7 @@ pub fn value(arg: Arg, [a, b, c]: [(Buffer, u64); 3], workspace: Option<Buffer>)
         Arg::Workspace(offset) => {
             let workspace =
                 workspace.context("the plan uses a workspace and there is none; set its workspace_elements")?;
-            place((workspace, 0), offset)
+            place(workspace, offset)
         }
         Arg::Int(value) => Value::Int(value),
     })
@@ -100,10 +99,8 @@ impl Product for Session {
 
     /// Starts all launches of the plan, in order.
     fn launch(&self, device: &mut dyn Device) -> Result<()> {
-        let Matrices { a, b, c, .. } = self.matrices;
-        let matrices = [a, b, c].map(|buffer| (buffer, 0));
         for launch in &self.plan.launches {
-            let args = launch.args.iter().map(|&arg| value(arg, matrices, self.workspace));
+            let args = launch.args.iter().map(|&arg| value(arg, self.matrices.buffers(), self.workspace));
             let args: Vec<Value> = args.collect::<Result<_>>()?;
             device.launch(self.kernels[&launch.entry], launch, &args)?;
         }

@@ -122,7 +122,6 @@ pub const THREADS: u32 = 256;
 impl Kernels {
     /// Starts C = A·B, or C += A·B if `add`, for a panel.
     pub fn multiply(self, device: &mut dyn Device, size: [u64; 3], matrices: [Buffer; 3], add: bool) -> Result<()> {
-        let matrices = matrices.map(|buffer| (buffer, 0));
         for launch in &plan(device, size)?.launches {
             let args = launch.args.iter().map(|&arg| session::value(arg, matrices, None));
             let args: Vec<Value> = args.collect::<Result<_>>()?;
