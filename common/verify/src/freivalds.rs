@@ -50,8 +50,8 @@ pub fn wrong_rows(problem: &Problem, operands: &Operands, c: &mut dyn Rows) -> R
     Ok(spread(&rows, WRONG_ROWS))
 }
 
-/// A random vector of this number: one number for each column of C. The clock draws it, so that no kernel can be right for these
-/// vectors only.
+/// A random vector of this number: one number for each column of C. The clock draws it, so that no kernel can be right
+/// for these vectors only.
 pub fn random_vector(vector: u64, n: u64) -> Vec<u64> {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let clock = now.map_or(0, |now| now.as_nanos() as u64);

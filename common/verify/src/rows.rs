@@ -1,4 +1,5 @@
-//! Rows of C, wherever C is: how many of them are on the host at a time, and which are shown or looked at where there are too many.
+//! Rows of C, wherever C is: how many of them are on the host at a time, and which are shown or looked at where there
+//! are too many.
 
 use anyhow::Result;
 

@@ -64,7 +64,8 @@ pub fn best(choices: impl IntoIterator<Item = Choice>) -> Option<Choice> {
     choices.into_iter().min_by(|a, b| a.expected_us.total_cmp(&b.expected_us))
 }
 
-/// Numbers of slices of K that are tried: up to `most`, and none of them leaves nothing of K for the last slice, which are so deep.
+/// Numbers of slices of K that are tried: up to `most`, and none of them leaves nothing of K for the last slice, which
+/// are so deep.
 pub fn slice_counts(most: u64, k: u64, depth: impl Fn(u64) -> u64) -> impl Iterator<Item = u64> {
     let counts = successors(Some(1), |count| Some(count + 1 + count / 8)).take_while(move |&count| count <= most);
     counts.filter(move |&count| (count - 1) * depth(count) < k)
@@ -84,11 +85,6 @@ impl Work {
             aligned: problem.n.is_multiple_of(LINE),
             split: Split::default(),
         }
-    }
-
-    /// The share of A and B that device memory has to give, if so many bytes of them stay in the cache.
-    fn cold(&self, cached_bytes: u64) -> f64 {
-        1.0 - cached_bytes.min(self.read_bytes) as f64 / self.read_bytes.max(1) as f64
     }
 }
 
@@ -144,7 +140,9 @@ impl BlockCost {
         let unaligned = if work.aligned { 0.0 } else { blocks };
         let depth = work.depth as f64;
         let last = if many { depth } else { 0.0 };
-        let cold = depth * work.cold(chip.cached_bytes);
+        // Device memory has to give what of A and B does not stay in the cache.
+        let cached = chip.cached_bytes.min(work.read_bytes) as f64 / work.read_bytes.max(1) as f64;
+        let cold = depth * (1.0 - cached);
         let Split { rounds, elements, single } = work.split;
         let [rounds, elements, single] = [rounds as f64 / 1e3, elements as f64 / 1e6, single as f64 / 1e6];
         let mut shares = [0.0; FIGURES];
@@ -294,14 +292,9 @@ pub struct GpuCosts {
     pub blocks: BTreeMap<String, BlockCost>,
 }
 
-/// Measured times: `beyond shapes OUT --tune` writes them.
-static COSTS: LazyLock<Vec<GpuCosts>> =
+/// The figures of all GPUs that were measured: `beyond shapes OUT --tune` writes them.
+pub static COSTS: LazyLock<Vec<GpuCosts>> =
     LazyLock::new(|| serde_json::from_str(include_str!("../every_shape.json")).unwrap_or_default());
-
-/// The figures of all GPUs that were measured.
-pub fn all() -> &'static [GpuCosts] {
-    &COSTS
-}
 
 /// Those of this device, or of another one.
 pub fn of(device: &DeviceInfo) -> Option<&'static GpuCosts> {

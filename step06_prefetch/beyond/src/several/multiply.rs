@@ -140,8 +140,8 @@ impl<'a> Product<'a> {
         self.shares.iter_mut().try_for_each(|share| share.gpu.device()?.synchronize())
     }
 
-    /// Computes the product, and waits for it. With `overlap` panel p + 1 travels while panel p is multiplied; without, only once it
-    /// has been. Gives what each GPU did when; nothing on the simulator.
+    /// Computes the product, and waits for it. With `overlap` panel p + 1 travels while panel p is multiplied; without,
+    /// only once it has been. Gives what each GPU did when; nothing on the simulator.
     pub fn multiply(&mut self, overlap: bool) -> Result<Vec<Vec<Span>>> {
         let last = self.plan.panels.len() - 1;
         self.real(Streams::begin)?;
@@ -189,8 +189,8 @@ impl<'a> Product<'a> {
         Ok(())
     }
 
-    /// Waits until all is done. All GPUs are asked in turn, because one that waits in NCCL for another that has failed waits for
-    /// ever.
+    /// Waits until all is done. All GPUs are asked in turn, because one that waits in NCCL for another that has failed
+    /// waits for ever.
     fn end(&mut self) -> Result<Vec<Vec<Span>>> {
         loop {
             let mut done = true;

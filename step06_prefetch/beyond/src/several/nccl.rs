@@ -12,9 +12,8 @@ use common::code::libraries::Library;
 use cudarc::nccl::result::{self, NcclError};
 use cudarc::nccl::sys;
 
-use super::grid::Grid;
 use super::multiply::{Gpu, Share};
-use super::plan::Plan;
+use super::plan::{Grid, Plan};
 
 /// Where NVIDIA's packages put NCCL.
 const LIBRARY: Library = Library { so: "libnccl.so", dll: "nccl64_", wheels: &["nccl", "cu12", "cu13"], names: &[] };
@@ -36,9 +35,10 @@ fn present() -> Result<()> {
     }
 }
 
-/// Tells NCCL what it may use, before it is first called. NVLink multicast (NVLS) is off unless the user asks for it: on shared
-/// machines a program that ends in the middle of it can take the switch out of service for others. And NCCL copies through memory
-/// of its own, because the driver's pools, which panels are allocated from, are not mapped on other GPUs.
+/// Tells NCCL what it may use, before it is first called. NVLink multicast (NVLS) is off unless the user asks for it:
+/// on shared machines a program that ends in the middle of it can take the switch out of service for others. And NCCL
+/// copies through memory of its own, because the driver's pools, which panels are allocated from, are not mapped on
+/// other GPUs.
 pub fn configure(multicast: bool) {
     // SAFETY: called at the start of the program, while it has one thread.
     unsafe {

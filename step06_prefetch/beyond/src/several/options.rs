@@ -4,7 +4,7 @@ use clap::{Parser, value_parser};
 use common::device::Choice;
 use common::program::cli::parse_size;
 
-use super::grid::Grid;
+use super::plan::Grid;
 
 /// Multiplies two matrices on several GPUs, verifies the product, and times it.
 #[derive(Clone, Debug, Parser)]

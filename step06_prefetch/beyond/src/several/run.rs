@@ -7,13 +7,12 @@ use common::device::{Choice, SimDevice, SimOptions, cuda_devices};
 use common::measure::provenance;
 use common::{Fill, Kind};
 
-use super::grid::Grid;
 use super::kernels::Sources;
 use super::multiply::{Gpu, Product};
 use super::nccl::Nccl;
 use super::options::Args;
 use super::outcome::{Outcome, gb};
-use super::plan::{Plan, usual_depth};
+use super::plan::{Grid, Plan, usual_depth};
 use super::streams::{Span, Streams};
 use super::verify;
 

@@ -1,5 +1,5 @@
-//! The streams of a real GPU: panels travel on one of them, and two multiply in turn. Every call only asks for work, and returns
-//! at once; events keep the streams in step, and tell the times.
+//! The streams of a real GPU: panels travel on one of them, and two multiply in turn. Every call only asks for work,
+//! and returns at once; events keep the streams in step, and tell the times.
 
 #![allow(unsafe_code, reason = "tells cudarc that events of this file order all work")]
 
@@ -53,7 +53,8 @@ impl Streams {
         let context = own.context().clone();
         // SAFETY: the streams order all their work by events of their own.
         unsafe { context.disable_event_tracking() };
-        // A broadcast's few blocks go before the thousands of a product that wait: else it would start when they are done.
+        // A broadcast's few blocks go before the thousands of a product that wait: else it would start when they are
+        // done.
         let (_, highest) = get_priority_range().map_err(cuda)?;
         let travel = context.new_stream_with_priority(highest).map_err(cuda)?;
         let multiply = [own, context.new_stream().map_err(cuda)?];
@@ -99,8 +100,8 @@ impl Streams {
             return Err(anyhow!("a panel is multiplied before it travels"));
         };
         stream.wait(arrived).map_err(cuda)?;
-        // The first panel stores C. Others add to it atomically, so the last tiles of one and the first tiles of the next may be
-        // multiplied at the same time: no SM is idle between two panels.
+        // The first panel stores C. Others add to it atomically, so the last tiles of one and the first tiles of the
+        // next may be multiplied at the same time: no SM is idle between two panels.
         if let (1, Some([_, stored])) = (panel, self.products.first().map(Vec::as_slice)) {
             stream.wait(stored).map_err(cuda)?;
         }

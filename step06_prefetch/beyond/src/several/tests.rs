@@ -6,10 +6,9 @@ use common::verify::right_product;
 use common::{Fill, Problem};
 use proptest::prelude::*;
 
-use super::grid::Grid;
 use super::kernels::Sources;
 use super::multiply::{Gpu, Product};
-use super::plan::{Plan, length};
+use super::plan::{Grid, Plan, length};
 use super::verify::{freivalds, sampled};
 
 /// What is planted into the first element of the last GPU's block of C.

@@ -1,4 +1,5 @@
-//! Is C the product, when no machine holds all of it? Each GPU checks its part where it lies, and the host adds up small vectors.
+//! Is C the product, when no machine holds all of it? Each GPU checks its part where it lies, and the host adds up
+//! small vectors.
 //!
 //! Freivalds' check compares C·x with A·(B·x) for random x, modulo 2⁶⁴: exact for an integer twin of the problem, and a wrong
 //! row passes both vectors with a probability of at most 2⁻⁶⁴. For the problem itself, whole rows are computed in double

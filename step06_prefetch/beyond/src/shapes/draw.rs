@@ -7,8 +7,8 @@ const SIDES: [f64; 2] = [64.0, 8192.0];
 /// The greatest K to which the rule is fitted: where a small C is deep, what a step of k costs decides how K is sliced.
 const DEEPEST: f64 = 32_768.0;
 
-/// So many shapes, in turns of two: sides that are multiples of 4, and sides none of which is. The same seed gives the same, and deep
-/// ones differ in their K only.
+/// So many shapes, in turns of two: sides that are multiples of 4, and sides none of which is. The same seed gives the
+/// same, and deep ones differ in their K only.
 pub fn shapes(seed: u64, count: usize, are_deep: bool) -> Vec<[u64; 3]> {
     let [least, greatest] = SIDES;
     let side = |number: usize, greatest: f64| {
