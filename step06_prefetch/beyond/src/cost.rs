@@ -130,7 +130,7 @@ struct Chip {
 }
 
 impl BlockCost {
-    /// How often each figure counts, in the order of [`Self::figures_mut`].
+    /// How often each figure counts, in the order of `figures_mut`.
     fn shares(work: &Work, chip: Chip) -> [f64; FIGURES] {
         let sm_count = u64::from(chip.sm_count.max(1));
         let busiest = work.blocks.div_ceil(sm_count).max(1) as usize;
@@ -152,7 +152,7 @@ impl BlockCost {
         shares
     }
 
-    /// The figures in the order of [`Self::shares`].
+    /// The figures, each once, always in the same order.
     pub fn figures_mut(&mut self) -> impl Iterator<Item = &mut f64> {
         let Self { start_us, block_us, stored_us, unaligned_block_us, .. } = self;
         let others = [start_us, block_us, stored_us, unaligned_block_us];
