@@ -116,7 +116,7 @@ impl Nccl {
 
     pub fn name(&self) -> String {
         if self.lines.iter().flatten().all(Option::is_none) {
-            return "nothing; there is one GPU".into();
+            return "one GPU, so that none travels".into();
         }
         let version = result::get_nccl_version().unwrap_or(0);
         format!("NCCL {}.{}.{}", version / 10_000, version / 100 % 100, version % 100)
