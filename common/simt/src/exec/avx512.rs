@@ -1,93 +1,33 @@
-//! Runs of shared loads and multiply-adds with AVX-512: a register is two vectors of 16 lanes.
+//! Loads of a run from shared memory with AVX-512: a register is two vectors of 16 lanes.
 
-use super::float::NAN;
-use super::pattern::{Arrangement, Pattern, Summary};
+use super::pattern::{Arrangement, Pattern};
 use super::registers::Registers;
-use crate::lower::inst::{BASES, Micro, NONE};
+use crate::lower::inst::NONE;
 use std::arch::x86_64::{
-    __m128i, __m512i, _CMP_UNORD_Q, _mm_loadu_si128, _mm512_add_epi32, _mm512_add_epi64, _mm512_castsi128_si512,
-    _mm512_cmp_ps_mask, _mm512_cmpneq_epi64_mask, _mm512_fmadd_ps, _mm512_i32gather_epi32, _mm512_inserti32x4,
-    _mm512_load_ps, _mm512_load_si512, _mm512_loadu_si512, _mm512_mask_mov_ps, _mm512_max_epu64, _mm512_min_epu64,
-    _mm512_mullo_epi32, _mm512_or_si512, _mm512_reduce_max_epu64, _mm512_reduce_min_epu64, _mm512_reduce_or_epi64,
-    _mm512_set1_epi32, _mm512_set1_epi64, _mm512_set1_ps, _mm512_setr_epi64, _mm512_store_ps, _mm512_store_si512,
+    __m128i, __m512i, _mm_loadu_si128, _mm512_add_epi32, _mm512_castsi128_si512, _mm512_i32gather_epi32,
+    _mm512_inserti32x4, _mm512_load_si512, _mm512_loadu_si512, _mm512_set1_epi32, _mm512_store_si512,
     _mm512_unpackhi_epi32, _mm512_unpackhi_epi64, _mm512_unpacklo_epi32, _mm512_unpacklo_epi64,
 };
 
-/// Executes a run on all lanes.
+/// Words that follow each other for each lane.
 ///
 /// # Safety
-/// Every load must lie inside `words`, as the caller has checked.
+/// Those that are wanted must lie inside `words`.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
 #[inline]
-pub(crate) unsafe fn run(steps: &[Micro], bases: &[Pattern; BASES], words: &[u32], r: Registers) {
-    let nan = _mm512_set1_ps(f32::from_bits(NAN));
-    for step in steps {
-        match *step {
-            Micro::Fma(operands) => {
-                let [d, a, b, c] = operands.map(|offset| r.get::<u32>(offset).cast::<f32>());
-                for part in [0, 16] {
-                    // SAFETY: a register is 32 floats, aligned to 64 bytes.
-                    unsafe {
-                        let value = _mm512_fmadd_ps(
-                            _mm512_load_ps(a.add(part)),
-                            _mm512_load_ps(b.add(part)),
-                            _mm512_load_ps(c.add(part)),
-                        );
-                        let unordered = _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(value, value);
-                        _mm512_store_ps(d.add(part), _mm512_mask_mov_ps(value, unordered, nan));
-                    }
-                }
-            }
-            Micro::Mad(operands) => {
-                let [d, a, b, c] = operands.map(|offset| r.get::<u32>(offset).cast::<i32>());
-                for part in [0, 16] {
-                    // SAFETY: a register is 32 words, aligned to 64 bytes.
-                    unsafe {
-                        let load = |from: *mut i32| _mm512_load_si512(from.add(part).cast());
-                        let value = _mm512_add_epi32(_mm512_mullo_epi32(load(a), load(b)), load(c));
-                        _mm512_store_si512(d.add(part).cast(), value);
-                    }
-                }
-            }
-            // SAFETY: the caller has checked the loads.
-            Micro::Load1 { to, base, offset } => unsafe { load(to, &bases[base as usize % BASES], offset, words, r) },
-            Micro::LoadN { to, base, offset } => {
-                let base = &bases[base as usize % BASES];
-                if base.kind == Arrangement::Scattered && to.iter().all(|&to| to != NONE) {
-                    // SAFETY: as above; a load of four words is inside with all of them.
-                    unsafe { quads(to, base, offset, words, r) };
-                    continue;
-                }
-                for (to, part) in to.into_iter().zip(0..) {
-                    if to != NONE {
-                        // SAFETY: as above.
-                        unsafe { load(to, base, offset + part, words, r) };
-                    }
-                }
+pub(crate) unsafe fn load(to: &[u32], base: &Pattern, offset: i32, words: &[u32], r: Registers) {
+    match <&[u32; 4]>::try_from(to) {
+        // SAFETY: the caller vouches for the words.
+        Ok(to) if base.kind == Arrangement::Scattered && !to.contains(&NONE) => unsafe {
+            quads(to, base, offset, words, r);
+        },
+        _ => {
+            for (&to, part) in to.iter().zip(0..).filter(|(to, _)| **to != NONE) {
+                // SAFETY: as above.
+                unsafe { one(to, base, offset + part, words, r) };
             }
         }
     }
-}
-
-/// Looks at the addresses of a request: four vectors of eight.
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
-#[inline]
-pub(crate) fn summary(addresses: &[u64; 32]) -> Summary {
-    // SAFETY: eight double words from each start are inside the array.
-    let part = |at: usize| unsafe { _mm512_loadu_si512(addresses.as_ptr().add(at).cast()) };
-    let (a, b, c, d) = (part(0), part(8), part(16), part(24));
-    let low = _mm512_min_epu64(_mm512_min_epu64(a, b), _mm512_min_epu64(c, d));
-    let high = _mm512_max_epu64(_mm512_max_epu64(a, b), _mm512_max_epu64(c, d));
-    let bits = _mm512_or_si512(_mm512_or_si512(a, b), _mm512_or_si512(c, d));
-    let (low, high) = (_mm512_reduce_min_epu64(low), _mm512_reduce_max_epu64(high));
-    let first = _mm512_set1_epi64(addresses[0] as i64);
-    let step = _mm512_setr_epi64(0, 4, 8, 12, 16, 20, 24, 28);
-    let expected = |vector: i64| _mm512_add_epi64(first, _mm512_add_epi64(step, _mm512_set1_epi64(32 * vector)));
-    let next = _mm512_cmpneq_epi64_mask(a, expected(0))
-        | _mm512_cmpneq_epi64_mask(b, expected(1))
-        | _mm512_cmpneq_epi64_mask(c, expected(2))
-        | _mm512_cmpneq_epi64_mask(d, expected(3));
-    Summary { low, high, bits: _mm512_reduce_or_epi64(bits) as u64, same: low == high, next: next == 0 }
 }
 
 /// One word a lane.
@@ -96,7 +36,7 @@ pub(crate) fn summary(addresses: &[u64; 32]) -> Summary {
 /// Every lane's word must lie inside `words`.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
 #[inline]
-unsafe fn load(to: u32, base: &Pattern, offset: i32, words: &[u32], r: Registers) {
+unsafe fn one(to: u32, base: &Pattern, offset: i32, words: &[u32], r: Registers) {
     let to = r.get::<u32>(to).cast::<u32>();
     let start = words.as_ptr();
     let first = base.index[0].wrapping_add_signed(offset) as usize;
@@ -130,7 +70,7 @@ unsafe fn load(to: u32, base: &Pattern, offset: i32, words: &[u32], r: Registers
 /// Every lane's four words must lie inside `words`.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
 #[inline]
-unsafe fn quads(to: [u32; 4], base: &Pattern, offset: i32, words: &[u32], r: Registers) {
+unsafe fn quads(to: &[u32; 4], base: &Pattern, offset: i32, words: &[u32], r: Registers) {
     let start = words.as_ptr();
     for half in [0, 16] {
         // SAFETY: the caller has checked the words.
@@ -154,7 +94,7 @@ unsafe fn quads(to: [u32; 4], base: &Pattern, offset: i32, words: &[u32], r: Reg
             _mm512_unpacklo_epi64(high01, high23),
             _mm512_unpackhi_epi64(high01, high23),
         ];
-        for (to, row) in to.into_iter().zip(rows) {
+        for (&to, row) in to.iter().zip(rows) {
             // SAFETY: registers are 32 words, 64-byte aligned.
             unsafe { _mm512_store_si512(r.get::<u32>(to).cast::<u32>().add(half).cast(), row) };
         }

@@ -3,7 +3,7 @@
 use super::alu::{Operation, alu};
 #[cfg(target_arch = "x86_64")]
 use super::avx512;
-use super::pattern::{Arrangement, Pattern, Summary};
+use super::pattern::{Arrangement, Pattern};
 use super::registers::Registers;
 use crate::lower::inst::{BASES, Detail, Inst, Micro, NONE, Op};
 
@@ -20,24 +20,20 @@ pub(crate) trait Isa {
     /// The processor must have the instruction set, and every load of the run must lie inside `words`.
     unsafe fn run(steps: &[Micro], bases: &[Pattern; BASES], words: &[u32], registers: Registers);
 
-    /// Looks at the addresses of a request.
-    fn summary(addresses: &[u64; 32]) -> Summary {
-        let mut summary = Summary { low: u64::MAX, high: 0, bits: 0, same: true, next: true };
-        let mut expected = addresses[0];
-        for &address in addresses {
-            summary.low = summary.low.min(address);
-            summary.high = summary.high.max(address);
-            summary.bits |= address;
-            summary.same &= address == addresses[0];
-            summary.next &= address == expected;
-            expected = expected.wrapping_add(4);
+    /// Loads words that follow each other for each lane, those that are wanted: the first one is `offset` words from the base.
+    ///
+    /// # Safety
+    /// The processor must have the instruction set, and the words must lie inside `words`.
+    #[inline(always)]
+    unsafe fn load(to: &[u32], base: &Pattern, offset: i32, words: &[u32], registers: Registers) {
+        for (&to, part) in to.iter().zip(0..).filter(|(to, _)| **to != NONE) {
+            load(to, base, offset + part, words, registers);
         }
-        summary
     }
 }
 
 macro_rules! isa {
-    ($(#[$doc:meta])* $name:ident $(, $feature:literal)?) => {
+    ($(#[$doc:meta])* $name:ident $(, $feature:literal)? $(; $($own:item)*)?) => {
         $(#[$doc])*
         pub(crate) struct $name;
 
@@ -48,8 +44,10 @@ macro_rules! isa {
             }
             $(#[target_feature(enable = $feature)])?
             unsafe fn run(steps: &[Micro], bases: &[Pattern; BASES], words: &[u32], registers: Registers) {
-                run(steps, bases, words, registers);
+                // SAFETY: the caller vouches for the instruction set and the loads.
+                unsafe { run::<Self>(steps, bases, words, registers) };
             }
+            $($($own)*)?
         }
     };
 }
@@ -62,31 +60,23 @@ isa! {
     /// AVX2 with fused multiply-add.
     Avx2, "avx2,fma"
 }
-/// AVX-512: a register is two vectors.
 #[cfg(target_arch = "x86_64")]
-pub(crate) struct Avx512;
-
-#[cfg(target_arch = "x86_64")]
-impl Isa for Avx512 {
-    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
-    unsafe fn alu(inst: &Inst, registers: Registers, predicates: &mut [u32], details: &[Detail], mask: u32) {
-        alu(inst, registers, predicates, details, mask);
-    }
-    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
-    unsafe fn run(steps: &[Micro], bases: &[Pattern; BASES], words: &[u32], registers: Registers) {
-        // SAFETY: the caller vouches for the instruction set and the loads.
-        unsafe { avx512::run(steps, bases, words, registers) };
-    }
+isa! {
+    /// AVX-512: a register is two vectors.
+    Avx512, "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma";
     #[inline(always)]
-    fn summary(addresses: &[u64; 32]) -> Summary {
-        // SAFETY: this type is only used where `Level::detect` found AVX-512.
-        unsafe { avx512::summary(addresses) }
+    unsafe fn load(to: &[u32], base: &Pattern, offset: i32, words: &[u32], registers: Registers) {
+        // SAFETY: the caller vouches for the instruction set and the words.
+        unsafe { avx512::load(to, base, offset, words, registers) };
     }
 }
 
 /// A run, vectorised by the compiler for the instruction set it is inlined into.
+///
+/// # Safety
+/// As for [`Isa::run`].
 #[inline(always)]
-fn run(steps: &[Micro], bases: &[Pattern; BASES], words: &[u32], registers: Registers) {
+unsafe fn run<I: Isa>(steps: &[Micro], bases: &[Pattern; BASES], words: &[u32], registers: Registers) {
     for step in steps {
         match *step {
             Micro::Fma([d, a, b, c]) => {
@@ -98,16 +88,14 @@ fn run(steps: &[Micro], bases: &[Pattern; BASES], words: &[u32], registers: Regi
                 let operation = |a: u32, b: u32, c: u32| a.wrapping_mul(b).wrapping_add(c);
                 Operation::apply(operation, &inst, registers, u32::MAX);
             }
-            Micro::Load1 { to, base, offset } => {
-                load(to, &bases[base as usize % BASES], offset, words, registers);
-            }
-            Micro::LoadN { to, base, offset } => {
-                for (to, part) in to.into_iter().zip(0..) {
-                    if to != NONE {
-                        load(to, &bases[base as usize % BASES], offset + part, words, registers);
-                    }
-                }
-            }
+            // SAFETY: the caller vouches for the instruction set and the loads.
+            Micro::Load1 { to, base, offset } => unsafe {
+                I::load(&[to], &bases[base as usize % BASES], offset, words, registers);
+            },
+            // SAFETY: as above.
+            Micro::LoadN { to, base, offset } => unsafe {
+                I::load(&to, &bases[base as usize % BASES], offset, words, registers);
+            },
         }
     }
 }

@@ -13,6 +13,23 @@ pub(crate) struct Summary {
     pub next: bool,
 }
 
+impl Summary {
+    #[inline(always)]
+    pub fn of(addresses: &[u64; 32]) -> Self {
+        let mut summary = Self { low: u64::MAX, high: 0, bits: 0, same: true, next: true };
+        let mut expected = addresses[0];
+        for &address in addresses {
+            summary.low = summary.low.min(address);
+            summary.high = summary.high.max(address);
+            summary.bits |= address;
+            summary.same &= address == addresses[0];
+            summary.next &= address == expected;
+            expected = expected.wrapping_add(4);
+        }
+        summary
+    }
+}
+
 /// Where the lanes' addresses of a base lie, in words.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]

@@ -161,7 +161,7 @@ unsafe fn run<I: Isa, const STEPS: bool>(
             Op::Run => {
                 let run = &code.runs[inst.d as usize];
                 if mask == u32::MAX
-                    && let Some(bases) = access::bases::<I>(context, run, r)
+                    && let Some(bases) = access::bases(context, run, r)
                 {
                     if context.is_watched() {
                         access::show_run(context, run, &bases, warp.number);
@@ -171,10 +171,10 @@ unsafe fn run<I: Isa, const STEPS: bool>(
                     warp.pc += inst.imm as u32;
                 }
             }
-            Op::LdShared => access::load_shared::<I>(context, at(), 0)?,
-            Op::StShared => access::store_shared::<I>(context, at(), 0)?,
-            Op::LdGlobal => access::load_global::<I>(context, at())?,
-            Op::StGlobal => access::store_global::<I>(context, at())?,
+            Op::LdShared => access::load_shared(context, at(), 0)?,
+            Op::StShared => access::store_shared(context, at(), 0)?,
+            Op::LdGlobal => access::load_global(context, at())?,
+            Op::StGlobal => access::store_global(context, at())?,
             Op::Bra => {
                 if inst.guard != NO_GUARD {
                     context.tell(|observer| observer.branch(warp.number, inst.pc, mask, warp.active & !mask));
@@ -207,7 +207,7 @@ unsafe fn run<I: Isa, const STEPS: bool>(
             }
             Op::LdLocal | Op::StLocal => access::local(context, at(), &mut warp.local, 0, inst.op == Op::LdLocal)?,
             Op::LdGeneric | Op::StGeneric => {
-                access::generic::<I>(context, at(), &mut warp.local, inst.op == Op::LdGeneric)?;
+                access::generic(context, at(), &mut warp.local, inst.op == Op::LdGeneric)?;
             }
             Op::CopyCommit => {
                 warp.flights.commit(mask);

@@ -2,13 +2,12 @@
 
 use super::bulk::{arrive, expect};
 use super::elements::{addresses, fill, get_lane, read_element, set_lane, write_atomic, write_words};
-use super::global::place;
+use super::plain::place;
 use super::request::{At, check_global, check_shared, show};
 use crate::ast::{Space, Type};
 use crate::error::AccessKind;
 use crate::exec::context::{Checked, Context};
 use crate::exec::float::{canonical, canonical64, flush};
-use crate::exec::isa::Plain;
 use crate::exec::real::{Format, Real};
 use crate::lanes::{each, select};
 use crate::lower::SHARED_WINDOW;
@@ -46,7 +45,7 @@ pub(crate) fn atomic(context: &mut Context, at: At) -> Checked<()> {
         fill(&mut addresses, shared);
         let at = At { lanes: shared, ..at };
         let access = Access { bytes, ..at.request(AccessKind::Atomic, Space::Shared, &addresses) };
-        check_shared::<Plain>(context, &access)?;
+        check_shared(context, &access)?;
         let mut written = shared;
         for lane in each(shared) {
             let (b, c) = operands(lane);
@@ -68,7 +67,7 @@ pub(crate) fn atomic(context: &mut Context, at: At) -> Checked<()> {
         fill(&mut addresses, global);
         let at = At { lanes: global, ..at };
         let access = Access { bytes, ..at.request(AccessKind::Atomic, Space::Global, &addresses) };
-        let (cache, _) = check_global::<Plain>(context, &access)?;
+        let (cache, _) = check_global(context, &access)?;
         let mut written = global;
         for lane in each(global) {
             let (b, c) = operands(lane);

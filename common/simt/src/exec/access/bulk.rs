@@ -2,7 +2,7 @@
 //! land as late as they may: when somebody asks the barrier or arrives there, and they are all that it still awaits.
 
 use super::elements::{addresses, read_element, write_words};
-use super::global::place;
+use super::plain::place;
 use super::request::{At, check_within};
 use crate::ast::Space;
 use crate::error::{AccessKind, FaultKind};

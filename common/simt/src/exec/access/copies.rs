@@ -2,13 +2,12 @@
 
 use super::bulk;
 use super::elements::addresses;
-use super::global::place;
+use super::plain::place;
 use super::request::{At, check_global, check_shared};
 use crate::ast::Space;
 use crate::error::{AccessKind, FaultKind};
 use crate::exec::context::{Checked, Context};
 use crate::exec::flights::Flight;
-use crate::exec::isa::Plain;
 use crate::exec::warp::Warp;
 use crate::lanes::{each, select};
 use crate::lower::inst::{Copy, CopyCount, NONE};
@@ -43,10 +42,10 @@ pub(crate) fn copy_async(context: &mut Context, at: At, warp: &mut Warp) -> Chec
     let by = (warp.number, inst.pc, lanes);
     let reading = Access::new(by, (AccessKind::CopySource, Space::Global), copy.bytes, &from);
     let writing = Access::new(by, (AccessKind::CopyDestination, Space::Shared), copy.bytes, &to);
-    check_shared::<Plain>(context, &writing)?;
+    check_shared(context, &writing)?;
     let mut cache = None;
     if each(lanes).all(|lane| source[lane] == copy.bytes) {
-        cache = check_global::<Plain>(context, &reading)?.0;
+        cache = check_global(context, &reading)?.0;
     } else {
         for lane in each(lanes) {
             // Lanes that read nothing may name any source, but it must be aligned all the same.

@@ -1,12 +1,11 @@
 //! Matrices from memory to the registers of a warp and back.
 
 use super::elements::addresses;
-use super::global::place;
+use super::plain::place;
 use super::request::{At, check_global, check_shared, show};
 use crate::ast::Space;
 use crate::error::AccessKind;
 use crate::exec::context::{Cache, Checked, Context};
-use crate::exec::isa::Plain;
 use crate::exec::matrix::{gather, scatter, whole};
 use crate::lower::SHARED_WINDOW;
 use crate::lower::matrix::{Fragment, Matrix, MatrixOp};
@@ -76,10 +75,10 @@ impl Area {
             let access =
                 Access { data: store.then_some(&data), ..Access::new((warp, inst.pc, u32::MAX), what, 4, &addresses) };
             let cache = if self.shared {
-                check_shared::<Plain>(context, &access)?;
+                check_shared(context, &access)?;
                 None
             } else {
-                check_global::<Plain>(context, &access)?.0
+                check_global(context, &access)?.0
             };
             show(context, &access);
             for (lane, to) in bytes.chunks_exact_mut(4).enumerate() {
@@ -127,7 +126,7 @@ fn rows(context: &mut Context, at: At, matrix: &Matrix, (count, exchanged, store
     let rows = std::array::from_fn(|lane| given[lane % (8 * count as usize)]);
     let lanes = u32::MAX >> (32 - 8 * count);
     let what = (if store { AccessKind::Store } else { AccessKind::Load }, Space::Shared);
-    check_shared::<Plain>(context, &Access::new((warp, inst.pc, lanes), what, 16, &rows))?;
+    check_shared(context, &Access::new((warp, inst.pc, lanes), what, 16, &rows))?;
     // Rows and columns exchange their places, whether on the way in or out.
     let turned = |words: [u32; 32]| {
         let half = |row: usize, column: usize| words[4 * row + column / 2] >> (16 * (column % 2)) & 0xffff;

@@ -5,7 +5,6 @@ use crate::Allocation;
 use crate::ast::Space;
 use crate::error::{AccessKind, FaultKind};
 use crate::exec::context::{Cache, Checked, Context};
-use crate::exec::isa::Isa;
 use crate::exec::pattern::Summary;
 use crate::exec::registers::Registers;
 use crate::lanes::each;
@@ -60,8 +59,8 @@ pub(super) fn show(context: &mut Context, access: &Access) {
 }
 
 #[inline(always)]
-pub(super) fn check_shared<I: Isa>(context: &Context, access: &Access) -> Checked<()> {
-    let Summary { high, bits, .. } = I::summary(access.addresses);
+pub(super) fn check_shared(context: &Context, access: &Access) -> Checked<()> {
+    let Summary { high, bits, .. } = Summary::of(access.addresses);
     let (bytes, total) = (u64::from(access.bytes), u64::from(context.launch.shared_bytes));
     if bits & (bytes - 1) != 0 || high.saturating_add(bytes) > total {
         return Err(context.bad_access(*access, |address| address.saturating_add(bytes) <= total));
@@ -72,11 +71,8 @@ pub(super) fn check_shared<I: Isa>(context: &Context, access: &Access) -> Checke
 /// Finds the allocation of a request to global memory when all lanes are in one; otherwise checks each lane and returns
 /// none.
 #[inline(always)]
-pub(super) fn check_global<'a, I: Isa>(
-    context: &mut Context<'a>,
-    access: &Access,
-) -> Checked<(Option<Cache<'a>>, Summary)> {
-    let summary = I::summary(access.addresses);
+pub(super) fn check_global<'a>(context: &mut Context<'a>, access: &Access) -> Checked<(Option<Cache<'a>>, Summary)> {
+    let summary = Summary::of(access.addresses);
     let Summary { low, high, bits, .. } = summary;
     let bytes = u64::from(access.bytes);
     if bits & (bytes - 1) == 0 {
