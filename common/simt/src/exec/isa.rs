@@ -7,7 +7,8 @@ use super::pattern::{Arrangement, Pattern};
 use super::registers::Registers;
 use crate::lower::inst::{BASES, Detail, Inst, Micro, NONE, Op};
 
-/// The instruction sets a warp can be run with. But for runs with AVX-512 it is the same code, which the compiler makes vector code of.
+/// The instruction sets a warp can be run with. It is the same code, which the compiler makes vector code of, but for the loads of
+/// runs with AVX-512.
 pub(crate) trait Isa {
     /// Executes an instruction that only computes.
     ///

@@ -2,8 +2,7 @@
 
 use super::finding::Spot;
 use super::hazard::{Action, HazardKind};
-use super::log::Log;
-use super::setup::Setup;
+use super::log::Scene;
 use crate::observe::Arrival;
 
 #[derive(Debug)]
@@ -26,31 +25,31 @@ impl Barriers {
         }
     }
 
-    pub(super) fn open(&mut self, setup: &Setup, log: &mut Log, id: u32) {
+    pub(super) fn open(&mut self, scene: &mut Scene, id: u32) {
         let Some(arrivals) = self.arrivals.get_mut(id as usize) else { return };
         let met = std::mem::take(arrivals);
-        let side = |log: &Log, at: &Arrival| {
+        let side = |scene: &Scene, at: &Arrival| {
             let thread = at.warp * 32 + at.lanes.trailing_zeros();
-            log.side(thread, at.instruction, if at.waits { Action::Waits } else { Action::Arrives })
+            scene.side(thread, at.instruction, if at.waits { Action::Waits } else { Action::Arrives })
         };
         let Some(first) = met.first() else { return };
-        let threads = |at: &Arrival| if at.threads == 0 { 32 * setup.warps() as u32 } else { at.threads };
+        let threads = |at: &Arrival| if at.threads == 0 { 32 * scene.setup.warps() as u32 } else { at.threads };
         let agree = |other: &Arrival| threads(other) == threads(first) && other.reduces == first.reduces;
         if let Some(other) = met.iter().find(|other| !agree(other)) {
-            log.add(HazardKind::MismatchedBarriers, Spot::Barrier(id), side(log, first), Some(side(log, other)));
+            scene.add(HazardKind::MismatchedBarriers, Spot::Barrier(id), side(scene, first), Some(side(scene, other)));
             return;
         }
         // At a barrier for a number of threads, groups meet that do different things.
         let mut all = met.iter().filter(|at| at.waits && at.threads == 0);
         let Some(first) = all.next() else { return };
         // The compiler may have made several instructions of one line.
-        let line = |at: &Arrival| setup.kernel.source_line(at.instruction).ok_or(at.instruction);
+        let line = |at: &Arrival| scene.setup.kernel.source_line(at.instruction).ok_or(at.instruction);
         if let Some(other) = all.find(|other| line(other) != line(first)) {
-            log.add(HazardKind::DifferentBarriers, Spot::Barrier(id), side(log, first), Some(side(log, other)));
+            scene.add(HazardKind::DifferentBarriers, Spot::Barrier(id), side(scene, first), Some(side(scene, other)));
         }
         if let Some((thread, exit)) = self.ended {
-            let ends = log.side(thread, exit, Action::Ends);
-            log.add(HazardKind::ExitBeforeBarrier, Spot::Barrier(id), side(log, first), Some(ends));
+            let ends = scene.side(thread, exit, Action::Ends);
+            scene.add(HazardKind::ExitBeforeBarrier, Spot::Barrier(id), side(scene, first), Some(ends));
         }
     }
 

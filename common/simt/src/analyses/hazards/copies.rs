@@ -3,7 +3,7 @@
 use super::extent::Extent;
 use super::finding::Spot;
 use super::hazard::{Action, HazardKind};
-use super::log::{Log, Part, Touch};
+use super::log::{Part, Scene, Touch};
 use super::setup::Setup;
 
 /// What fills a word of shared memory at the moment: the thread (plus 1, 0 for none) and the copy's instruction.
@@ -52,13 +52,13 @@ impl Copies {
     }
 
     /// Checks one lane's access against the copies in flight.
-    pub(super) fn check(&self, setup: &Setup, log: &mut Log, &Touch { part, address, bytes }: &Touch) {
+    pub(super) fn check(&self, scene: &mut Scene, &Touch { part, address, bytes }: &Touch) {
         for word in address / 4..(address + bytes).div_ceil(4) {
             let Some(&filler) = self.fillers.get(word as usize) else { return };
             if filler.thread_plus_1 != 0 {
                 let kind = if part.writes { HazardKind::CopyOverwritten } else { HazardKind::CopyNotWaited };
-                let first = log.side(u32::from(filler.thread_plus_1) - 1, filler.instruction, Action::Copies);
-                log.add(kind, Spot::Shared(word * 4), first, Some(log.side_of(setup, part)));
+                let first = scene.side(u32::from(filler.thread_plus_1) - 1, filler.instruction, Action::Copies);
+                scene.add(kind, Spot::Shared(word * 4), first, Some(scene.side_of(part)));
             }
         }
     }

@@ -4,14 +4,12 @@
 //! they can, one shadow is for all blocks, which then run in order.
 
 use super::cell::{Cell, Lists, Sort};
-use super::clock::Clock;
 use super::coverage::Coverage;
-use super::event::Event;
 use super::extent::Extent;
 use super::fences::Locations;
 use super::finding::Spot;
 use super::hazard::HazardKind;
-use super::log::{Log, Part};
+use super::log::{Part, Scene};
 use super::meetings::meetings;
 use super::setup::Setup;
 use crate::lanes::each;
@@ -105,33 +103,26 @@ impl GlobalShadow {
     }
 
     /// Checks an access and notes it.
-    pub(super) fn access(
-        &mut self,
-        setup: &Setup,
-        coverage: &Coverage,
-        clock: &Clock,
-        log: &mut Log,
-        access: &Access<'_>,
-    ) {
+    pub(super) fn access(&mut self, scene: &mut Scene, coverage: &Coverage, access: &Access<'_>) {
         let store = access.kind == AccessKind::Store;
-        let met = if store { meetings(access, setup.unit) } else { vec![] };
-        let strong = setup.order(access.instruction).is_strong();
+        let met = if store { meetings(access, scene.setup.unit) } else { vec![] };
+        let strong = scene.setup.order(access.instruction).is_strong();
         for meeting in met.iter().filter(|_| !strong) {
             let [first, second] = [meeting.first, meeting.second].map(|lane| Part::of(access, lane as usize));
             // The same value does no harm, but one of the two has done the other's work for nothing.
             if !meeting.same {
-                log.lanes(setup, HazardKind::Race, Spot::Global(meeting.address), first, second);
-            } else if setup.is_output(meeting.address) {
-                log.lanes(setup, HazardKind::WrittenTwice, Spot::Global(meeting.address), first, second);
+                scene.lanes(HazardKind::Race, Spot::Global(meeting.address), first, second);
+            } else if scene.setup.is_output(meeting.address) {
+                scene.lanes(HazardKind::WrittenTwice, Spot::Global(meeting.address), first, second);
             }
         }
         // Lanes that meet are compared with what was before, not with one another.
         if met.is_empty() {
-            each(access.lanes).for_each(|lane| self.lane(setup, clock, log, access, lane, true, true));
+            each(access.lanes).for_each(|lane| self.lane(scene, access, lane, true, true));
         } else {
-            each(access.lanes).for_each(|lane| self.lane(setup, clock, log, access, lane, true, false));
+            each(access.lanes).for_each(|lane| self.lane(scene, access, lane, true, false));
             let lanes: Vec<usize> = each(access.lanes).collect();
-            lanes.into_iter().rev().for_each(|lane| self.lane(setup, clock, log, access, lane, false, true));
+            lanes.into_iter().rev().for_each(|lane| self.lane(scene, access, lane, false, true));
         }
         for lane in each(access.written) {
             coverage.written(access.addresses[lane], access.bytes, store);
@@ -140,35 +131,26 @@ impl GlobalShadow {
 
     /// One lane of an access: compared with what was before, noted, or both.
     #[inline]
-    fn lane(
-        &mut self,
-        setup: &Setup,
-        clock: &Clock,
-        log: &mut Log,
-        access: &Access<'_>,
-        lane: usize,
-        compare: bool,
-        note: bool,
-    ) {
+    fn lane(&mut self, scene: &mut Scene, access: &Access<'_>, lane: usize, compare: bool, note: bool) {
+        let setup = &scene.setup;
         let unit = setup.unit;
-        let thread = access.thread(lane);
         let writes = access.written >> lane & 1 != 0;
         let load = access.kind == AccessKind::Load;
         let sort = setup.sort(access.instruction, writes);
         let (decided, updates) = (setup.facts(access.instruction).decided, setup.updates(access.instruction));
-        let new = Event::new(clock.block(), thread, clock.time(access.warp), access.instruction);
         let part = Part::of(access, lane);
+        let new = scene.event(part);
         let first = access.addresses[lane] >> unit;
         for index in first..first + u64::from((access.bytes >> unit).max(1)) {
             let address = index << unit;
-            let at = self.cell(setup, address);
+            let at = self.cell(&scene.setup, address);
             let Self { cells, lists, .. } = self;
             let cell = &mut cells[at];
-            if compare && setup.needs_old(access) && !cell.written(lists) && setup.is_output(address) {
-                log.alone(setup, HazardKind::UninitialisedGlobal, Spot::Global(address), part);
+            if compare && scene.setup.needs_old(access) && !cell.written(lists) && scene.setup.is_output(address) {
+                scene.alone(HazardKind::UninitialisedGlobal, Spot::Global(address), part);
             }
-            let row = clock.row(access.warp as usize);
-            let promises = load && setup.order(access.instruction).read_only;
+            let row = scene.clock.row(access.warp as usize);
+            let promises = load && scene.setup.order(access.instruction).read_only;
             let broken = if promises { cell.broken_promise(lists) } else { None };
             let plain = !(sort.is_strong() || writes || broken.is_some());
             if plain && cell.read_quickly(new, 1 << lane, row, lists.two_warps()) {
@@ -177,12 +159,12 @@ impl GlobalShadow {
             if sort == Sort::WRITE && compare && note && cell.write_quickly(new, row) {
                 continue;
             }
-            let conflict = if compare { cell.conflict(lists, clock, new, sort, decided) } else { None };
+            let conflict = if compare { cell.conflict(lists, &scene.clock, new, sort, decided) } else { None };
             if let Some(conflict) = conflict.or(broken) {
-                log.conflict(setup, Spot::Global(address), conflict, part);
+                scene.conflict(Spot::Global(address), conflict, part);
             }
             if note {
-                cell.note(lists, clock, new, sort, updates);
+                cell.note(lists, &scene.clock, new, sort, updates);
             }
         }
     }

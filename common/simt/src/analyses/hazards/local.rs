@@ -3,7 +3,7 @@
 use super::extent::Extent;
 use super::finding::Spot;
 use super::hazard::HazardKind;
-use super::log::{Log, Part};
+use super::log::{Part, Scene};
 use super::setup::Setup;
 use crate::lanes::each;
 use crate::{Access, AccessKind};
@@ -25,7 +25,7 @@ impl LocalShadow {
     }
 
     /// Checks a load, notes a store.
-    pub(super) fn access(&mut self, setup: &Setup, log: &mut Log, access: &Access<'_>) {
+    pub(super) fn access(&mut self, scene: &mut Scene, access: &Access<'_>) {
         let written = &mut self.written[access.warp as usize];
         for lane in each(access.lanes) {
             let start = access.addresses[lane] as usize;
@@ -40,7 +40,7 @@ impl LocalShadow {
             // What is written in part may be a structure with gaps, which is copied whole.
             let bytes = written.get(start.min(written.len())..end.min(written.len())).unwrap_or_default();
             if bytes.iter().all(|lanes| lanes >> lane & 1 == 0) {
-                log.alone(setup, HazardKind::UninitialisedLocal, Spot::Local(start as u32), Part::of(access, lane));
+                scene.alone(HazardKind::UninitialisedLocal, Spot::Local(start as u32), Part::of(access, lane));
             }
         }
     }

@@ -1,6 +1,8 @@
-//! What the rules have found in one block.
+//! What all rules share while they watch one block: the launch, the order of accesses so far, and what has been found.
 
 use super::cell::{Conflict, Sort};
+use super::clock::Clock;
+use super::event::Event;
 use super::finding::{Finding, Found, Side, Spot};
 use super::hazard::{Action, HazardKind};
 use super::setup::Setup;
@@ -49,24 +51,36 @@ impl Touch {
     }
 }
 
-/// The findings of a block.
-#[derive(Debug, Default)]
-pub(super) struct Log {
+/// A block that is watched.
+#[derive(Debug)]
+pub(super) struct Scene {
+    pub setup: Arc<Setup>,
     /// The block's number.
     pub block: u64,
+    pub clock: Clock,
     pub found: Found,
     /// Tells the time, if somebody keeps it.
-    pub clock: Option<Arc<AtomicU64>>,
+    pub time: Option<Arc<AtomicU64>>,
 }
 
-impl Log {
+impl Scene {
+    pub(super) fn new(setup: Arc<Setup>, block: u64, time: Option<Arc<AtomicU64>>) -> Self {
+        let clock = Clock::new(block as u32, setup.block.count() as u32);
+        Self { setup, block, clock, found: Found::default(), time }
+    }
+
+    /// What a thread does, as an access now.
+    pub(super) fn event(&self, Part { thread, instruction, .. }: Part) -> Event {
+        Event::new(self.clock.block(), thread, self.clock.time(thread / 32), instruction)
+    }
+
     pub(super) fn side(&self, thread: u32, instruction: u32, action: Action) -> Side {
         Side { block: self.block, thread, instruction, action }
     }
 
     /// One side, by an instruction that writes or does not.
-    pub(super) fn side_of(&self, setup: &Setup, part: Part) -> Side {
-        self.side(part.thread, part.instruction, setup.action(part.instruction, part.writes))
+    pub(super) fn side_of(&self, part: Part) -> Side {
+        self.side(part.thread, part.instruction, self.setup.action(part.instruction, part.writes))
     }
 
     pub(super) fn add(&mut self, kind: HazardKind, spot: Spot, first: Side, second: Option<Side>) {
@@ -75,28 +89,28 @@ impl Log {
 
     /// The time, if somebody keeps it.
     pub(super) fn now(&self) -> Option<u64> {
-        self.clock.as_ref().map(|clock| clock.load(Ordering::Relaxed))
+        self.time.as_ref().map(|clock| clock.load(Ordering::Relaxed))
     }
 
     /// Notes a hazard that one access alone is.
-    pub(super) fn alone(&mut self, setup: &Setup, kind: HazardKind, spot: Spot, part: Part) {
-        self.add(kind, spot, self.side_of(setup, part), None);
+    pub(super) fn alone(&mut self, kind: HazardKind, spot: Spot, part: Part) {
+        self.add(kind, spot, self.side_of(part), None);
     }
 
     /// Notes that an access lies badly to an earlier one.
     #[cold]
     #[inline(never)]
-    pub(super) fn conflict(&mut self, setup: &Setup, spot: Spot, conflict: Conflict, part: Part) {
+    pub(super) fn conflict(&mut self, spot: Spot, conflict: Conflict, part: Part) {
         let Conflict { earlier, sort: Sort { writes, .. }, verdict } = conflict;
         let first = Part::new(earlier.thread(), earlier.instruction(), writes);
         // Blocks are counted in 32 bits by what compares them.
         let block = if earlier.block == self.block as u32 { self.block } else { u64::from(earlier.block) };
-        let first = Side { block, ..self.side_of(setup, first) };
-        self.add(verdict.kind(), spot, first, Some(self.side_of(setup, part)));
+        let first = Side { block, ..self.side_of(first) };
+        self.add(verdict.kind(), spot, first, Some(self.side_of(part)));
     }
 
     /// Notes that two lanes of one instruction do the same thing to one place.
-    pub(super) fn lanes(&mut self, setup: &Setup, kind: HazardKind, spot: Spot, first: Part, second: Part) {
-        self.add(kind, spot, self.side_of(setup, first), Some(self.side_of(setup, second)));
+    pub(super) fn lanes(&mut self, kind: HazardKind, spot: Spot, first: Part, second: Part) {
+        self.add(kind, spot, self.side_of(first), Some(self.side_of(second)));
     }
 }

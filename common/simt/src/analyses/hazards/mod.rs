@@ -67,10 +67,11 @@ use super::declarations::Extents;
 use crate::observe::{Analysis, BlockInfo, LaunchInfo, Observer};
 use crate::{DevicePointer, Kernel, LaunchConfig};
 use between::Summaries;
-use block::{BlockHazards, Merged};
+use block::{BlockHazards, Merged, Shadows};
 use coverage::Coverage;
 use extent::Extent;
 use global::GlobalShadow;
+use log::Scene;
 use naming::Naming;
 use setup::Setup;
 use std::collections::{HashMap, HashSet};
@@ -237,12 +238,12 @@ impl Analysis for Hazards {
     fn block(&self, block: &BlockInfo) -> Vec<Box<dyn Observer>> {
         let Some(Launch { setup, coverage, global }) = &self.launch else { return vec![] };
         let idle = self.merged().idle.pop();
-        let mut observer = idle.unwrap_or_else(|| {
-            let global = global.clone().unwrap_or_else(|| Arc::new(Mutex::new(GlobalShadow::new(setup))));
-            BlockHazards::new(setup.clone(), coverage.clone(), global)
+        let shadows = idle.unwrap_or_else(|| {
+            let own = || Arc::new(Mutex::new(GlobalShadow::new(setup)));
+            Shadows::new(setup, global.clone().unwrap_or_else(own))
         });
-        observer.start(block.number, self.merged.clone());
-        observer.log.clock.clone_from(&self.clock);
+        let scene = Scene::new(setup.clone(), block.number, self.clock.clone());
+        let observer = BlockHazards::new(scene, shadows, coverage.clone(), self.merged.clone());
         vec![Box::new(observer)]
     }
 }

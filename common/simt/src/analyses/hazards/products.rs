@@ -13,7 +13,7 @@ use super::event::{Event, Slot};
 use super::extent::Extent;
 use super::finding::Spot;
 use super::hazard::{Action, HazardKind};
-use super::log::{Log, Touch};
+use super::log::{Scene, Touch};
 use super::setup::Setup;
 use crate::lower::ProductUse;
 
@@ -112,10 +112,11 @@ impl Products {
     }
 
     /// A warp runs the instructions `first..end`, those without a guard or (if `guarded`) one with a guard.
-    pub(super) fn run(&mut self, setup: &Setup, log: &mut Log, warp: u32, first: u32, end: u32, guarded: bool) {
+    pub(super) fn run(&mut self, scene: &mut Scene, warp: u32, first: u32, end: u32, guarded: bool) {
+        let setup = scene.setup.clone();
         for (instruction, number, how) in setup.product_uses(first, end) {
             let ProductUse::Access { writes, moves } = how else { continue };
-            if setup.facts(instruction).guarded != guarded {
+            if scene.setup.facts(instruction).guarded != guarded {
                 continue;
             }
             let register = &mut self.of(warp)[number as usize];
@@ -123,18 +124,18 @@ impl Products {
                 register.touched = Some((instruction, writes));
             }
             if let Some(busy) = register.busy {
-                let first = log.side(warp * 32, busy.instruction, Action::Multiplies);
-                let second = log.side(warp * 32, instruction, touching(writes));
-                log.add(HazardKind::ProductNotWaited, Spot::Accumulator(number), first, Some(second));
+                let first = scene.side(warp * 32, busy.instruction, Action::Multiplies);
+                let second = scene.side(warp * 32, instruction, touching(writes));
+                scene.add(HazardKind::ProductNotWaited, Spot::Accumulator(number), first, Some(second));
             }
         }
     }
 
     /// A product of a warp starts; it reads these pieces of shared memory, by their numbers, in order.
-    pub(super) fn multiply(&mut self, setup: &Setup, log: &mut Log, warp: u32, instruction: u32, pieces: Vec<u32>) {
+    pub(super) fn multiply(&mut self, scene: &mut Scene, warp: u32, instruction: u32, pieces: Vec<u32>) {
         let OfWarp { closed: group, fenced, .. } = self.warps[warp as usize];
-        let own = log.side(warp * 32, instruction, Action::Multiplies);
-        let mut unfenced = !fenced;
+        let own = scene.side(warp * 32, instruction, Action::Multiplies);
+        let (mut unfenced, setup) = (!fenced, scene.setup.clone());
         for (_, number, how) in setup.product_uses(instruction, instruction + 1) {
             let register = &mut self.of(warp)[number as usize];
             let shape = match how {
@@ -144,17 +145,17 @@ impl Products {
             // Two products may read one register, and two of one shape may add to it.
             let waits = register.busy.filter(|busy| busy.shape != shape);
             if let Some(busy) = waits {
-                let first = log.side(warp * 32, busy.instruction, Action::Multiplies);
-                log.add(HazardKind::ProductNotWaited, Spot::Accumulator(number), first, Some(own));
+                let first = scene.side(warp * 32, busy.instruction, Action::Multiplies);
+                scene.add(HazardKind::ProductNotWaited, Spot::Accumulator(number), first, Some(own));
             } else if let Some((touch, writes)) = register.touched {
-                let first = log.side(warp * 32, touch, touching(writes));
-                log.add(HazardKind::ProductNotFenced, Spot::Accumulator(number), first, Some(own));
+                let first = scene.side(warp * 32, touch, touching(writes));
+                scene.add(HazardKind::ProductNotFenced, Spot::Accumulator(number), first, Some(own));
                 unfenced = false;
             }
             register.busy = Some(Busy { instruction, group, shape });
         }
         if unfenced {
-            log.add(HazardKind::ProductNotFenced, Spot::Accumulator(0), own, None);
+            scene.add(HazardKind::ProductNotFenced, Spot::Accumulator(0), own, None);
         }
         for &piece in &pieces {
             if let Some(piece) = self.pieces.get_mut(piece as usize) {
@@ -207,27 +208,27 @@ impl Products {
     }
 
     /// Checks one lane's write.
-    pub(super) fn write(&mut self, setup: &Setup, clock: &Clock, log: &mut Log, write: &Touch) {
+    pub(super) fn write(&mut self, scene: &mut Scene, write: &Touch) {
         let end = write.address.saturating_add(write.bytes).div_ceil(PIECE);
         for number in write.address / PIECE..end {
             let Some(piece) = self.pieces.get_mut(number as usize) else { return };
             let place = Spot::Shared(write.address.max(number * PIECE));
-            let second = log.side_of(setup, write.part);
+            let second = scene.side_of(write.part);
             if piece.readers != 0 {
                 let warp = piece.readers.trailing_zeros();
                 let reads = |flight: &&Flight| flight.pieces.binary_search(&number).is_ok();
                 let flight = self.warps[warp as usize].flights.iter().find(reads);
                 let instruction = flight.map_or(write.part.instruction, |flight| flight.instruction);
-                let first = log.side(warp * 32, instruction, Action::ReadsOn);
-                log.add(HazardKind::OperandOverwritten, place, first, Some(second));
+                let first = scene.side(warp * 32, instruction, Action::ReadsOn);
+                scene.add(HazardKind::OperandOverwritten, place, first, Some(second));
             }
             for event in std::mem::take(&mut piece.past) {
                 // The wait is that of all lanes: whoever has learnt of it from one of them may write.
                 let thread = write.part.thread;
-                let after = |lane: usize| clock.order(&Slot::one(event.by_lane(lane)), thread).0 == Order::Before;
+                let after = |lane: usize| scene.clock.order(&Slot::one(event.by_lane(lane)), thread).0 == Order::Before;
                 if event.warp() != thread as usize / 32 && !(0..32).any(after) {
-                    let first = log.side(event.thread(), event.instruction(), Action::Reads);
-                    log.add(HazardKind::Race, place, first, Some(second));
+                    let first = scene.side(event.thread(), event.instruction(), Action::Reads);
+                    scene.add(HazardKind::Race, place, first, Some(second));
                 }
             }
         }

@@ -6,7 +6,7 @@
 use super::extent::Extent;
 use super::finding::{Finding, Spot};
 use super::hazard::{Action, HazardKind};
-use super::log::Log;
+use super::log::Scene;
 use super::setup::Setup;
 use crate::exec::source;
 use crate::lanes::select;
@@ -53,21 +53,22 @@ impl Registers {
     }
 
     /// A warp starts to run the instructions `first..end`: those up to the first that depends on what registers hold then.
-    pub(super) fn enter(&mut self, setup: &Setup, log: &mut Log, warp: u32, first: u32, end: u32, lanes: u32) {
+    pub(super) fn enter(&mut self, scene: &mut Scene, warp: u32, first: u32, end: u32, lanes: u32) {
+        let setup = scene.setup.clone();
         let steps = setup.steps(first, end);
-        steps.iter().take_while(|step| !step.asks()).for_each(|step| self.step(log, warp, step, lanes, None));
+        steps.iter().take_while(|step| !step.asks()).for_each(|step| self.step(scene, warp, step, lanes, None));
     }
 
     /// A warp is about to execute an instruction that depends on what registers hold, and those behind it up to the next such.
-    pub(super) fn follow(&mut self, setup: &Setup, log: &mut Log, at: &Executed<'_>) {
-        let end = setup.block_end(at.instruction);
-        let steps = setup.steps(at.instruction, end);
+    pub(super) fn follow(&mut self, scene: &mut Scene, at: &Executed<'_>) {
+        let setup = scene.setup.clone();
+        let steps = setup.steps(at.instruction, setup.block_end(at.instruction));
         let Some((first, rest)) = steps.split_first() else { return };
-        self.step(log, at.warp, first, at.lanes, Some(at));
-        rest.iter().take_while(|step| !step.asks()).for_each(|step| self.step(log, at.warp, step, at.lanes, None));
+        self.step(scene, at.warp, first, at.lanes, Some(at));
+        rest.iter().take_while(|step| !step.asks()).for_each(|step| self.step(scene, at.warp, step, at.lanes, None));
     }
 
-    fn step(&mut self, log: &mut Log, warp: u32, step: &Step, mut lanes: u32, at: Option<&Executed<'_>>) {
+    fn step(&mut self, scene: &mut Scene, warp: u32, step: &Step, mut lanes: u32, at: Option<&Executed<'_>>) {
         let all = &mut self.all[warp as usize * self.followed..][..self.followed];
         let holds = |home: Home| {
             let values = at.map_or([0; 32], |at| at.values(home));
@@ -88,7 +89,7 @@ impl Registers {
                 let guard = step.guard.map(|(number, ..)| (number, open));
                 for (number, lanes) in guard.into_iter().chain(step.uses.iter().map(|&number| (number, lanes))) {
                     if let Some(register) = all.get_mut(number as usize) {
-                        read(log, warp, step.instruction, *register, lanes);
+                        read(scene, warp, step.instruction, *register, lanes);
                         // Once.
                         register.unset &= !lanes;
                     }
@@ -135,17 +136,17 @@ impl Registers {
 }
 
 /// Notes that some lanes, perhaps none, need a register that has no value there.
-fn read(log: &mut Log, warp: u32, instruction: u32, register: Register, lanes: u32) {
+fn read(scene: &mut Scene, warp: u32, instruction: u32, register: Register, lanes: u32) {
     let unset = register.unset & lanes;
     if unset != 0 {
-        let side = |instruction, action| log.side(warp * 32 + unset.trailing_zeros(), instruction, action);
+        let side = |instruction, action| scene.side(warp * 32 + unset.trailing_zeros(), instruction, action);
         let reads = side(instruction, Action::Reads);
         let (kind, first, second) = match register.shuffle {
             Some(shuffle) => (HazardKind::EndedLane, side(shuffle, Action::Executes), Some(reads)),
             None => (HazardKind::UnsetRegister, reads, None),
         };
         let count = u64::from(unset.count_ones());
-        let time = log.now();
-        log.found.add(kind, Finding { spot: Spot::Register(register.origin), first, second, count, time });
+        let time = scene.now();
+        scene.found.add(kind, Finding { spot: Spot::Register(register.origin), first, second, count, time });
     }
 }

@@ -1,20 +1,18 @@
 //! The rules of shared memory: races within the block, reads of what nobody wrote, accesses past an array's end.
 
 use super::cell::{Conflict, Entry, Lists, Sort};
-use super::clock::Clock;
 use super::copies::Copies;
-use super::event::Event;
 use super::extent::Extent;
 use super::fences::Fences;
 use super::finding::Spot;
 use super::hazard::HazardKind;
-use super::log::{Log, Part, Touch};
+use super::log::{Part, Scene, Touch};
 use super::meetings::{groups, meetings};
 use super::rows::Rows;
 use super::setup::Setup;
 use crate::lanes::each;
 use crate::lower::Role;
-use crate::{Access, AccessKind};
+use crate::{Access, AccessKind, SharedArray};
 
 /// The shadow of a block's shared memory.
 #[derive(Debug)]
@@ -52,43 +50,42 @@ impl SharedShadow {
     }
 
     /// Checks an access and notes it.
-    pub(super) fn access(&mut self, setup: &Setup, clock: &Clock, copies: &Copies, log: &mut Log, access: &Access<'_>) {
-        stays_inside(setup, log, access);
+    pub(super) fn access(&mut self, scene: &mut Scene, copies: &Copies, access: &Access<'_>) {
+        stays_inside(scene, access);
         if copies.any() {
             for lane in each(access.lanes) {
-                copies.check(setup, log, &Touch::of(access, lane));
+                copies.check(scene, &Touch::of(access, lane));
             }
         }
         match access.kind {
-            AccessKind::Load => self.loads(setup, clock, copies, log, access),
-            AccessKind::Store => self.stores(setup, clock, log, access),
-            _ => self.updates(setup, clock, copies, log, access),
+            AccessKind::Load => self.loads(scene, copies, access),
+            AccessKind::Store => self.stores(scene, access),
+            _ => self.updates(scene, copies, access),
         }
     }
 
     /// Checks loads, the most frequent access of all.
-    fn loads(&mut self, setup: &Setup, clock: &Clock, copies: &Copies, log: &mut Log, access: &Access<'_>) {
+    fn loads(&mut self, scene: &mut Scene, copies: &Copies, access: &Access<'_>) {
         let Self { cells, lists, written, doubtful, unwritten } = self;
-        let unit = setup.unit;
-        let row = clock.row(access.warp as usize);
-        let (time, two_warps) = (clock.time(access.warp), lists.two_warps());
-        let plain = !setup.order(access.instruction).is_strong();
+        let (unit, two_warps) = (scene.setup.unit, lists.two_warps());
+        let row = scene.clock.row(access.warp as usize);
+        let plain = !scene.setup.order(access.instruction).is_strong();
         let units = (access.bytes >> unit).max(1);
         if let Some(number) = cells.of(access, unit).filter(|_| plain) {
-            let new = Event::new(clock.block(), access.thread(0), time, access.instruction);
+            let new = scene.event(Part::of(access, 0));
             let all = (written[number / 2] >> (32 * (number % 2))) as u32 == u32::MAX;
             if all && cells.read_quickly(number, new, row, two_warps) {
                 return;
             }
         }
         for (lane, lanes) in groups(access.addresses, access.lanes) {
-            let thread = access.thread(lane);
-            let new = Event::new(clock.block(), thread, time, access.instruction);
+            let part = Part::of(access, lane);
+            let new = scene.event(part);
             let start = (access.addresses[lane] >> unit) as u32;
             for index in start..start + units {
                 let Some(cell) = cells.get_mut(index as usize) else { break };
                 if written[index as usize / 64] >> (index % 64) & 1 == 0 {
-                    unwritten.push((thread, index, lanes));
+                    unwritten.push((part.thread, index, lanes));
                 }
                 if !(plain && cell.read_quickly(new, lanes, row, two_warps)) {
                     doubtful.push((lanes, index));
@@ -96,131 +93,125 @@ impl SharedShadow {
             }
         }
         if !self.doubtful.is_empty() || !self.unwritten.is_empty() {
-            self.look_closely(setup, clock, copies, log, access);
+            self.look_closely(scene, copies, access);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn look_closely(&mut self, setup: &Setup, clock: &Clock, copies: &Copies, log: &mut Log, access: &Access<'_>) {
-        let sort = setup.sort(access.instruction, false);
+    fn look_closely(&mut self, scene: &mut Scene, copies: &Copies, access: &Access<'_>) {
+        let sort = scene.setup.sort(access.instruction, false);
         for (lanes, index) in std::mem::take(&mut self.doubtful) {
             for lane in each(lanes) {
-                self.touch(setup, clock, log, index as usize, Part::of(access, lane), sort);
+                self.touch(scene, index as usize, Part::of(access, lane), sort);
             }
         }
         for (thread, index, lanes) in std::mem::take(&mut self.unwritten) {
             for lane in each(lanes) {
                 let part = Part::new(thread & !31 | lane as u32, access.instruction, false);
-                uninitialised(setup, copies, log, index << setup.unit, part);
+                uninitialised(scene, copies, index << scene.setup.unit, part);
             }
         }
     }
 
-    fn stores(&mut self, setup: &Setup, clock: &Clock, log: &mut Log, access: &Access<'_>) {
-        let sort = setup.sort(access.instruction, true);
-        if let Some(number) = self.cells.of(access, setup.unit).filter(|_| sort == Sort::WRITE) {
+    fn stores(&mut self, scene: &mut Scene, access: &Access<'_>) {
+        let sort = scene.setup.sort(access.instruction, true);
+        if let Some(number) = self.cells.of(access, scene.setup.unit).filter(|_| sort == Sort::WRITE) {
             let first = Part::of(access, 0);
-            if self.cells.write_quickly(number, event(clock, first), clock.row(access.warp as usize)) {
+            if self.cells.write_quickly(number, scene.event(first), scene.clock.row(access.warp as usize)) {
                 self.written[number / 2] |= u64::from(u32::MAX) << (32 * (number % 2));
                 return;
             }
         }
-        let met = meetings(access, setup.unit);
+        let met = meetings(access, scene.setup.unit);
         for meeting in met.iter().filter(|meeting| !(meeting.same || sort.is_strong())) {
             let [first, second] = [meeting.first, meeting.second].map(|lane| Part::of(access, lane as usize));
-            log.lanes(setup, HazardKind::Race, Spot::Shared(meeting.address as u32), first, second);
+            scene.lanes(HazardKind::Race, Spot::Shared(meeting.address as u32), first, second);
         }
         let writes = each(access.lanes).map(|lane| Touch::of(access, lane));
         if met.is_empty() {
-            return writes.for_each(|write| self.write(setup, clock, log, &write, sort));
+            return writes.for_each(|write| self.write(scene, &write, sort));
         }
         // All of them are compared with what was before, not with one another.
         let writes: Vec<Touch> = writes.collect();
         for write in &writes {
-            write.units(setup).for_each(|index| self.compare(setup, clock, log, index, write.part, sort));
+            write.units(&scene.setup).for_each(|index| self.compare(scene, index, write.part, sort));
         }
         for write in writes.iter().rev() {
-            for index in write.units(setup) {
-                self.note(setup, clock, index, write.part, sort);
+            for index in write.units(&scene.setup) {
+                self.note(scene, index, write.part, sort);
                 self.set_written(index);
             }
         }
     }
 
-    fn updates(&mut self, setup: &Setup, clock: &Clock, copies: &Copies, log: &mut Log, access: &Access<'_>) {
+    fn updates(&mut self, scene: &mut Scene, copies: &Copies, access: &Access<'_>) {
         for lane in each(access.lanes) {
             let write = Touch::of(access, lane);
-            for index in write.units(setup) {
+            for index in write.units(&scene.setup) {
                 if self.written.get(index / 64).is_some_and(|word| word >> (index % 64) & 1 == 0) {
-                    uninitialised(setup, copies, log, (index << setup.unit) as u32, write.part);
+                    uninitialised(scene, copies, (index << scene.setup.unit) as u32, write.part);
                 }
-                let sort = setup.sort(access.instruction, access.written >> lane & 1 != 0);
-                self.touch(setup, clock, log, index, write.part, sort);
+                let sort = scene.setup.sort(access.instruction, access.written >> lane & 1 != 0);
+                self.touch(scene, index, write.part, sort);
                 self.set_written(index);
             }
         }
     }
 
     /// Checks one lane's write and notes it.
-    pub(super) fn write(&mut self, setup: &Setup, clock: &Clock, log: &mut Log, write: &Touch, sort: Sort) {
-        let (new, row) = (event(clock, write.part), clock.row(write.part.thread as usize / 32));
-        for index in write.units(setup) {
+    pub(super) fn write(&mut self, scene: &mut Scene, write: &Touch, sort: Sort) {
+        let new = scene.event(write.part);
+        for index in write.units(&scene.setup) {
+            let row = scene.clock.row(new.warp());
             let quick =
                 sort == Sort::WRITE && self.cells.get_mut(index).is_some_and(|cell| cell.write_quickly(new, row));
             if !quick {
-                self.touch(setup, clock, log, index, write.part, sort);
+                self.touch(scene, index, write.part, sort);
             }
             self.set_written(index);
         }
     }
 
     /// Checks and notes one lane's write that may still be under way: its places do not count as written yet.
-    pub(super) fn write_later(&mut self, setup: &Setup, clock: &Clock, log: &mut Log, write: &Touch) {
-        for index in write.units(setup) {
-            self.touch(setup, clock, log, index, write.part, Sort::WRITE);
+    pub(super) fn write_later(&mut self, scene: &mut Scene, write: &Touch) {
+        for index in write.units(&scene.setup) {
+            self.touch(scene, index, write.part, Sort::WRITE);
         }
     }
 
     /// Checks that a product may read a piece of shared memory.
-    pub(super) fn product(
-        &mut self,
-        setup: &Setup,
-        clock: &Clock,
-        (copies, fences): (&Copies, &Fences),
-        log: &mut Log,
-        read: &Touch,
-    ) {
+    pub(super) fn product(&mut self, scene: &mut Scene, copies: &Copies, fences: &Fences, read: &Touch) {
         let part = read.part;
-        copies.check(setup, log, read);
-        for index in read.units(setup) {
+        copies.check(scene, read);
+        for index in read.units(&scene.setup) {
             let Some(cell) = self.cells.get_mut(index) else { return };
-            let address = (index << setup.unit) as u32;
+            let address = (index << scene.setup.unit) as u32;
             if self.written[index / 64] >> (index % 64) & 1 == 0 {
-                uninitialised(setup, copies, log, address, part);
+                uninitialised(scene, copies, address, part);
                 continue;
             }
-            if let Some(conflict) = cell.conflict(&self.lists, clock, event(clock, part), Sort::READ, false) {
-                log.conflict(setup, Spot::Shared(address), conflict, part);
+            if let Some(conflict) = cell.conflict(&self.lists, &scene.clock, scene.event(part), Sort::READ, false) {
+                scene.conflict(Spot::Shared(address), conflict, part);
                 continue;
             }
-            self.seen(setup, fences, log, index, part);
+            self.seen(scene, fences, index, part);
         }
     }
 
     /// Checks that the asynchronous proxy sees what has been stored in a piece of shared memory.
-    pub(super) fn fenced(&mut self, setup: &Setup, clock: &Clock, fences: &Fences, log: &mut Log, read: &Touch) {
-        for index in read.units(setup) {
+    pub(super) fn fenced(&mut self, scene: &mut Scene, fences: &Fences, read: &Touch) {
+        for index in read.units(&scene.setup) {
             let Some(cell) = self.cells.get_mut(index) else { return };
-            let (address, part) = ((index << setup.unit) as u32, read.part);
-            match cell.conflict(&self.lists, clock, event(clock, part), Sort { strong: 8, ..Sort::READ }, false) {
-                Some(conflict) => log.conflict(setup, Spot::Shared(address), conflict, part),
-                None => self.seen(setup, fences, log, index, part),
+            let (address, part) = ((index << scene.setup.unit) as u32, read.part);
+            match cell.conflict(&self.lists, &scene.clock, scene.event(part), Sort { strong: 8, ..Sort::READ }, false) {
+                Some(conflict) => scene.conflict(Spot::Shared(address), conflict, part),
+                None => self.seen(scene, fences, index, part),
             }
         }
     }
 
-    fn seen(&mut self, setup: &Setup, fences: &Fences, log: &mut Log, index: usize, part: Part) {
+    fn seen(&mut self, scene: &mut Scene, fences: &Fences, index: usize, part: Part) {
         let Some(cell) = self.cells.get_mut(index) else { return };
         let hidden = |Entry { slot, .. }: &Entry| {
             each(slot.lanes).any(|lane| !fences.sees(part.thread / 32, slot.event.by_lane(lane)))
@@ -228,31 +219,36 @@ impl SharedShadow {
         let stored = |entry: &Entry| {
             entry.sort.writes
                 && !entry.sort.is_strong()
-                && setup.facts(entry.slot.event.instruction()).role != Role::BulkCopy
+                && scene.setup.facts(entry.slot.event.instruction()).role != Role::BulkCopy
         };
         if let Some(Entry { slot, .. }) = cell.all(&self.lists).filter(stored).find(hidden) {
             let first = Part::new(slot.event.thread(), slot.event.instruction(), true);
-            log.lanes(setup, HazardKind::ProxyNotFenced, Spot::Shared((index << setup.unit) as u32), first, part);
+            scene.lanes(HazardKind::ProxyNotFenced, Spot::Shared((index << scene.setup.unit) as u32), first, part);
         }
     }
 
-    fn touch(&mut self, setup: &Setup, clock: &Clock, log: &mut Log, index: usize, part: Part, sort: Sort) {
-        self.compare(setup, clock, log, index, part, sort);
-        self.note(setup, clock, index, part, sort);
+    fn touch(&mut self, scene: &mut Scene, index: usize, part: Part, sort: Sort) {
+        self.compare(scene, index, part, sort);
+        self.note(scene, index, part, sort);
     }
 
-    fn compare(&mut self, setup: &Setup, clock: &Clock, log: &mut Log, index: usize, part: Part, sort: Sort) {
+    fn compare(&mut self, scene: &mut Scene, index: usize, part: Part, sort: Sort) {
         let Some(cell) = self.cells.get_mut(index) else { return };
-        let conflict: Option<Conflict> =
-            cell.conflict(&self.lists, clock, event(clock, part), sort, setup.facts(part.instruction).decided);
+        let conflict: Option<Conflict> = cell.conflict(
+            &self.lists,
+            &scene.clock,
+            scene.event(part),
+            sort,
+            scene.setup.facts(part.instruction).decided,
+        );
         if let Some(conflict) = conflict {
-            log.conflict(setup, Spot::Shared((index << setup.unit) as u32), conflict, part);
+            scene.conflict(Spot::Shared((index << scene.setup.unit) as u32), conflict, part);
         }
     }
 
-    fn note(&mut self, setup: &Setup, clock: &Clock, index: usize, part: Part, sort: Sort) {
+    fn note(&mut self, scene: &Scene, index: usize, part: Part, sort: Sort) {
         if let Some(cell) = self.cells.get_mut(index) {
-            cell.note(&mut self.lists, clock, event(clock, part), sort, setup.updates(part.instruction));
+            cell.note(&mut self.lists, &scene.clock, scene.event(part), sort, scene.setup.updates(part.instruction));
         }
     }
 
@@ -263,29 +259,25 @@ impl SharedShadow {
     }
 }
 
-fn event(clock: &Clock, part: Part) -> Event {
-    Event::new(clock.block(), part.thread, clock.time(part.thread / 32), part.instruction)
-}
-
 /// An access through a shared array stays inside that array.
-fn stays_inside(setup: &Setup, log: &mut Log, access: &Access<'_>) {
-    let Some(array) = setup.origin(access.instruction) else { return };
-    let end = array.offset + array.bytes;
-    let within = |at: &u64| *at >= u64::from(array.offset) && *at + u64::from(access.bytes) <= u64::from(end);
+fn stays_inside(scene: &mut Scene, access: &Access<'_>) {
+    let Some(&SharedArray { offset, bytes, .. }) = scene.setup.origin(access.instruction) else { return };
+    let end = offset + bytes;
+    let within = |at: &u64| *at >= u64::from(offset) && *at + u64::from(access.bytes) <= u64::from(end);
     if access.lanes == u32::MAX && access.addresses.iter().fold(true, |all, at| all & within(at)) {
         return;
     }
     for lane in each(access.lanes) {
         let address = access.addresses[lane] as u32;
-        if address < array.offset || address + access.bytes > end {
-            log.alone(setup, HazardKind::WrongArray, Spot::Shared(address), Part::of(access, lane));
+        if address < offset || address + access.bytes > end {
+            scene.alone(HazardKind::WrongArray, Spot::Shared(address), Part::of(access, lane));
         }
     }
 }
 
 /// Notes the read of a place nobody wrote. If a copy to it is under way, that hazard says it better.
-fn uninitialised(setup: &Setup, copies: &Copies, log: &mut Log, address: u32, part: Part) {
+fn uninitialised(scene: &mut Scene, copies: &Copies, address: u32, part: Part) {
     if !copies.fill(address) {
-        log.alone(setup, HazardKind::UninitialisedShared, Spot::Shared(address), part);
+        scene.alone(HazardKind::UninitialisedShared, Spot::Shared(address), part);
     }
 }
