@@ -62,7 +62,6 @@
 
 pub mod analyses;
 mod ast;
-mod calls;
 mod config;
 mod dim3;
 mod error;

@@ -19,9 +19,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 mod passes;
 mod repeats;
-mod wavefronts;
 
-pub use wavefronts::{Wavefront, Wavefronts};
+pub use passes::{Wavefront, Wavefronts};
 
 /// Makes [`Counts`] from the list of its counters, of which everything else follows.
 macro_rules! counts {

@@ -5,8 +5,8 @@
 //! inlined into the function of each instruction set.
 
 use super::convert::holds;
-use super::float::{canonical, canonical64, maximum, minimum};
 use super::lane::eval;
+use super::real::{canonical, canonical64, maximum, minimum};
 use super::registers::{Registers, Word};
 use crate::ast::Type;
 use crate::lower::inst::{Combine, Compare, Detail, Inst, NONE, Op};

@@ -1,8 +1,8 @@
 //! A block: its warps take turns, each running to its next barrier. Blocks take turns too where they may wait for each other.
 
+use super::arguments::set_presets;
 use super::barrier::release;
 use super::context::{Context, Launch, Outcome};
-use super::presets::set_presets;
 use super::registers::{Plane, Registers};
 use super::step::{Level, Stop};
 use super::warp::Warp;

@@ -6,8 +6,7 @@ use super::bits::{
     range, resize, select_bytes,
 };
 use super::convert::{convert, convert_pair, holds};
-use super::float::{canonical, flush, maximum, minimum, signed};
-use super::real::{Format, Real};
+use super::real::{Format, Real, canonical, flush, maximum, minimum, signed};
 use crate::ast::Type;
 use crate::lower::inst::{Combine, Detail, Function, Rounding};
 use crate::lower::{LOCAL_WINDOW, SHARED_WINDOW};

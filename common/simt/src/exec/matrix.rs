@@ -1,7 +1,7 @@
 //! Products of matrices in the registers of a warp. How small floating-point numbers are added up is in `sums`.
 
 use super::context::{Checked, Context};
-use super::float::canonical64;
+use super::real::canonical64;
 use super::registers::Registers;
 use super::sums::{self, Product, TensorCore, covers};
 use crate::ast::Type;

@@ -14,15 +14,12 @@ mod convert;
 pub(crate) mod descriptor;
 mod exchange;
 pub(crate) mod flights;
-mod float;
-mod frame;
 mod grid;
 #[allow(unsafe_code, reason = "calls instructions that not every processor has, after looking at the processor")]
 mod isa;
 mod lane;
 mod matrix;
 mod pattern;
-mod presets;
 mod print;
 mod real;
 #[allow(

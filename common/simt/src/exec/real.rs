@@ -1,5 +1,6 @@
 //! Floating-point numbers of every format: computed exactly, rounded once. The host's own arithmetic does the same, and
 //! faster, for single and double precision rounded to nearest; everything else is computed here.
+//! Single precision has one NaN, and one of two zeros is the smaller.
 
 use crate::ast::Type;
 use crate::lower::inst::Rounding;
@@ -385,4 +386,44 @@ const fn whole(negative: bool, bits: u128, cut: i32, rounding: Rounding) -> u128
         Rounding::Up | Rounding::IntUp => !negative && rest != 0,
     };
     whole + up as u128
+}
+
+/// The only NaN a GPU's single-precision arithmetic produces.
+pub(crate) const NAN: u32 = 0x7fff_ffff;
+
+/// Bits of a single-precision result.
+#[inline(always)]
+pub(crate) fn canonical(value: f32) -> u32 {
+    if value.is_nan() { NAN } else { value.to_bits() }
+}
+
+/// Bits of a double-precision result: one NaN, whatever the host makes of the operands' NaNs.
+#[inline(always)]
+pub(crate) fn canonical64(value: f64) -> u64 {
+    if value.is_nan() { 0xfff8 << 48 } else { value.to_bits() }
+}
+
+/// Turns a subnormal number into zero of the same sign, if asked to.
+pub(crate) fn flush(value: f32, ftz: bool) -> f32 {
+    if ftz && value.is_subnormal() { 0.0f32.copysign(value) } else { value }
+}
+
+/// IEEE 754-2008 minNum, with −0 below +0.
+pub(crate) fn minimum(x: f32, y: f32) -> f32 {
+    match (x.is_nan(), y.is_nan()) {
+        (true, _) => y,
+        (_, true) => x,
+        _ if x.total_cmp(&y).is_lt() => x,
+        _ => y,
+    }
+}
+
+/// IEEE 754-2008 maxNum, with +0 above −0.
+pub(crate) fn maximum(x: f32, y: f32) -> f32 {
+    -minimum(-x, -y)
+}
+
+/// A magnitude with the sign that the product of two numbers has.
+pub(crate) fn signed(magnitude: f32, x: f32, y: f32) -> f32 {
+    magnitude.copysign(x) * 1.0f32.copysign(y)
 }

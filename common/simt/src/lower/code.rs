@@ -4,7 +4,7 @@ use super::inst::{Atomic, Copy, Detail, Inst, Run, System};
 use super::layout::SharedArray;
 use super::matrix::Matrix;
 use super::order::MemoryOrder;
-use super::preset::Preset;
+use super::raw::Preset;
 use crate::ast::Position;
 use std::collections::HashSet;
 use std::ops::Range;

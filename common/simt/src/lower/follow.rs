@@ -1,11 +1,16 @@
-//! Registers that some path reads before it sets them, what shuffles give, and all that is computed from these: what must be known of
-//! the instructions on their way to follow them until they decide something.
+//! Registers that are followed while a warp runs.
+//!
+//! Some path reads them before it sets them, or a shuffle gives them, or they are computed from these: what must be known of the
+//! instructions on their way to follow them until they decide something. Or products of a warpgroup work on them while the warp goes on: the
+//! instructions that touch them.
 
 use super::allocate::Liveness;
-use super::code::{Code, Flow, Home, Step};
+use super::code::{Code, Flow, Home, ProductUse, Products, Step};
 use super::inst::{Combine, NONE, Op};
+use super::matrix::Product;
 use super::raw::{Decoded, Effect, Raw, Value};
 use crate::ast::Type;
+use std::collections::HashMap;
 
 /// Where a warp keeps a value whose place this is.
 pub(super) fn home(value: &Value, at: u32) -> Home {
@@ -102,4 +107,46 @@ pub(super) fn follow(decoded: &mut Decoded, effects: &[Effect], liveness: &Liven
             code.steps.push(Step { instruction: pc, flow, guard, uses, defs, values });
         }
     }
+}
+
+/// What observers must know of them.
+pub(super) fn products(decoded: &Decoded, effects: &[Effect]) -> Products {
+    let mut products = Products::default();
+    let mut number_of: HashMap<u32, u32> = HashMap::new();
+    for raw in decoded.raws.iter().filter(|raw| product(decoded, raw).is_some()) {
+        for &(value, _) in raw.more.iter().filter(|(value, _)| decoded.values[*value as usize].preset.is_none()) {
+            let next = products.registers.len() as u32;
+            if *number_of.entry(value).or_insert(next) == next {
+                products.registers.push(decoded.values[value as usize].name.clone());
+            }
+        }
+    }
+    if number_of.is_empty() {
+        return products;
+    }
+    for ((instruction, raw), effect) in (0u32..).zip(&decoded.raws).zip(effects) {
+        let mut add = |value: u32, how: ProductUse| {
+            if let Some(&number) = number_of.get(&value) {
+                products.steps.push((instruction, number, how));
+            }
+        };
+        if let Some(product) = product(decoded, raw) {
+            let results = product.result().registers as usize;
+            let factors = if product.in_registers { product.left().registers as usize } else { 0 };
+            let shape = product.columns << 8 | product.kind as u32;
+            raw.more[..results].iter().for_each(|&(value, _)| add(value, ProductUse::Sum { shape }));
+            raw.more[results..results + factors].iter().for_each(|&(value, _)| add(value, ProductUse::Factor));
+            continue;
+        }
+        // A guarded write counts as a read when slots are given out, but it reads nothing.
+        let read = effect.uses.iter().filter(|value| !effect.defs.contains(value));
+        let moves = raw.inst.op == Op::Mov32;
+        read.for_each(|&value| add(value, ProductUse::Access { writes: false, moves }));
+        effect.defs.iter().for_each(|&value| add(value, ProductUse::Access { writes: true, moves }));
+    }
+    products
+}
+
+fn product<'a>(decoded: &'a Decoded, raw: &Raw) -> Option<&'a Product> {
+    if raw.inst.op == Op::Warpgroup { decoded.code.matrices[raw.inst.imm as usize].op.product() } else { None }
 }

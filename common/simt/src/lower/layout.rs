@@ -2,9 +2,8 @@
 
 use super::inst::SystemCall;
 use crate::ast::{Function, Item, Operand, Position, Refusal, Space, Statement, Variable};
-use crate::calls::INDIRECT;
 use crate::error::Error;
-use crate::parsed::Parsed;
+use crate::parsed::{INDIRECT, Parsed};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 

@@ -2,8 +2,7 @@
 //! is a multiple of for certain.
 
 use super::inst::{Function, Inst, NONE, Op};
-use super::preset::Preset;
-use super::raw::{Decoded, Raw};
+use super::raw::{Decoded, Preset, Raw};
 use std::collections::HashMap;
 
 /// A value as a base and a constant.

@@ -5,7 +5,6 @@
 //! refused here, before anything runs.
 
 mod allocate;
-mod blocks;
 mod code;
 mod decided;
 mod decode;
@@ -13,7 +12,6 @@ mod emit;
 mod facts;
 mod flow;
 mod follow;
-mod fusion;
 pub(crate) mod inst;
 mod layout;
 mod linear;
@@ -22,8 +20,6 @@ mod merging;
 mod order;
 mod origins;
 mod places;
-mod preset;
-mod products;
 mod raw;
 #[cfg(test)]
 mod tests;
@@ -37,7 +33,7 @@ pub use inst::SharedLoad;
 pub use layout::SharedArray;
 pub use matrix::WarpgroupProduct;
 pub(crate) use order::{MemoryOrder, Scope};
-pub(crate) use preset::{Index, LOCAL_WINDOW, Preset, SHARED_WINDOW, Special};
+pub(crate) use raw::{Index, LOCAL_WINDOW, Preset, SHARED_WINDOW, Special};
 
 /// Lowers function number `index` of the program.
 pub(crate) fn lower(parsed: &Parsed, index: usize) -> Result<Code, Error> {

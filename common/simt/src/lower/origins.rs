@@ -1,8 +1,7 @@
 //! What addresses were computed from: sums and copies of an address stay with what it was the address of.
 
 use super::inst::{Function, NONE, Op};
-use super::preset::Preset;
-use super::raw::Decoded;
+use super::raw::{Decoded, Preset};
 
 /// What a value was computed from, of the sources that somebody asks about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,9 +3,8 @@
 use super::allocate::liveness;
 use super::code::Write;
 use super::flow::Block;
-use super::follow::{follow, home};
+use super::follow::{follow, home, products};
 use super::inst::{GUARD_NEGATED, NONE};
-use super::products::products;
 use super::raw::{Decoded, Effect, Raw, Value};
 use crate::ast::Type;
 use crate::error::Error;

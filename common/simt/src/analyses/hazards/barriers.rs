@@ -1,8 +1,7 @@
 //! The rules of barriers: those who meet agree on what they meet at, and all threads of the block take part.
 
-use super::finding::Spot;
 use super::hazard::{Action, HazardKind};
-use super::log::Scene;
+use super::log::{Scene, Spot};
 use crate::observe::Arrival;
 
 #[derive(Debug)]

@@ -3,8 +3,8 @@
 use super::cell::Sort;
 use super::event::Event;
 use super::extent::Extent;
-use super::finding::{Finding, Found, Side, Spot};
 use super::global::{GlobalShadow, PAGE, address_of, pages_of, table_bytes};
+use super::log::{Finding, Found, Side, Spot};
 use super::setup::Setup;
 use std::collections::HashMap;
 

@@ -1,9 +1,8 @@
 //! Asynchronous copies: which are in flight, and who touches a place that one still fills.
 
 use super::extent::Extent;
-use super::finding::Spot;
 use super::hazard::{Action, HazardKind};
-use super::log::{Part, Scene, Touch};
+use super::log::{Part, Scene, Spot, Touch};
 use super::setup::Setup;
 
 /// What fills a word of shared memory at the moment: the thread (plus 1, 0 for none) and the copy's instruction.

@@ -1,9 +1,8 @@
 //! The rule of local memory: a thread reads there only what it has written.
 
 use super::extent::Extent;
-use super::finding::Spot;
 use super::hazard::HazardKind;
-use super::log::{Part, Scene};
+use super::log::{Part, Scene, Spot};
 use super::setup::Setup;
 use crate::lanes::each;
 use crate::{Access, AccessKind};

@@ -45,7 +45,6 @@ mod coverage;
 mod event;
 mod extent;
 mod fences;
-mod finding;
 mod global;
 mod hazard;
 mod local;

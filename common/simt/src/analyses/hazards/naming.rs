@@ -1,7 +1,7 @@
 //! What the rules noted becomes hazards: arrays and elements by name, threads by index, instructions by source line.
 
-use super::finding::{Finding, Found, Side, Spot};
 use super::hazard::{Hazard, HazardKind, Party};
+use super::log::{Finding, Found, Side, Spot};
 use super::setup::Setup;
 use crate::analyses::declarations::Extents;
 use crate::{Array, Place, Space};

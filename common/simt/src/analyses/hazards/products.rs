@@ -11,9 +11,8 @@
 use super::clock::{Clock, Order};
 use super::event::{Event, Slot};
 use super::extent::Extent;
-use super::finding::Spot;
 use super::hazard::{Action, HazardKind};
-use super::log::{Scene, Touch};
+use super::log::{Scene, Spot, Touch};
 use super::setup::Setup;
 use crate::lower::ProductUse;
 

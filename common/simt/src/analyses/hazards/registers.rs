@@ -4,9 +4,8 @@
 //! and shuffles, and each is reported once, where it first decides something.
 
 use super::extent::Extent;
-use super::finding::{Finding, Spot};
 use super::hazard::{Action, HazardKind};
-use super::log::Scene;
+use super::log::{Finding, Scene, Spot};
 use super::setup::Setup;
 use crate::exec::source;
 use crate::lanes::select;

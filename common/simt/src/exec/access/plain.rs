@@ -5,7 +5,7 @@ use super::request::{At, check_global, check_shared, check_within, show};
 use crate::ast::Space;
 use crate::error::AccessKind;
 use crate::exec::context::{Cache, Checked, Context};
-use crate::exec::frame::LocalMemory;
+use crate::exec::warp::LocalMemory;
 use crate::lanes::{each, select};
 use crate::lower::inst::{NONE, Shape};
 use crate::lower::{LOCAL_WINDOW, SHARED_WINDOW};

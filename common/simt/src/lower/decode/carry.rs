@@ -1,7 +1,6 @@
 //! Sums with a carry: `add.cc`, `addc`, `sub.cc`, `subc`, `mad.lo.cc`, `madc.hi` and their kin.
 
-use super::decoder::Decoder;
-use super::words::Words;
+use super::decoder::{Decoder, Words};
 use crate::Error;
 use crate::ast::Statement;
 use crate::lower::inst::{Detail, Function, Inst, NONE, Op};

@@ -1,8 +1,7 @@
 //! Comparisons, and choices by their result: `setp`, `set`, `selp`, `slct`.
 
-use super::decoder::{Decoder, pair};
+use super::decoder::{Decoder, Words, pair};
 use super::moves::mov;
-use super::words::Words;
 use crate::Error;
 use crate::ast::{Operand, Statement, Type};
 use crate::lower::inst::{Combine, Compare, Detail, Function, Inst, NONE, Op};

@@ -1,8 +1,7 @@
 //! Branches, the ends of functions and threads, and calls of functions that the device's system has: `printf`, and an `assert` that does
 //! not hold.
 
-use super::decoder::Decoder;
-use super::words::Words;
+use super::decoder::{Decoder, Words};
 use crate::Error;
 use crate::ast::{Item, Operand, Statement, Type};
 use crate::lower::inst::{Inst, Op, System, SystemCall};

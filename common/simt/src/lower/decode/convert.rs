@@ -1,11 +1,10 @@
 //! Conversions between types, and between addresses: `cvt`, `cvta`, `isspacep`.
 
-use super::decoder::Decoder;
-use super::words::{Words, space};
+use super::decoder::{Decoder, Words, space};
 use crate::Error;
 use crate::ast::{Operand, Space, Statement, Type};
 use crate::lower::inst::{Detail, Function, Inst, Op, Rounding};
-use crate::lower::preset::{LOCAL_WINDOW, SHARED_WINDOW};
+use crate::lower::raw::{LOCAL_WINDOW, SHARED_WINDOW};
 use std::cmp::Ordering;
 
 /// Whether PTX has the conversion, with the rounding as written.

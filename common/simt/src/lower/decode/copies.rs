@@ -1,10 +1,18 @@
-//! Asynchronous copies from global to shared memory: `cp.async` and `cp.async.bulk`.
+//! Asynchronous copies from global to shared memory, `cp.async` and `cp.async.bulk`, and barriers in shared memory, `mbarrier`, at which
+//! they may arrive.
+//!
+//! The manual leaves open what the 64 bits of a barrier hold. Here it is, from the lowest bit on, how many arrivals this phase
+//! still awaits and how many every phase does, in 29 bits each, and the lowest bits of the phase's number. The bytes that it awaits
+//! are kept apart (`exec::access::bulk`). The manual allows counts of 20 bits, but `cuda_awbarrier.h` counts every thread 32,769 times and
+//! needs what the hardware has.
 
-use super::decoder::Decoder;
-use super::words::{Words, space};
+use super::decoder::{Decoder, Words, space};
 use crate::Error;
 use crate::ast::{Operand, Space, Statement, Type};
-use crate::lower::inst::{BarrierPlace, Copy, CopyCount, Inst, Op};
+use crate::lower::inst::{
+    Atomic, AtomicOp, BarrierPlace, Compare, Copy, CopyCount, Detail, Function, Inst, NONE, Op, Shape,
+};
+use crate::lower::raw::Preset;
 
 impl Decoder<'_> {
     pub(super) fn copy(&mut self, statement: &Statement, mut words: Words<'_>) -> Result<(), Error> {
@@ -94,5 +102,166 @@ impl Decoder<'_> {
         self.push(Inst { imm: self.code.copies.len() as i32, ..inst });
         self.code.copies.push(copy);
         Ok(())
+    }
+}
+
+/// Bits of each count.
+pub(crate) const COUNT_BITS: u32 = 29;
+
+/// Where the number of the phase begins.
+const PHASE: u32 = 2 * COUNT_BITS;
+
+impl Decoder<'_> {
+    pub(super) fn mbarrier(&mut self, statement: &Statement, mut words: Words<'_>) -> Result<(), Error> {
+        let name = statement.words.get(1).map_or("", String::as_str);
+        let _ = words.take(name);
+        words.hints();
+        let place = self.barrier_space(&mut words)?;
+        let parity = words.take("parity");
+        let complete = !words.take("noComplete");
+        let expects = name == "expect_tx" || words.take("expect_tx");
+        let kind = self.last_kind(words)?;
+        let operands = &statement.operands;
+        let count = operands.len();
+        let wait = matches!(name, "test_wait" | "try_wait");
+        let arrive = matches!(name, "arrive" | "arrive_drop");
+        if kind != Type::B64 || parity && !wait || (!complete || expects && name != "expect_tx") && !arrive {
+            return Err(self.refuse("this form of the instruction"));
+        }
+        let (load, store) = match place {
+            Space::Shared => (Op::LdShared, Op::StShared),
+            _ => (Op::LdGeneric, Op::StGeneric),
+        };
+        match (name, count) {
+            ("init", 2) => {
+                let expected = self.source(&operands[1], Type::U32)?;
+                // The count twice.
+                let twice = self.preset(Preset::Constant(1 | 1 << COUNT_BITS), false);
+                let twice = self.widened(twice);
+                let expected = self.widened(expected);
+                let state = self.temporary(Type::B64, Inst { a: expected, b: twice, ..Inst::new(Op::Mul64) });
+                let address = self.near_address(&operands[0], place)?;
+                self.word(store, state, address);
+            }
+            ("inval", 1) => {
+                let nothing = self.preset(Preset::Constant(0), true);
+                let address = self.near_address(&operands[0], place)?;
+                self.word(store, nothing, address);
+            }
+            ("arrive" | "arrive_drop", 2 | 3) if count == 3 || !expects => {
+                let d = self.result(&operands[0], Type::B64)?;
+                let (one, none) = (&Operand::Integer(1), &Operand::Integer(0));
+                let last = operands.get(2).unwrap_or(one);
+                let (by, bytes) = if expects { (one, last) } else { (last, none) };
+                self.arrive(&operands[1], place, d, [by, bytes], name == "arrive_drop")?;
+            }
+            // Nobody arrives, but bytes are awaited or have come.
+            ("expect_tx" | "complete_tx", 2) => {
+                let mut bytes = operands[1].clone();
+                if name == "complete_tx" {
+                    let Operand::Integer(number) = bytes else {
+                        return Err(self.refuse("a number of bytes in a register"));
+                    };
+                    bytes = Operand::Integer(-number);
+                }
+                self.arrive(&operands[0], place, NONE, [&Operand::Integer(0), &bytes], false)?;
+            }
+            ("test_wait" | "try_wait", 3 | 4) => {
+                let d = self.destination(&operands[0], Type::Pred)?;
+                let awaited = self.source(&operands[2], if parity { Type::U32 } else { Type::B64 })?;
+                let awaited = if parity { self.widened(awaited) } else { self.phase(awaited) };
+                let state = self.unnamed(Type::B64);
+                let address = self.near_address(&operands[1], place)?;
+                // Who waits lets others run, and the copies that the barrier awaits arrive.
+                self.word(Op::Yield, NONE, address);
+                self.word(load, state, address);
+                let mut phase = self.phase(state);
+                if parity {
+                    let one = self.preset(Preset::Constant(1), true);
+                    phase = self.temporary(Type::B64, Inst { a: phase, b: one, ..Inst::new(Op::And64) });
+                }
+                let mut detail = Detail::new(Function::Set, Type::B64);
+                detail.compare = Compare::Ne;
+                let imm = self.detail(detail);
+                self.push(Inst { d, a: phase, b: awaited, imm, ..Inst::new(Op::Setp) });
+                // Who finds the phase complete acquires what those who arrived have released.
+                let guard = self.guard.replace((d, false));
+                self.push(Inst::new(Op::Fence));
+                self.guard = guard;
+            }
+            ("pending_count", 2) => {
+                let d = self.destination(&operands[0], Type::U32)?;
+                let a = self.source(&operands[1], Type::B64)?;
+                let ones = self.preset(Preset::Constant((1 << COUNT_BITS) - 1), true);
+                let pending = self.temporary(Type::B64, Inst { a, b: ones, ..Inst::new(Op::And64) });
+                self.push(Inst { d, a: pending, ..Inst::new(Op::Truncate) });
+            }
+            _ => return Err(self.refuse("this form of the instruction")),
+        }
+        Ok(())
+    }
+
+    /// `cp.async.mbarrier.arrive.shared.b64 [barrier];`: the thread's copies so far have landed, and then it arrives. Without
+    /// `.noinc` the barrier awaits this arrival in addition to the others, which changes nothing.
+    pub(super) fn copies_arrive(&mut self, statement: &Statement, mut words: Words<'_>) -> Result<(), Error> {
+        let counted = words.take("noinc");
+        words.hints();
+        let place = self.barrier_space(&mut words)?;
+        let kind = self.last_kind(words)?;
+        self.refuse_if(kind != Type::B64, "this type")?;
+        self.count(statement, 1)?;
+        self.push(Inst::new(Op::CopyWaitAll));
+        if counted {
+            let [one, none] = [1, 0].map(Operand::Integer);
+            self.arrive(&statement.operands[0], place, NONE, [&one, &none], false)?;
+        }
+        Ok(())
+    }
+
+    /// Arrives `by` times, and lets the phase await so many more bytes.
+    fn arrive(
+        &mut self,
+        barrier: &Operand,
+        place: Space,
+        d: u32,
+        [by, bytes]: [&Operand; 2],
+        drop: bool,
+    ) -> Result<(), Error> {
+        let op = if drop { AtomicOp::ArriveDrop } else { AtomicOp::Arrive };
+        let (a, offset, wide) = self.address(barrier, place)?;
+        let a = if wide { a } else { self.widened(a) };
+        let by = self.source(by, Type::U32)?;
+        let b = self.widened(by);
+        let c = match bytes {
+            Operand::Integer(0) => NONE,
+            Operand::Integer(_) => self.source(bytes, Type::B64)?,
+            _ => {
+                let bytes = self.source(bytes, Type::U32)?;
+                self.widened(bytes)
+            }
+        };
+        let imm = self.code.atomics.len() as i32;
+        self.code.atomics.push(Atomic { op, kind: Type::B64, space: place, offset, leaves: false });
+        self.finish(Inst { d, a, b, c, imm, ..Inst::new(Op::Atom) })
+    }
+
+    /// Where the barrier is said to be: in shared memory, or nothing is said.
+    fn barrier_space(&self, words: &mut Words<'_>) -> Result<Space, Error> {
+        match words.pick(space).unwrap_or(Space::Generic) {
+            place @ (Space::Shared | Space::Generic) => Ok(place),
+            _ => Err(self.malformed("a barrier that is not in shared memory")),
+        }
+    }
+
+    /// A load or store of a barrier.
+    fn word(&mut self, op: Op, d: u32, (a, imm, wide_address): (u32, i32, bool)) {
+        let sub = Shape { bytes: 8, count: 1, signed: false, wide: true, wide_address }.pack();
+        self.push(Inst { sub, d, a, imm, ..Inst::new(op) });
+    }
+
+    /// The number of the phase in the state of a barrier.
+    fn phase(&mut self, a: u32) -> u32 {
+        let b = self.preset(Preset::Constant(PHASE.into()), false);
+        self.temporary(Type::B64, Inst { a, b, ..Inst::new(Op::ShrU64) })
     }
 }

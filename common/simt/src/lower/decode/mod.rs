@@ -2,7 +2,6 @@
 //!
 //! Plain arithmetic follows from the table of instructions (`plain`); what is left goes by family, one file each.
 
-mod atomics;
 mod carry;
 mod compare;
 mod control;
@@ -10,14 +9,11 @@ mod convert;
 mod copies;
 mod decoder;
 mod matrix;
-mod mbarrier;
 mod memory;
 mod moves;
 mod operands;
 mod plain;
 mod warp;
-mod warpgroup;
-mod words;
 
 use crate::Error;
 use crate::ast::{Operand, Statement, Type};
@@ -25,10 +21,10 @@ use crate::lower::inst::{Inst, Op};
 use crate::lower::layout::{Flat, Layout};
 use crate::lower::order::MemoryOrder;
 use crate::lower::raw::{Decoded, Value};
+pub(crate) use copies::COUNT_BITS;
 use decoder::Decoder;
-pub(crate) use mbarrier::COUNT_BITS;
+use decoder::Words;
 pub use plain::{Form, forms};
-use words::Words;
 
 /// Decodes a kernel that is laid out.
 pub(super) fn decode(layout: Layout<'_>) -> Result<Decoded, Error> {

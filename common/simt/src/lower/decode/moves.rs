@@ -1,7 +1,6 @@
 //! `mov` in all its forms: registers, predicates, clocks, vectors packed and unpacked.
 
-use super::decoder::Decoder;
-use super::words::Words;
+use super::decoder::{Decoder, Words};
 use crate::Error;
 use crate::ast::{Operand, Statement, Type};
 use crate::lower::inst::{Detail, Function, Inst, NONE, Op};

@@ -1,7 +1,6 @@
 //! Plain instructions: the row of the table that a statement fits says all there is to do.
 
-use super::decoder::Decoder;
-use super::words::Words;
+use super::decoder::{Decoder, Words};
 use crate::Error;
 use crate::ast::{Operand, Statement, Type};
 use crate::instructions::{Slot, slots, types};

@@ -1,8 +1,7 @@
 //! Barriers of a block and of a warp, and what the lanes of a warp do together: `shfl`, `vote`, `match`, `redux`, `elect`,
 //! `activemask`.
 
-use super::decoder::{Decoder, pair};
-use super::words::Words;
+use super::decoder::{Decoder, Words, pair};
 use crate::Error;
 use crate::ast::{Operand, Statement, Type};
 use crate::lower::inst::{Inst, NONE, Op, sub};
