@@ -1,7 +1,7 @@
 //! What the tests of the analyses share: a kernel whose instructions are found by their text, and accesses made by hand.
 
 use crate::{
-    Access, AccessKind, Arrival, DevicePointer, GlobalMemory, Kernel, LaunchConfig, LaunchInfo, Module, Space,
+    Access, AccessKind, Arrival, DevicePointer, GlobalMemory, Kernel, LaunchConfig, LaunchInfo, Module, Observer, Space,
 };
 
 /// Instructions by the start of their text; `[%r5]` and `[%rd5]` are addresses of unknown origin.
@@ -50,59 +50,33 @@ pub(super) fn begin(analysis: &mut impl crate::Analysis, kernel: &Kernel, memory
     analysis.begin(&LaunchInfo { kernel, config: &config, memory, shared_bytes: 1024, params: &[] });
 }
 
-#[derive(Clone)]
-pub(super) struct Request {
-    pub start: String,
-    pub kind: AccessKind,
-    pub space: Space,
+/// A request to memory by an instruction that starts so.
+pub(super) struct Request<'a> {
+    pub start: &'a str,
     pub warp: u32,
     pub lanes: u32,
-    pub bytes: u32,
     pub addresses: [u64; 32],
+    /// The words that each lane stores.
     pub data: Option<[[u32; 4]; 32]>,
 }
 
-/// A request by all lanes of the first warp, to neighbouring places.
-pub(super) fn request(start: &str) -> Request {
-    let kind = match &start[..2] {
-        "ld" => AccessKind::Load,
-        "st" => AccessKind::Store,
-        _ => AccessKind::Atomic,
-    };
-    let space = if start.contains("shared") { Space::Shared } else { Space::Global };
-    let bytes = match start {
-        _ if start.contains("v2") => 8,
-        _ if start.contains("u8") => 1,
-        _ => 4,
-    };
-    let addresses = std::array::from_fn(|lane| lane as u64 * u64::from(bytes));
-    Request { start: start.to_owned(), kind, space, warp: 0, lanes: u32::MAX, bytes, addresses, data: None }
-}
-
-impl Request {
-    pub(super) fn warp(self, warp: u32) -> Self {
-        Self { warp, ..self }
-    }
-
-    pub(super) fn lanes(self, lanes: u32) -> Self {
-        Self { lanes, ..self }
-    }
-
-    /// The address of each lane.
-    pub(super) fn at(self, address: impl Fn(u64) -> u64) -> Self {
-        Self { addresses: std::array::from_fn(|lane| address(lane as u64)), ..self }
-    }
-
-    /// The word each lane stores in each element.
-    pub(super) fn values(self, value: impl Fn(u32, u32) -> u32) -> Self {
-        let of_lane = |lane| std::array::from_fn(|part| value(lane as u32, part as u32));
-        Self { data: Some(std::array::from_fn(of_lane)), ..self }
-    }
-
-    pub(super) fn access(&self, kernel: &Kernel) -> Access<'_> {
-        let by = (self.warp, number(kernel, &self.start), self.lanes);
-        let access = Access::new(by, (self.kind, self.space), self.bytes, &self.addresses);
-        Access { data: self.data.as_ref(), ..access }
+impl Request<'_> {
+    /// Shows it to an observer.
+    pub(super) fn show(&self, kernel: &Kernel, watch: &mut dyn Observer) {
+        let Self { start, warp, lanes, addresses, data } = self;
+        let kind = match &start[..2] {
+            "ld" => AccessKind::Load,
+            "st" => AccessKind::Store,
+            _ => AccessKind::Atomic,
+        };
+        let space = if start.contains("shared") { Space::Shared } else { Space::Global };
+        let bytes = match start {
+            _ if start.contains("v2") => 8,
+            _ if start.contains("u8") => 1,
+            _ => 4,
+        };
+        let by = (*warp, number(kernel, start), *lanes);
+        watch.access(&Access { data: data.as_ref(), ..Access::new(by, (kind, space), bytes, addresses) });
     }
 }
 

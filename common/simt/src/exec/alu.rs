@@ -79,7 +79,8 @@ fn lanes(mut f: impl FnMut(usize) -> bool) -> u32 {
 }
 
 #[inline(always)]
-fn ordered<T: PartialOrd + Copy>(compare: Compare, a: &[T; 32], b: &[T; 32]) -> u32 {
+fn ordered<T: Lane + PartialOrd>(compare: Compare, inst: &Inst, r: Registers) -> u32 {
+    let [a, b] = [inst.a, inst.b].map(|at| r.read::<T::Word>(at).map(T::see));
     match compare {
         Compare::Eq => lanes(|lane| a[lane] == b[lane]),
         Compare::Ne => lanes(|lane| a[lane] != b[lane]),
@@ -95,17 +96,11 @@ fn compare(inst: &Inst, r: Registers, detail: &Detail) -> u32 {
     let simple =
         matches!(detail.compare, Compare::Eq | Compare::Ne | Compare::Lt | Compare::Le | Compare::Gt | Compare::Ge);
     match detail.kind {
-        Type::S32 if simple => {
-            ordered(detail.compare, &r.read(inst.a).map(|x: u32| x as i32), &r.read(inst.b).map(|x: u32| x as i32))
-        }
-        Type::U32 | Type::B32 if simple => ordered::<u32>(detail.compare, &r.read(inst.a), &r.read(inst.b)),
-        Type::S64 if simple => {
-            ordered(detail.compare, &r.read(inst.a).map(|x: u64| x as i64), &r.read(inst.b).map(|x: u64| x as i64))
-        }
-        Type::U64 | Type::B64 if simple => ordered::<u64>(detail.compare, &r.read(inst.a), &r.read(inst.b)),
-        Type::F32 if simple && !detail.ftz && detail.compare != Compare::Ne => {
-            ordered(detail.compare, &r.read(inst.a).map(f32::from_bits), &r.read(inst.b).map(f32::from_bits))
-        }
+        Type::S32 if simple => ordered::<i32>(detail.compare, inst, r),
+        Type::U32 | Type::B32 if simple => ordered::<u32>(detail.compare, inst, r),
+        Type::S64 if simple => ordered::<i64>(detail.compare, inst, r),
+        Type::U64 | Type::B64 if simple => ordered::<u64>(detail.compare, inst, r),
+        Type::F32 if simple && !detail.ftz && detail.compare != Compare::Ne => ordered::<f32>(detail.compare, inst, r),
         kind if kind.bytes() == 8 => {
             let (a, b): ([u64; 32], [u64; 32]) = (r.read(inst.a), r.read(inst.b));
             lanes(|lane| holds(detail, kind, a[lane], b[lane]))

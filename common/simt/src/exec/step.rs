@@ -223,19 +223,6 @@ unsafe fn run<I: Isa, const STEPS: bool>(
                 context.tell(|observer| observer.fence(warp.number, inst.pc, mask));
             }
             Op::Brx => indexed(warp, context, inst, r)?,
-            Op::LdParam
-            | Op::Atom
-            | Op::CopyAsync
-            | Op::Shfl
-            | Op::Vote
-            | Op::Match
-            | Op::Redux
-            | Op::ActiveMask
-            | Op::WarpSync
-            | Op::Matrix
-            | Op::Warpgroup
-            | Op::System
-            | Op::Trap => seldom(warp, context, inst, r, mask)?,
             Op::Tell => {
                 if context.launch.watched && (inst.imm != 0 || context.told) {
                     break Stop::Told;
@@ -253,7 +240,8 @@ unsafe fn run<I: Isa, const STEPS: bool>(
             }
             Op::Nop => {}
             // SAFETY: the caller vouches for the instruction set.
-            _ => unsafe { I::alu(inst, r, &mut warp.predicates, &code.details, mask) },
+            op if op.computes() => unsafe { I::alu(inst, r, &mut warp.predicates, &code.details, mask) },
+            _ => seldom(warp, context, inst, r, mask)?,
         }
         executed::<STEPS>(warp, context, inst, r, mask);
     };

@@ -36,9 +36,8 @@ fn flow(raw: &Raw, code: &Code) -> Flow {
         }
         Op::Shfl => Flow::Shuffle { mode: raw.inst.sub },
         Op::Vote | Op::Match | Op::Redux => Flow::Lanes,
-        // Those before compute.
-        op if op as u8 >= Op::Bra as u8 => Flow::Decides,
-        _ => Flow::Any,
+        op if op.computes() => Flow::Any,
+        _ => Flow::Decides,
     }
 }
 

@@ -110,6 +110,11 @@ macro_rules! operations {
                 matches!(self, Self::Enter | Self::Run | Self::Tell | Self::Follow)
             }
 
+            /// Whether it only computes from registers to registers.
+            pub const fn computes(self) -> bool {
+                !self.is_note() && (self as u8) < Self::Bra as u8
+            }
+
             /// Which of d, a, b, c, e it writes, if they are there; it reads the others.
             pub const fn writes(self) -> [bool; 5] {
                 match self {

@@ -8,7 +8,7 @@
 
 use super::{sections, warpgroups};
 use serde_json::json;
-use simt::{Arg, DevicePointer, Error, GlobalMemory, LaunchConfig, Module};
+use simt::{Arg, Counters, DevicePointer, Error, GlobalMemory, LaunchConfig, Module};
 use std::fmt::Write as _;
 
 const PRODUCTS: &str = include_str!("products.txt");
@@ -70,10 +70,13 @@ pub struct Product {
     pub kernel: String,
     pub threads: u32,
     pub arrays: Vec<Vec<u32>>,
+    /// Passes in which the tensor cores read shared memory, without a request.
+    pub passes: u64,
 }
 
 impl Product {
     pub fn run(&self) -> Result<Vec<u32>, Error> {
+        let mut counters = Counters::new();
         let kernel = Module::parse(&self.kernel)?.kernel("k")?;
         let mut memory = GlobalMemory::new();
         let mut arguments = vec![];
@@ -84,9 +87,12 @@ impl Product {
             arguments.push(Arg::Pointer(pointer));
             last = (pointer, words.len());
         }
-        simt::launch(&kernel, &mut memory, &LaunchConfig::new(1, self.threads), &arguments, &mut ())?;
+        simt::launch(&kernel, &mut memory, &LaunchConfig::new(1, self.threads), &arguments, &mut counters)?;
         let mut result = vec![0_u32; last.1];
         memory.download(last.0, 0, &mut result)?;
+        let counts = counters.total();
+        let passes = [counts.shared_load_wavefronts, counts.shared_load_requests, counts.shared_load_bank_conflicts];
+        assert_eq!(passes, [u64::from(self.threads / 128) * self.passes, 0, 0], "{}", self.kernel);
         Ok(result)
     }
 }
@@ -189,7 +195,7 @@ impl<'a> Case<'a> {
         let seed = if self.layouts.is_some() { 69 } else { 6 };
         let parts = [1, 2, 3].map(|part| array(self.elements(part), self.types[part], part as u64 + seed));
         let result = vec![0; self.elements(0) * bytes(self.types[0]) / 4];
-        Product { kernel: self.kernel(), threads: 32, arrays: parts.into_iter().chain([result]).collect() }
+        Product { kernel: self.kernel(), threads: 32, arrays: parts.into_iter().chain([result]).collect(), passes: 0 }
     }
 }
 
@@ -206,7 +212,7 @@ fn products() {
         None => (name, Case::new(name).product()),
     });
     if let Some(file) = std::env::var_os("SIMT_PRODUCTS") {
-        let line = |(name, Product { kernel, threads, arrays })| {
+        let line = |(name, Product { kernel, threads, arrays, .. })| {
             format!("{}\n", json!({"name": name, "kernel": kernel, "threads": threads, "arrays": arrays}))
         };
         return std::fs::write(file, all.map(line).collect::<String>()).unwrap();

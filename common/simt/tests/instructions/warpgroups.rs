@@ -107,6 +107,11 @@ impl<'a> Case<'a> {
         text
     }
 
+    /// 128 bytes in each: 32 of each column of B once for four warps, and as much of each of 64 rows of A.
+    fn passes(&self) -> u64 {
+        self.n as u64 / 4 + if self.left.is_some() { 16 } else { 0 }
+    }
+
     /// A product of whatever lies in registers and in shared memory.
     pub fn product(&self) -> Product {
         // Not at the start of the pattern, but 32 bytes into its rows if they are as wide as that.
@@ -117,7 +122,8 @@ impl<'a> Case<'a> {
         let sums = array(64 * self.n, self.sum, 9);
         let (kernel, result) = (self.kernel(words.len()), vec![0; sums.len()]);
         let a = array(64 * 32 / bytes(self.kind), self.kind, 7);
-        Product { kernel, threads: 128, arrays: vec![a, words, descriptors([left, right]), sums, result] }
+        let arrays = vec![a, words, descriptors([left, right]), sums, result];
+        Product { kernel, threads: 128, arrays, passes: self.passes() }
     }
 }
 
@@ -125,47 +131,21 @@ fn descriptors(both: [u64; 2]) -> Vec<u32> {
     both.into_iter().flat_map(|bits| [bits as u32, (bits >> 32) as u32]).collect()
 }
 
-/// What is said of a case whose kernel is changed.
-fn said(threads: u32, case: &Case, both: [u64; 2], changes: &[[&str; 2]]) -> String {
-    let kernel = changes.iter().fold(case.kernel(1024), |text, [from, to]| text.replace(from, to));
-    let arrays = vec![vec![0; 1024], vec![0; 1024], descriptors(both), vec![0; 2048], vec![0; 2048]];
-    Product { kernel, threads, arrays }.run().map_or_else(|error| error.to_string(), |_| String::new())
-}
-
+/// The rows of `warpgroups.txt`.
 #[test]
 fn what_no_warpgroup_may_do() {
-    const GUARDED: [&str; 2] = ["wgmma.mma_async", "@%p wgmma.mma_async"];
-    const BY_THREAD: [&str; 2] = ["wgmma.fence", "cvt.u64.u32 %at, %t; add.u64 %right, %right, %at;\nwgmma.fence"];
-    const BY_WARP: [&str; 2] =
-        ["wgmma.fence", "shr.u32 %i, %t, 5; cvt.u64.u32 %at, %i; add.u64 %right, %right, %at;\nwgmma.fence"];
-    /// Where the predicate ends to hold.
-    const AT: fn(&'static str) -> [&'static str; 2] = |threads| ["1024; setp", threads];
-    let [first, shared, scaled] =
-        ["registers 128 1", "16 128 1", "registers 128 %p"].map(|how| format!("wgmma 8 f32.tf32 {how} 1 1"));
-    let [first, shared, scaled] = [&first, &shared, &scaled].map(|name| Case::new(name));
-    let good = first.right.place(0, 8);
-    assert_eq!(said(128, &first, [0, good], &[]), "");
-    assert_eq!(said(256, &first, [0, good], &[]), "");
-    let by_descriptors = [
-        (&first, [0, good + 255], "wgmma reads B at s + 4096 bytes"),
-        (&first, [0, good + 256], "right past the end of the block's 4096 bytes of shared memory"),
-        (&shared, [0x3fff, good], "wgmma reads A at"),
-        (&first, [0, good | 1 << 14], "descriptor of B, 0x40000040000"),
-        (&shared, [1 << 60, good], "has bits outside its fields"),
-    ];
-    let by_kernel: [(u32, &Case, &[[&str; 2]], &str); 8] = [
-        (96, &first, &[], "wgmma in a block of 96 threads: four whole warps execute it together"),
-        (128, &first, &[GUARDED, AT("40; setp")], "names lanes 0xffffffff, but only lanes 0x000000ff"),
-        (128, &first, &[GUARDED, AT("32; setp")], "warps 0 and 1 of a warpgroup did not execute alike"),
-        (128, &scaled, &[AT("40; setp")], "scale-d differs between the threads of a warp"),
-        (128, &first, &[BY_THREAD], "descriptor of B differs between the threads of a warp"),
-        (128, &first, &[BY_WARP], "warps 0 and 1 of a warpgroup did not execute alike"),
-        (128, &first, &[["sm_90a", "sm_90"]], "wgmma on sm_90: it needs .target sm_90a"),
-        (128, &first, &[["sm_90a", "sm_80"]], "fence.proxy.async on sm_80: it needs .target sm_90 or newer"),
-    ];
-    let by_descriptors = by_descriptors.map(|(case, both, words)| (said(128, case, both, &[]), words));
-    let by_kernel = by_kernel.map(|(threads, case, changes, words)| (said(threads, case, [0, good], changes), words));
-    for (found, words) in by_descriptors.into_iter().chain(by_kernel) {
-        assert!(found.contains(words), "{found:?} has not {words:?}");
+    for line in include_str!("warpgroups.txt").lines().filter(|line| !line.starts_with('#')) {
+        let [threads, how, left, right, changes, words] = line.split(" | ").collect::<Vec<_>>()[..] else {
+            panic!("{line}")
+        };
+        let (name, number) = (format!("wgmma 8 f32.tf32 {how} 1 1"), |text: &str| text.parse::<u64>().unwrap());
+        let case = Case::new(&name);
+        let both = descriptors([number(left), case.right.place(0, 8) + number(right)]);
+        let changes = changes.split(" & ").filter_map(|change| change.split_once(" => "));
+        let kernel = changes.fold(case.kernel(1024), |text, (from, to)| text.replace(from, to));
+        let arrays = vec![vec![0; 1024], vec![0; 1024], both, vec![0; 2048], vec![0; 2048]];
+        let product = Product { kernel, threads: number(threads) as u32, arrays, passes: case.passes() };
+        let said = product.run().map_or_else(|error| error.to_string(), |_| "nothing".into());
+        assert!(said.contains(words), "{said:?} has not {words:?}");
     }
 }

@@ -3,8 +3,8 @@
 
 use super::passes::bypassing_copy_wavefronts;
 use super::*;
-use crate::analyses::testing::{BODY, arrival, begin, kernel, mask, memory, number, request, script};
-use crate::{Dim3, GlobalMemory, Module};
+use crate::Dim3;
+use crate::analyses::testing::{BODY, Request, arrival, begin, kernel, mask, memory, number, script};
 
 /// A launch of one block.
 fn counted(run: impl FnOnce(&Kernel, &mut dyn Observer)) -> Counters {
@@ -110,7 +110,8 @@ fn step(kernel: &Kernel, block: &mut dyn Observer, step: &str) {
         }
         [start, lanes, first, stride] => {
             let [first, stride] = [first, stride].map(|word| word.parse::<u64>().unwrap());
-            block.access(&request(start).lanes(mask(lanes)).at(|lane| first + stride * lane).access(kernel));
+            let addresses = std::array::from_fn(|lane| first + stride * lane as u64);
+            Request { start, warp: 0, lanes: mask(lanes), addresses, data: None }.show(kernel, block);
         }
         _ => panic!("`{step}` is not a step"),
     }
@@ -140,40 +141,6 @@ fn lanes_change_a_word_one_after_the_other() {
     let addresses = std::array::from_fn(|lane| 20 * (lane as u64 / 4));
     let of = |kind| wavefronts(kind, u32::MAX, 4, &addresses);
     assert_eq!([AccessKind::Load, AccessKind::Atomic].map(of), [(1, 1), (4, 1)]);
-}
-
-/// The tensor cores read 32 bytes of each of `n` columns of B once for four warps, and as much of each of 64 rows of A.
-#[test]
-fn products_of_warpgroups_read_shared_memory_without_a_request() {
-    let count = |shape: &str, columns: usize, a: &str| {
-        let sums: Vec<String> = (0..columns / 2).map(|i| format!("%f{i}")).collect();
-        let sums = sums.join(", ");
-        let signs = match (shape, a) {
-            ("k16.f32.f16.f16", "%rd1") => "1, 1, 1, 0, 0",
-            ("k16.f32.f16.f16", _) => "1, 1, 1, 0",
-            _ => "1, 1, 1",
-        };
-        let ptx = format!(
-            ".version 8.1\n.target sm_90a\n.address_size 64\n.visible .entry k() {{
-            .reg .f32 %f<128>; .reg .b32 %r<4>; .reg .b64 %rd<2>; .shared .align 1024 .b8 s[1024];
-            mov.u64 %rd1, 0;
-            wgmma.mma_async.sync.aligned.m64n{columns}{shape} {{{sums}}}, {a}, %rd1, {signs};
-            ret; }}"
-        );
-        let kernel = Module::parse(&ptx).and_then(|module| module.kernel("k")).unwrap();
-        let mut counters = Counters::new();
-        crate::launch(&kernel, &mut GlobalMemory::new(), &LaunchConfig::new(3, 256), &[], &mut counters).unwrap();
-        let counts = counters.total();
-        assert_eq!((counts.shared_load_requests, counts.shared_load_bank_conflicts), (0, 0));
-        assert_eq!(counts.shared_load_wavefronts % 6, 0, "three blocks of two warpgroups");
-        counts.shared_load_wavefronts / 6
-    };
-    for shape in ["k8.f32.tf32.tf32", "k16.f32.f16.f16"] {
-        for columns in (8..=256).step_by(8) {
-            assert_eq!(count(shape, columns, "{%r0, %r1, %r2, %r3}"), columns as u64 / 4);
-            assert_eq!(count(shape, columns, "%rd1"), columns as u64 / 4 + 16);
-        }
-    }
 }
 
 /// A half of a sector is given to one place at a time: these three moves of one sector take three passes.

@@ -1,9 +1,7 @@
 //! The rules, driven by hand: accesses, copies, barriers and fences in a chosen order, and what is then reported in short lines.
 
 use super::{Extents, Hazards};
-use crate::analyses::testing::{
-    BODY, Request, arrival, begin, kernel, mask, memory, number, request, script, waiting_body,
-};
+use crate::analyses::testing::{BODY, Request, arrival, begin, kernel, mask, memory, number, script, waiting_body};
 use crate::exec::flights::{Flight, Flights};
 use crate::observe::{Analysis, Arrival, BlockInfo, CopyAccess, CopyLanded, Observer};
 use crate::{Arg, DevicePointer, Dim3, Hazard, Kernel, LaunchConfig};
@@ -116,10 +114,6 @@ struct Block<'a> {
 }
 
 impl Block<'_> {
-    fn access(&mut self, request: &Request) {
-        self.watch.access(&request.access(&self.launch.kernel));
-    }
-
     /// A step of a script: `COUNT*STEP`, or a word and what it needs. Places are bytes of shared memory, or (`a4`, `c-4`) of A
     /// or C, or (`@4096`) any in global memory; an access is `WORD THREAD PLACE`, or `WORD WARP LANES PLACE STRIDE`, perhaps with
     /// what is stored: `=NUMBER`, `=lane`, `=product` (of the lane and the part of a vector), or `=high` (the lane, above a zero byte).
@@ -179,19 +173,24 @@ impl Block<'_> {
             ["ends", warp, lanes] => self.watch.exit(number_of(warp), self.number("ret"), mask(lanes)),
             [word, thread, place] => {
                 let ((start, address), thread) = (self.place(word, place), number_of::<u32>(thread));
-                self.access(&request(&start).warp(thread / 32).lanes(1 << (thread % 32)).at(|_| address));
+                let (warp, lanes, addresses) = (thread / 32, 1 << (thread % 32), [address; 32]);
+                Request { start: &start, warp, lanes, addresses, data: None }
+                    .show(&self.launch.kernel, &mut *self.watch);
             }
             [word, warp, lanes, place, stride, ref value @ ..] => {
                 let ((start, address), stride) = (self.place(word, place), number_of::<i64>(stride));
-                let at = |lane: u64| address.wrapping_add_signed(stride * lane as i64);
-                let request = request(&start).warp(number_of(warp)).lanes(mask(lanes)).at(at);
-                self.access(&match value.first().map(|value| &value[1..]) {
-                    None => request,
-                    Some("lane") => request.values(|lane, _| lane),
-                    Some("product") => request.values(|lane, part| lane * part),
-                    Some("high") => request.values(|lane, _| 256 * lane),
-                    Some(number) => request.values(|_, _| number_of(number)),
+                let addresses = std::array::from_fn(|lane| address.wrapping_add_signed(stride * lane as i64));
+                let data = value.first().map(|value| {
+                    let of = |lane: u32, part: u32| match &value[1..] {
+                        "lane" => lane,
+                        "product" => lane * part,
+                        "high" => 256 * lane,
+                        number => number_of(number),
+                    };
+                    std::array::from_fn(|lane| std::array::from_fn(|part| of(lane as u32, part as u32)))
                 });
+                let (warp, lanes) = (number_of(warp), mask(lanes));
+                Request { start: &start, warp, lanes, addresses, data }.show(&self.launch.kernel, &mut *self.watch);
             }
             _ => panic!("`{step}` is not a step"),
         }
