@@ -115,6 +115,18 @@ counts! {
 }
 
 impl Counts {
+    /// So many equal requests to shared memory, with the passes of each and the fewest possible.
+    fn add_shared(&mut self, load: bool, times: u64, (passes, fewest): (u32, u32)) {
+        let (requests, wavefronts, conflicts) = if load {
+            (&mut self.shared_load_requests, &mut self.shared_load_wavefronts, &mut self.shared_load_bank_conflicts)
+        } else {
+            (&mut self.shared_store_requests, &mut self.shared_store_wavefronts, &mut self.shared_store_bank_conflicts)
+        };
+        *requests += times;
+        *wavefronts += times * u64::from(passes);
+        *conflicts += times * u64::from(passes - fewest);
+    }
+
     /// An instruction is executed by so many lanes.
     fn add_flop(&mut self, Facts { flop: (flop, fma), .. }: &Facts, lanes: u64) {
         self.flop += u64::from(*flop) * lanes;
@@ -350,10 +362,7 @@ impl BlockCounters {
     fn count_repeats(&mut self, first: u32) {
         let Repeats { times, costs, .. } = &mut self.repeats[first as usize];
         for &Cost { instruction, passes, fewest } in &*costs {
-            let count = &mut self.counts[instruction as usize];
-            count.shared_load_requests += *times;
-            count.shared_load_wavefronts += *times * u64::from(passes);
-            count.shared_load_bank_conflicts += *times * u64::from(passes - fewest);
+            self.counts[instruction as usize].add_shared(true, *times, (passes, fewest));
             self.work.add_accesses(*times, passes);
         }
         *times = 0;
@@ -428,17 +437,9 @@ impl Observer for BlockCounters {
             }
             (Space::Shared, _) => {
                 let merged = self.code.facts[access.instruction as usize].merged;
-                let Some((passes, fewest)) = shared_passes(memo, merged, access) else { return };
-                self.work.add_accesses(1, passes);
-                if load {
-                    count.shared_load_requests += 1;
-                    count.shared_load_wavefronts += u64::from(passes);
-                    count.shared_load_bank_conflicts += u64::from(passes - fewest);
-                } else {
-                    count.shared_store_requests += 1;
-                    count.shared_store_wavefronts += u64::from(passes);
-                    count.shared_store_bank_conflicts += u64::from(passes - fewest);
-                }
+                let Some(passes) = shared_passes(memo, merged, access) else { return };
+                self.work.add_accesses(1, passes.0);
+                count.add_shared(load, 1, passes);
             }
             _ => {}
         }

@@ -225,21 +225,17 @@ impl<'a> Layout<'a> {
         }
         let (mut bound, mut before, mut after) = (HashMap::new(), vec![], vec![]);
         let callee = self.frames.len();
-        for (formal, actual) in function.params.iter().zip(arguments) {
+        let results = function.results.iter().zip(results).map(|pair| (pair, true));
+        for ((formal, actual), result) in function.params.iter().zip(arguments).map(|pair| (pair, false)).chain(results)
+        {
+            let (inside, outside) = ((callee, formal.clone()), (frame, actual.clone()));
             match (formal, actual) {
+                (_, Operand::Sink) if result => {}
                 (&Operand::Local { id, .. }, Operand::Local { id: own, offset: 0 }) => {
                     bound.insert(id, self.frames[frame].places[*own as usize]);
                 }
-                _ => before.push(((callee, formal.clone()), (frame, actual.clone()))),
-            }
-        }
-        for (formal, actual) in function.results.iter().zip(results) {
-            match (formal, actual) {
-                (_, Operand::Sink) => {}
-                (&Operand::Local { id, .. }, Operand::Local { id: own, offset: 0 }) => {
-                    bound.insert(id, self.frames[frame].places[*own as usize]);
-                }
-                _ => after.push(((frame, actual.clone()), (callee, formal.clone()))),
+                _ if result => after.push((outside, inside)),
+                _ => before.push((inside, outside)),
             }
         }
         let position = statement.position;
@@ -254,23 +250,14 @@ impl<'a> Layout<'a> {
 
     /// Gives every shared variable of the module that the kernel names a place, then the dynamic arrays.
     pub fn place_dynamic(&mut self) {
-        let names: HashSet<Arc<str>> = self
-            .flat
-            .iter()
-            .filter_map(|item| match item {
-                Flat::Statement(_, statement) => Some(&statement.operands),
-                _ => None,
-            })
-            .flatten()
-            .filter_map(|operand| match operand {
-                Operand::Name { name, .. } => Some(name.clone()),
-                Operand::Address { base, .. } => match &**base {
-                    Operand::Name { name, .. } => Some(name.clone()),
-                    _ => None,
-                },
-                _ => None,
-            })
-            .collect();
+        let operands = self.flat.iter().flat_map(|item| match item {
+            Flat::Statement(_, statement) => &statement.operands[..],
+            _ => &[],
+        });
+        let bases = operands.map(|operand| if let Operand::Address { base, .. } = operand { base } else { operand });
+        let names =
+            bases.filter_map(|base| if let Operand::Name { name, .. } = base { Some(name.clone()) } else { None });
+        let names: HashSet<Arc<str>> = names.collect();
         let program = &self.inner.program;
         for (number, variable) in (0u32..).zip(&program.variables) {
             if variable.space == Space::Shared && names.contains(&*variable.name) {

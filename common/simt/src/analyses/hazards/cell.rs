@@ -205,7 +205,7 @@ impl Cell {
     /// been ordered by barriers, and there is room for the read. `row` is what the warp knows of the others.
     #[inline]
     pub(super) fn read_quickly(&mut self, new: Event, lanes: u32, row: &[u32], two_warps: bool) -> bool {
-        let settled = |old: Event| old.time == 0 || old.block == new.block && row[old.warp()] >= old.time;
+        let settled = |old: Event| old.is_settled(new, row);
         if !settled(self.write) || self.more != 0 {
             return false;
         }
@@ -237,9 +237,8 @@ impl Cell {
     /// Whether whatever was done here has been ordered by barriers.
     #[inline]
     pub(super) fn is_settled(&self, new: Event, row: &[u32]) -> bool {
-        let settled = |old: Event| old.time == 0 || old.block == new.block && row[old.warp()] >= old.time;
         let [a, b] = &self.reads;
-        self.more == 0 && settled(self.write) && settled(a.event) && settled(b.event)
+        self.more == 0 && [self.write, a.event, b.event].iter().all(|old| old.is_settled(new, row))
     }
 
     /// After a plain write, and nothing else.
