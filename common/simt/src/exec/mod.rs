@@ -14,7 +14,6 @@ mod convert;
 pub(crate) mod descriptor;
 mod exchange;
 pub(crate) mod flights;
-mod grid;
 #[allow(unsafe_code, reason = "calls instructions that not every processor has, after looking at the processor")]
 mod isa;
 mod lane;
@@ -42,9 +41,9 @@ use crate::module::Kernel;
 use crate::observe::{Analysis, LaunchInfo};
 pub use arguments::Arg;
 use arguments::{grid_barrier, instantiate, pack};
+use block::run;
 use context::{Launch, Outcome, Progress};
 pub(crate) use exchange::source;
-use grid::run;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 

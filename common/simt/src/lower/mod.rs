@@ -18,7 +18,6 @@ mod linear;
 pub(crate) mod matrix;
 mod merging;
 mod order;
-mod origins;
 mod places;
 mod raw;
 #[cfg(test)]

@@ -1,14 +1,13 @@
 //! Watches one block: hands what happens to the rules that must know.
 
 use super::barriers::Barriers;
-use super::between::Summaries;
 use super::cell::Sort;
 use super::clock::Clock;
 use super::copies::Copies;
 use super::coverage::Coverage;
 use super::extent::Extent;
 use super::fences::Fences;
-use super::global::GlobalShadow;
+use super::global::{GlobalShadow, Summaries};
 use super::hazard::{Action, HazardKind};
 use super::local::LocalShadow;
 use super::log::{Found, Part, Scene, Spot, Touch};

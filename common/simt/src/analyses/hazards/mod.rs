@@ -36,7 +36,6 @@
 //! too large runs twice, the second time with blocks and warps in the opposite order, and what only that finds is said as well.
 
 mod barriers;
-mod between;
 mod block;
 mod cell;
 mod clock;
@@ -53,7 +52,6 @@ mod meetings;
 mod naming;
 mod products;
 mod registers;
-mod rows;
 mod setup;
 mod shared;
 #[cfg(test)]
@@ -65,11 +63,11 @@ pub use hazard::{Action, Hazard, HazardKind, Party};
 use super::declarations::Extents;
 use crate::observe::{Analysis, BlockInfo, LaunchInfo, Observer};
 use crate::{DevicePointer, Kernel, LaunchConfig};
-use between::Summaries;
 use block::{BlockHazards, Merged, Shadows};
 use coverage::Coverage;
 use extent::Extent;
 use global::GlobalShadow;
+use global::Summaries;
 use log::Scene;
 use naming::Naming;
 use setup::Setup;

@@ -1,9 +1,14 @@
-//! Follows values through arithmetic with several operands.
+//! Follows values through arithmetic with several operands, and through the instructions that work on matrices: into fragments of a
+//! warp's registers, and through tensor cores.
 
-use super::block::{BlockOrigins, values};
-use super::nodes::{Node, Operation};
+use super::block::{BlockOrigins, Request, values, word};
+use super::nodes::{Node, Operation, Tag};
+use crate::ast::Space;
+use crate::exec::descriptor::Descriptor;
 use crate::lanes::each;
+use crate::lower::Home;
 use crate::lower::inst::Inst;
+use crate::lower::matrix::{Fragment, MatrixOp, Product, Scale, WarpgroupOp};
 use crate::observe::Executed;
 
 impl BlockOrigins {
@@ -48,5 +53,197 @@ impl BlockOrigins {
             }
         }
         self.result(step, inst.d, wide, &out);
+    }
+}
+
+impl BlockOrigins {
+    /// Puts two numbers of half the size side by side, or what they are rounded to.
+    pub(super) fn joined(&mut self, step: &Executed<'_>, to: u32, from: [u32; 2], rounded: bool) {
+        let from = from.map(|place| self.operand(step, place));
+        let (bits, instruction) = (values(step, to, false), step.instruction);
+        let tags = std::array::from_fn(|lane| {
+            let [low, high] = [0, 1].map(|at| match from[at][lane] {
+                value if rounded && value != 0 => {
+                    self.nodes.add(Node::Converted { value, instruction }, bits[lane] >> (16 * at) & 0xffff)
+                }
+                value => value,
+            });
+            self.nodes.halves([low, high], bits[lane])
+        });
+        self.set(step, to, &tags);
+    }
+
+    /// After an instruction on matrices, with its accesses to memory in order.
+    pub(super) fn matrix(&mut self, step: &Executed<'_>, inst: &Inst, requests: &[Request]) {
+        let launch = self.launch.clone();
+        let matrix = &launch.code.matrices[inst.imm as usize];
+        match &matrix.op {
+            MatrixOp::Multiply([sum, a, b, c], _) => {
+                let mut rest = &matrix.registers[sum.registers as usize..];
+                let [a, b, c] = [a, b, c].map(|fragment| {
+                    let (own, others) = rest.split_at(fragment.registers as usize);
+                    rest = others;
+                    self.elements(step, fragment, own)
+                });
+                let length = a.len() / sum.rows as usize;
+                let columns = sum.columns as usize;
+                let by_column = (0..b.len()).map(|at| b[at % length * columns + at / length]).collect::<Vec<_>>();
+                self.multiplied(step, (sum, &matrix.registers), &a, &by_column, &c);
+            }
+            MatrixOp::Warpgroup(WarpgroupOp::Multiply(product)) => {
+                self.multiplied_together(step, inst, product, &matrix.registers);
+            }
+            // What two halves are made of is not followed into memory.
+            MatrixOp::Rows { store: true, .. } => {
+                for (request, lane) in requests.iter().flat_map(|request| (0..32).map(move |lane| (request, lane))) {
+                    self.put(step, request.space, request.addresses[lane], lane, 0);
+                }
+            }
+            MatrixOp::Rows { exchanged, .. } => {
+                for (request, &place) in requests.iter().zip(&matrix.registers) {
+                    let bits = values(step, place, false);
+                    let tags = std::array::from_fn(|lane| {
+                        if !exchanged {
+                            return self.loaded(step, request.space, request.addresses[lane], lane, bits[lane]);
+                        }
+                        let half = |at: usize| {
+                            let column = lane / 4;
+                            request.addresses[4 * (2 * (lane % 4) + at) + column / 2] + 2 * (column as u64 % 2)
+                        };
+                        let halves = [0, 1].map(|at| self.cell(step, half(at), bits[lane] >> (16 * at) & 0xffff));
+                        self.nodes.halves(halves, bits[lane])
+                    });
+                    self.set(step, place, &tags);
+                }
+            }
+            MatrixOp::Move { fragment, by_column, store, .. } => {
+                let Fragment { rows, columns, .. } = *fragment;
+                let parts = fragment.parts() as usize;
+                // The element in row order that is at a place in the order of memory.
+                let element = |at: usize| {
+                    if *by_column { at % rows as usize * columns as usize + at / rows as usize } else { at }
+                };
+                let words = requests.iter().flat_map(|request| (0..32).map(move |lane| (request, lane)));
+                if *store {
+                    let elements = self.elements(step, fragment, &matrix.registers);
+                    for (at, (request, lane)) in words.enumerate() {
+                        let tag = if parts == 1 { elements[element(at)] } else { 0 };
+                        self.put(step, request.space, request.addresses[lane], lane, tag);
+                    }
+                    return;
+                }
+                let mut elements = vec![0; (rows * columns) as usize];
+                for (at, (request, lane)) in words.enumerate() {
+                    let (space, address) = (request.space, request.addresses[lane]);
+                    let bits = if space == Space::Shared {
+                        step.shared.get(address as usize / 4).map_or(0, |&word| word.into())
+                    } else {
+                        word(step, address)
+                    };
+                    let tag = self.loaded(step, space, address, lane, bits);
+                    for part in 0..parts {
+                        let of_part = if parts == 1 { tag } else { self.nodes.half(tag, part) };
+                        elements[element(at * parts + part)] = of_part;
+                    }
+                }
+                self.scatter(step, fragment, &matrix.registers, &elements);
+            }
+            MatrixOp::Warpgroup(_) => {}
+        }
+    }
+
+    /// D = ±A·±B, or that plus D: the rows of this warp.
+    fn multiplied_together(&mut self, step: &Executed<'_>, inst: &Inst, product: &Product, registers: &[u32]) {
+        let result = product.result();
+        let (own, others) = registers.split_at(result.registers as usize);
+        let adds = match product.scale {
+            Scale::Never => false,
+            Scale::Always => true,
+            Scale::If { negated } => (step.registers.values(Home::Predicate(inst.c))[0] != 0) != negated,
+        };
+        let mut lines = |operand: usize, register: u32, first: u32, count: u32| {
+            let mut tags = vec![0; (count * product.length()) as usize];
+            let descriptor = Descriptor::read(step.registers.values(Home::Double(register))[0]);
+            for piece in descriptor.iter().flat_map(|descriptor| descriptor.pieces(product, operand, first, count)) {
+                for (address, place) in piece.elements(product) {
+                    let word = step.shared.get(address as usize / 4).map_or(0, |&word| u64::from(word));
+                    tags[place] = match product.kind.bytes() {
+                        2 => self.cell(step, address.into(), word >> (8 * (address % 4)) & 0xffff),
+                        4 => self.cell(step, address.into(), word),
+                        _ => 0,
+                    };
+                }
+            }
+            tags
+        };
+        let a = if product.in_registers { None } else { Some(lines(0, inst.a, 16 * (step.warp % 4), 16)) };
+        let b = lines(1, inst.b, 0, product.columns);
+        let a = a.unwrap_or_else(|| self.elements(step, &product.left(), &others[..4]));
+        let [a, b] = [(a, product.negated[0]), (b, product.negated[1])].map(|(tags, negated)| {
+            let sign = |tag| if negated && tag != 0 { self.nodes.add(Node::Negated(tag), 0) } else { tag };
+            tags.into_iter().map(sign).collect::<Vec<_>>()
+        });
+        let zero = self.nodes.constant(0);
+        let c = if adds { self.elements(step, &result, own) } else { vec![zero; 16 * product.columns as usize] };
+        self.multiplied(step, (&result, own), &a, &b, &c);
+    }
+
+    /// Rows of A times columns of B, line after line, and C in row order; the results are in these registers.
+    fn multiplied(
+        &mut self,
+        step: &Executed<'_>,
+        (sum, registers): (&Fragment, &[u32]),
+        a: &[Tag],
+        b: &[Tag],
+        c: &[Tag],
+    ) {
+        let (columns, length) = (sum.columns as usize, a.len() / sum.rows as usize);
+        let [a, b] = [a, b]
+            .map(|lines| lines.chunks_exact(length).map(|line| self.nodes.list(line.to_vec())).collect::<Vec<_>>());
+        let (instruction, width) = (step.instruction, 32 / sum.parts());
+        let held: Vec<_> = registers.iter().take(sum.registers as usize).map(|&at| values(step, at, false)).collect();
+        let mut out = vec![0; c.len()];
+        for (lane, register, part, at) in sum.places().filter(|place| c[place.3] != 0) {
+            let bits = held[register][lane] >> (width * part as u32) & u64::MAX >> (64 - width);
+            let (a, b, thread) = (a[at / columns], b[at % columns], 32 * step.warp + lane as u32);
+            out[at] = self.nodes.add(Node::Lines { a, b, c: c[at], instruction, thread }, bits);
+        }
+        self.scatter(step, sum, registers, &out);
+    }
+
+    /// The elements of a fragment, in row order.
+    fn elements(&mut self, step: &Executed<'_>, fragment: &Fragment, registers: &[u32]) -> Vec<Tag> {
+        let mut out = vec![0; (fragment.rows * fragment.columns) as usize];
+        let held: Vec<_> =
+            registers.iter().take(fragment.registers as usize).map(|&place| self.operand(step, place)).collect();
+        for (lane, register, part, at) in fragment.places() {
+            let tag = held[register][lane];
+            out[at] = match fragment.parts() {
+                1 => tag,
+                2 => self.nodes.half(tag, part),
+                _ => 0,
+            };
+        }
+        out
+    }
+
+    /// Puts elements, in row order, into the registers of a fragment.
+    fn scatter(&mut self, step: &Executed<'_>, fragment: &Fragment, registers: &[u32], elements: &[Tag]) {
+        let mut held = vec![[0; 32]; fragment.registers as usize];
+        let mut halves = vec![[[0; 2]; 32]; held.len()];
+        for (lane, register, part, at) in fragment.places() {
+            match fragment.parts() {
+                1 => held[register][lane] = elements[at],
+                2 => halves[register][lane][part] = elements[at],
+                _ => {}
+            }
+        }
+        for ((place, mut tags), halves) in registers.iter().zip(held).zip(halves) {
+            let bits = values(step, *place, false);
+            if fragment.parts() == 2 {
+                tags = std::array::from_fn(|lane| self.nodes.halves(halves[lane], bits[lane]));
+            }
+            self.set(step, *place, &tags);
+        }
     }
 }

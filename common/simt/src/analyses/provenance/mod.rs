@@ -7,7 +7,6 @@
 mod arithmetic;
 mod block;
 mod launch;
-mod matrices;
 mod nodes;
 
 use crate::config::LaunchConfig;

@@ -2,10 +2,8 @@
 //!
 //! Plain arithmetic follows from the table of instructions (`plain`); what is left goes by family, one file each.
 
-mod carry;
 mod compare;
 mod control;
-mod convert;
 mod copies;
 mod decoder;
 mod matrix;
@@ -135,7 +133,7 @@ impl Decoder<'_> {
             "prefetch" | "prefetchu" | "pmevent" | "discard" | "applypriority" | "griddepcontrol" | "setmaxnreg" => {
                 self.finish(Inst::new(Op::Nop))
             }
-            _ if carry::carries(statement) => self.carry(statement, words),
+            _ if plain::carries(statement) => self.carry(statement, words),
             _ => self.plain(statement, words),
         }
     }

@@ -1,9 +1,12 @@
-//! `mov` in all its forms: registers, predicates, clocks, vectors packed and unpacked.
+//! `mov` in all its forms: registers, predicates, clocks, vectors packed and unpacked. And conversions between types, and between
+//! addresses: `cvt`, `cvta`, `isspacep`.
 
-use super::decoder::{Decoder, Words};
+use super::decoder::{Decoder, Words, space};
 use crate::Error;
-use crate::ast::{Operand, Statement, Type};
-use crate::lower::inst::{Detail, Function, Inst, NONE, Op};
+use crate::ast::{Operand, Space, Statement, Type};
+use crate::lower::inst::{Detail, Function, Inst, NONE, Op, Rounding};
+use crate::lower::raw::{LOCAL_WINDOW, SHARED_WINDOW};
+use std::cmp::Ordering;
 
 /// The move of a value of the type.
 pub(super) const fn mov(kind: Type) -> Op {
@@ -150,5 +153,155 @@ impl Decoder<'_> {
             (4, 4) | (2, 2) => Ok(Type::B8),
             _ => Err(self.refuse("a vector of this shape")),
         }
+    }
+}
+
+/// Whether PTX has the conversion, with the rounding as written.
+fn exists(cvt: &Detail, round: Option<Rounding>) -> bool {
+    let (to, from) = (cvt.kind, cvt.source);
+    let integer = Type::is_integer;
+    let whole = matches!(round, Some(Rounding::IntNearest | Rounding::IntZero | Rounding::IntDown | Rounding::IntUp));
+    let direction = matches!(round, Some(Rounding::Nearest | Rounding::Zero | Rounding::Down | Rounding::Up));
+    let nearest = matches!(round, Some(Rounding::Nearest | Rounding::Zero));
+    let float = |kind: Type| matches!(kind, Type::F16 | Type::Bf16 | Type::F32 | Type::F64);
+    // Of bfloat16 there are fewer.
+    let brief = matches!(to, Type::Bf16) || matches!(from, Type::Bf16);
+    let fits = !brief || !cvt.sat && to.bytes() > 1 && from.bytes() > 1;
+    let flushes = !cvt.ftz || to == Type::F32 || from == Type::F32;
+    match (to, from) {
+        (Type::Tf32, Type::F32) => {
+            let away = matches!(round, Some(Rounding::Away)) && !cvt.relu;
+            (away || nearest) && !cvt.ftz && !cvt.sat
+        }
+        (Type::F16x2 | Type::Bf16x2, Type::F32) => nearest && !cvt.ftz && !cvt.sat,
+        _ if to.is_brief() || from.is_brief() => {
+            let pairs = matches!((to, from), (_, Type::F32 | Type::F16x2) | (Type::F16x2, _));
+            pairs && matches!(round, Some(Rounding::Nearest)) && !cvt.ftz && cvt.sat == to.is_brief()
+        }
+        (Type::F16 | Type::Bf16, Type::F32) if cvt.relu => nearest && !cvt.ftz && !cvt.sat,
+        _ if cvt.relu => false,
+        (to, from) if integer(to) && integer(from) => round.is_none() && !cvt.ftz && !(cvt.sat && covers(to, from)),
+        (to, from) if integer(to) && float(from) => whole && flushes && fits,
+        (to, from) if float(to) && integer(from) => direction && flushes && fits,
+        (to, from) if float(to) && float(from) => {
+            let rounded = match to.bytes().cmp(&from.bytes()) {
+                Ordering::Less => direction,
+                Ordering::Equal if to != from => direction,
+                Ordering::Equal => whole || round.is_none(),
+                Ordering::Greater => round.is_none() || brief && direction,
+            };
+            rounded && flushes && fits
+        }
+        _ => false,
+    }
+}
+
+/// Whether every number of one integer type is one of the other.
+fn covers(to: Type, from: Type) -> bool {
+    let more = if to.is_signed() && !from.is_signed() { from.bytes() + 1 } else { from.bytes() };
+    to.bytes() >= more && (to.is_signed() || !from.is_signed())
+}
+
+impl Decoder<'_> {
+    pub(super) fn cvt(&mut self, statement: &Statement, mut words: Words<'_>) -> Result<(), Error> {
+        if words.take("pack") {
+            return self.cvt_pack(statement, words);
+        }
+        let round = words.pick(Rounding::named);
+        let ftz = words.take("ftz");
+        let finite = words.take("satfinite");
+        let sat = words.take("sat") || finite;
+        let relu = words.take("relu");
+        let to = self.kind(&mut words)?;
+        let from = self.kind(&mut words)?;
+        self.done(&words)?;
+        let mut detail = Detail::new(Function::Cvt, to);
+        (detail.source, detail.ftz, detail.sat, detail.relu) = (from, ftz, sat, relu);
+        detail.rounding = round.unwrap_or(Rounding::Nearest);
+        if matches!((to, from, round), (Type::F16, Type::Bf16, None) | (Type::Bf16, Type::F16, None)) {
+            return Err(self.refuse("a conversion that does not say how it rounds"));
+        }
+        self.refuse_if(finite && (to.is_half() || to == Type::Tf32), ".satfinite with this type")?;
+        self.malformed_if(finite != to.is_brief() || !exists(&detail, round), "a conversion that does not exist")?;
+        if to.is_packed() || to.is_brief() {
+            if to.is_brief() || from.is_brief() {
+                self.needs_target(89, "a number of eight bits", "it needs")?;
+            }
+            detail.function = Function::CvtPack;
+            let together = from.is_packed() || from.is_brief();
+            let bits = |kind: Type| if kind.bytes() == 2 { Type::B16 } else { Type::B32 };
+            let from = if together { bits(from) } else { from };
+            let operands = &statement.operands;
+            self.count(statement, if together { 2 } else { 3 })?;
+            let last = operands.len() - 1;
+            return self.generic(detail, (&operands[0], bits(to)), &[(&operands[1], from), (&operands[last], from)]);
+        }
+        self.count(statement, 2)?;
+        let (d, a) = (&statement.operands[0], &statement.operands[1]);
+        // A register may be wider than the type says: the rest is ignored on the way in, extended on the way out.
+        let register = |operand: &Operand, kind: Type| {
+            let declared = self.register_of(operand).map(|value| self.values[value as usize].kind);
+            let fits = |declared: &Type| declared.bytes() >= kind.bytes() || kind.bytes() == 1;
+            declared.filter(|&declared| declared != Type::Pred).filter(fits).unwrap_or(kind)
+        };
+        let (to_register, from_register) = (register(d, to), register(a, from));
+        let exact = !ftz && !sat && !relu;
+        let (to_bytes, from_bytes) = (to_register.bytes(), from_register.bytes());
+        let op = match (to, from) {
+            (Type::S64 | Type::U64, Type::S32) if from_bytes == 4 => Some(Op::SignExtend),
+            (Type::S64 | Type::U64, Type::U32) if from_bytes == 4 => Some(Op::ZeroExtend),
+            (Type::S32 | Type::U32, Type::S64 | Type::U64) if to_bytes == 4 => Some(Op::Truncate),
+            (Type::F32, Type::S32) if detail.rounding == Rounding::Nearest && from_bytes == 4 => Some(Op::CvtF32S32),
+            (Type::F32, Type::U32) if detail.rounding == Rounding::Nearest && from_bytes == 4 => Some(Op::CvtF32U32),
+            _ => None,
+        };
+        if let (Some(op), true) = (op, exact) {
+            return self.compute(Inst::new(op), (d, to_register), &[(a, from_register)]);
+        }
+        self.generic(detail, (d, to_register), &[(a, from_register)])
+    }
+
+    /// `cvt.pack.sat.u8.s32.b32 d, a, b, c`: two integers cut to their range, and put below the bits of a third.
+    fn cvt_pack(&mut self, statement: &Statement, mut words: Words<'_>) -> Result<(), Error> {
+        let sat = words.take("sat");
+        let (to, from) = (self.kind(&mut words)?, self.kind(&mut words)?);
+        let third = words.left().next().is_some();
+        self.malformed_if(third && self.kind(&mut words)? != Type::B32, "a type this instruction does not have")?;
+        self.done(&words)?;
+        let fits = if third { to.bytes() == 1 } else { to.bytes() == 2 };
+        self.malformed_if(!sat || !to.is_integer() || from != Type::S32 || !fits, "a conversion that does not exist")?;
+        self.count(statement, if third { 4 } else { 3 })?;
+        let detail = Detail { source: from, sat, ..Detail::new(Function::CvtPack, to) };
+        let operands: Vec<_> = statement.operands[1..].iter().map(|operand| (operand, Type::B32)).collect();
+        self.generic(detail, (&statement.operands[0], Type::B32), &operands)
+    }
+
+    pub(super) fn cvta(&mut self, statement: &Statement, mut words: Words<'_>) -> Result<(), Error> {
+        let to = words.take("to");
+        let from = words.pick(space).ok_or_else(|| self.malformed("no memory space"))?;
+        let kind = self.last_kind(words)?;
+        self.refuse_if(kind.bytes() != 8, "32-bit addresses")?;
+        let [d, a] = self.operands::<2>(statement)?;
+        let window = match from {
+            Space::Shared => SHARED_WINDOW,
+            Space::Local => LOCAL_WINDOW,
+            Space::Param => return Err(self.refuse("generic addresses of parameters")),
+            _ => 0,
+        };
+        let mut detail = Detail::new(Function::Offset, Type::U64);
+        detail.constant = if to { window.wrapping_neg() } else { window };
+        self.generic(detail, (&d, Type::U64), &[(&a, Type::U64)])
+    }
+
+    pub(super) fn isspacep(&mut self, statement: &Statement, mut words: Words<'_>) -> Result<(), Error> {
+        let function = match words.pick(space) {
+            Some(Space::Shared) => Function::IsShared,
+            Some(Space::Local) => Function::IsLocal,
+            Some(Space::Global) => Function::IsGlobal,
+            _ => return Err(self.refuse("this memory space")),
+        };
+        self.done(&words)?;
+        let [d, a] = self.operands::<2>(statement)?;
+        self.generic(Detail::new(function, Type::U64), (&d, Type::Pred), &[(&a, Type::U64)])
     }
 }
