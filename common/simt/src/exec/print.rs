@@ -129,26 +129,17 @@ fn one<F: Fn(u64) -> Option<u8>>(
     arguments: &mut Arguments<F>,
     string: impl Fn(u64) -> String,
 ) -> Option<(String, usize)> {
-    let mut c = Conversion::default();
     let bytes = text.as_bytes();
-    let mut at = 0;
-    loop {
-        match bytes.get(at)? {
-            b'-' => c.left = true,
-            b'+' => c.plus = true,
-            b' ' => c.space = true,
-            b'0' => c.zero = true,
-            b'#' => c.alternate = true,
-            _ => break,
-        }
-        at += 1;
-    }
+    let run = |at: usize, of: &[u8]| bytes[at..].iter().take_while(|byte| of.contains(byte)).count();
+    let mut at = run(0, b"-+ 0#");
+    let [left, plus, space, zero, alternate] = [b'-', b'+', b' ', b'0', b'#'].map(|flag| bytes[..at].contains(&flag));
+    let mut c = Conversion { left, plus, space, zero, alternate, ..Conversion::default() };
     let mut number = |at: &mut usize| {
         if bytes.get(*at) == Some(&b'*') {
             *at += 1;
             return arguments.signed(false);
         }
-        let digits = bytes[*at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let digits = run(*at, b"0123456789");
         let value = text[*at..*at + digits].parse().unwrap_or(0);
         *at += digits;
         value
@@ -160,15 +151,14 @@ fn one<F: Fn(u64) -> Option<u8>>(
         at += 1;
         c.precision = usize::try_from(number(&mut at)).ok().map(|precision| precision.min(WIDEST));
     }
-    while let Some(length @ (b'h' | b'l' | b'z' | b'j' | b't' | b'L')) = bytes.get(at) {
-        c.long |= *length != b'h';
-        c.short = match (length, c.short) {
-            (b'h', 16) => 8,
-            (b'h', _) => 16,
-            _ => 0,
-        };
-        at += 1;
-    }
+    let length = &bytes[at..][..run(at, b"hlzjtL")];
+    c.long = length.iter().any(|&letter| letter != b'h');
+    c.short = match length {
+        b"h" => 16,
+        b"hh" => 8,
+        _ => 0,
+    };
+    at += length.len();
     let kind = *bytes.get(at)?;
     let text = match kind {
         b'%' => return Some(("%".into(), at + 1)),

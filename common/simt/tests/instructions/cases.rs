@@ -307,56 +307,45 @@ pub fn others() -> Vec<(&'static str, String)> {
     statements.map(|line| (line, file(&line[2..]))).collect()
 }
 
-/// Whatever might be a conversion, a comparison or a choice.
+/// The texts that one with words between braces stands for.
+fn expanded(text: &str) -> Vec<String> {
+    let Some((before, (words, after))) =
+        text.split_once('{').and_then(|(before, rest)| Some((before, rest.split_once('}')?)))
+    else {
+        return vec![text.into()];
+    };
+    let after = expanded(after);
+    words.split('|').flat_map(|word| after.iter().map(move |after| format!("{before}{word}{after}"))).collect()
+}
+
+/// The rows of `families.txt`.
 fn families() -> Vec<Case> {
+    let rows = include_str!("families.txt").lines().filter_map(|line| line.split_once(": "));
     let mut cases = vec![];
-    for to in TYPES {
-        for from in TYPES {
-            for round in ["", ".rn", ".rz", ".rm", ".rp", ".rna", ".rni", ".rzi", ".rmi", ".rpi"] {
-                for modifiers in ["", ".ftz", ".sat", ".ftz.sat", ".relu", ".sat.relu"] {
-                    let result = if to == "tf32" { "b32" } else { to };
-                    let types = [result, from, from];
-                    let count = if to.ends_with("x2") { 3 } else { 2 };
-                    let case = Case::new(&format!("cvt{round}{modifiers}.{to}.{from}"), &types[..count]);
-                    // Integers may be in registers that are wider.
-                    if round.is_empty() && !to.contains('f') && !from.contains('f') {
-                        let wider = |register: &'static str| {
-                            ["b16", "b32", "b64"].into_iter().skip_while(move |&r| r != register)
-                        };
-                        for first in wider(case.registers[0]) {
-                            for second in wider(case.registers[1]) {
-                                cases.push(Case { registers: vec![first, second], ..case.clone() });
-                            }
-                        }
-                    } else {
-                        cases.push(case);
-                    }
+    for (opcodes, types) in rows.filter(|(opcodes, _)| !opcodes.starts_with('#')) {
+        let pairs = TYPES.iter().flat_map(|&to| TYPES.iter().map(move |&from| (to, from)));
+        for (to, from) in pairs.filter(|(to, from)| to == from || opcodes.contains("FROM")) {
+            let named = |text: &str| text.replace("TO", to).replace("FROM", from);
+            for opcode in expanded(&named(opcodes)) {
+                let types = named(types);
+                let mut types: Vec<&str> = types.split(' ').collect();
+                if opcode.starts_with("cvt") {
+                    types[0] = if to == "tf32" { "b32" } else { to };
+                    types.truncate(if to.ends_with("x2") { 3 } else { 2 });
                 }
-            }
-            for ftz in ["", ".ftz"] {
-                cases.push(Case::new(&format!("slct{ftz}.{to}.{from}"), &[to, to, to, from]));
-                for relation in RELATIONS {
-                    for (combination, count) in [("", 3), (".and", 4), (".or", 4), (".xor", 4)] {
-                        let opcode = format!("set.{relation}{combination}{ftz}.{to}.{from}");
-                        cases.push(Case::new(&opcode, &[to, from, from, "pred"][..count]));
-                    }
-                }
-            }
-        }
-        cases.push(Case::new(&format!("selp.{to}"), &[to, to, to, "pred"]));
-        cases.push(Case::new(&format!("mov.{to}"), &[to, to]));
-        for relation in RELATIONS {
-            for (combination, count) in [("", 3), (".and", 4), (".or", 4), (".xor", 4)] {
-                for ftz in ["", ".ftz"] {
-                    let opcode = format!("setp.{relation}{combination}{ftz}.{to}");
-                    cases.push(Case::new(&opcode, &["pred", to, to, "pred"][..count]));
+                let case = Case::new(&opcode, &types);
+                // Integers may be in registers that are wider.
+                let wider = opcode == format!("cvt.{to}.{from}") || opcode.starts_with("cvt.sat.");
+                if wider && !to.contains('f') && !from.contains('f') {
+                    let up = |register| ["b16", "b32", "b64"].into_iter().skip_while(move |&r| r != register);
+                    let registers =
+                        up(case.registers[0]).flat_map(|to| up(case.registers[1]).map(move |from| vec![to, from]));
+                    cases.extend(registers.map(|registers| Case { registers, ..case.clone() }));
+                } else {
+                    cases.push(case);
                 }
             }
         }
     }
     cases
 }
-
-const RELATIONS: [&str; 18] = [
-    "eq", "ne", "lt", "le", "gt", "ge", "lo", "ls", "hi", "hs", "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan",
-];
