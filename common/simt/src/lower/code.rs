@@ -1,10 +1,9 @@
 //! What lowering produces: a kernel ready to run, and the facts about its instructions that execution does not read.
 
-use super::inst::{Atomic, Copy, Detail, Inst, Run, System};
+use super::inst::{Atomic, Copy, Detail, Inst, Preset, Run, System};
 use super::layout::SharedArray;
 use super::matrix::Matrix;
 use super::order::MemoryOrder;
-use super::raw::Preset;
 use crate::ast::Position;
 use std::collections::HashSet;
 use std::ops::Range;

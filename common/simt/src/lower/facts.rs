@@ -5,10 +5,10 @@
 use super::code::{Code, Facts, Merged, Role, Start, Traffic};
 use super::decided::decided;
 use super::flow::Graph;
-use super::inst::{Atomic, AtomicOp, Function, Inst, NONE, Op, Shape};
+use super::inst::{Atomic, AtomicOp, Function, Inst, NONE, Op, Preset, Shape};
 use super::matrix::MatrixOp;
 use super::merging::merged;
-use super::raw::{Decoded, Preset, Raw};
+use super::raw::{Decoded, Raw};
 use crate::ast::Space;
 use std::collections::HashSet;
 

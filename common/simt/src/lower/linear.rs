@@ -1,8 +1,8 @@
 //! Addresses as the assembler sees them: a base that it does not know, a constant added to it, and what power of two the base
 //! is a multiple of for certain.
 
-use super::inst::{Function, Inst, NONE, Op};
-use super::raw::{Decoded, Preset, Raw};
+use super::inst::{Function, Inst, NONE, Op, Preset};
+use super::raw::{Decoded, Raw};
 use std::collections::HashMap;
 
 /// A value as a base and a constant.

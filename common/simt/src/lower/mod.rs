@@ -29,10 +29,10 @@ pub(crate) use code::{Code, Facts, Flow, Home, Merged, ProductUse, Role, Start, 
 pub(crate) use decode::COUNT_BITS;
 pub use decode::{Form, forms};
 pub use inst::SharedLoad;
+pub(crate) use inst::{Index, LOCAL_WINDOW, Preset, SHARED_WINDOW, Special};
 pub use layout::SharedArray;
 pub use matrix::WarpgroupProduct;
 pub(crate) use order::{MemoryOrder, Scope};
-pub(crate) use raw::{Index, LOCAL_WINDOW, Preset, SHARED_WINDOW, Special};
 
 /// Lowers function number `index` of the program.
 pub(crate) fn lower(parsed: &Parsed, index: usize) -> Result<Code, Error> {

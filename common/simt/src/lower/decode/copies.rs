@@ -10,9 +10,8 @@ use super::decoder::{Decoder, Words, space};
 use crate::Error;
 use crate::ast::{Operand, Space, Statement, Type};
 use crate::lower::inst::{
-    Atomic, AtomicOp, BarrierPlace, Compare, Copy, CopyCount, Detail, Function, Inst, NONE, Op, Shape,
+    Atomic, AtomicOp, BarrierPlace, Compare, Copy, CopyCount, Detail, Function, Inst, NONE, Op, Preset, Shape,
 };
-use crate::lower::raw::Preset;
 
 impl Decoder<'_> {
     pub(super) fn copy(&mut self, statement: &Statement, mut words: Words<'_>) -> Result<(), Error> {

@@ -4,10 +4,10 @@
 use crate::Error;
 use crate::ast::{Operand, Position, Space, Statement, Type};
 use crate::lower::code::Code;
-use crate::lower::inst::{Detail, Inst, NONE, Op};
+use crate::lower::inst::{Detail, Inst, NONE, Op, Preset};
 use crate::lower::layout::Layout;
 use crate::lower::order::MemoryOrder;
-use crate::lower::raw::{Preset, Raw, Value};
+use crate::lower::raw::{Raw, Value};
 use std::collections::HashMap;
 use std::sync::Arc;
 

@@ -3,9 +3,8 @@
 use super::decoder::{Decoder, Words, space};
 use crate::Error;
 use crate::ast::{Operand, Space, Statement, Type};
-use crate::lower::inst::{Atomic, AtomicOp, Inst, NONE, Op, Shape};
+use crate::lower::inst::{Atomic, AtomicOp, Inst, NONE, Op, Preset, Shape};
 use crate::lower::layout::Address;
-use crate::lower::raw::Preset;
 
 impl Decoder<'_> {
     /// Shape and data registers of a load or store.

@@ -4,8 +4,7 @@
 use super::decoder::{Decoder, Words, space};
 use crate::Error;
 use crate::ast::{Operand, Space, Statement, Type};
-use crate::lower::inst::{Detail, Function, Inst, NONE, Op, Rounding};
-use crate::lower::raw::{LOCAL_WINDOW, SHARED_WINDOW};
+use crate::lower::inst::{Detail, Function, Inst, LOCAL_WINDOW, NONE, Op, Rounding, SHARED_WINDOW};
 use std::cmp::Ordering;
 
 /// The move of a value of the type.
