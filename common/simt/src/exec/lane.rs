@@ -1,11 +1,10 @@
 //! One operation on one lane: the rows of the table under `lane` and `half`, and what the other families compute.
 //! Operands and results are bit patterns in 64 bits; a closure's arguments say what it wants to see in them.
 
-use super::bits::{
-    Types, cut, distances, dot2, dot4, extend, extract, find_nth_set, highest, insert, lookup, ones, pair, permute,
-    range, resize, select_bytes,
+use super::convert::{
+    Types, convert, convert_pair, cut, distances, dot2, dot4, extend, extract, find_nth_set, highest, holds, insert,
+    lookup, ones, pair, permute, range, resize, select_bytes,
 };
-use super::convert::{convert, convert_pair, holds};
 use super::real::{Format, Real, canonical, flush, maximum, minimum, signed};
 use crate::ast::Type;
 use crate::lower::inst::{Combine, Detail, Function, Rounding};

@@ -7,11 +7,9 @@ mod arguments;
 #[allow(unsafe_code, reason = "AVX-512 intrinsics load and store through pointers")]
 mod avx512;
 mod barrier;
-mod bits;
 mod block;
 mod context;
 mod convert;
-pub(crate) mod descriptor;
 mod exchange;
 pub(crate) mod flights;
 #[allow(unsafe_code, reason = "calls instructions that not every processor has, after looking at the processor")]
@@ -31,7 +29,7 @@ mod step;
 mod sums;
 mod system;
 mod warp;
-mod warpgroup;
+pub(crate) mod warpgroup;
 
 use crate::config::LaunchConfig;
 use crate::dim3::Dim3;

@@ -4,7 +4,7 @@
 use super::block::{BlockOrigins, Request, values, word};
 use super::nodes::{Node, Operation, Tag};
 use crate::ast::Space;
-use crate::exec::descriptor::Descriptor;
+use crate::exec::warpgroup::Descriptor;
 use crate::lanes::each;
 use crate::lower::Home;
 use crate::lower::inst::Inst;

@@ -175,55 +175,49 @@ impl Nodes {
     pub fn value(&self, mut tag: Tag) -> Value {
         let mut value = Value { bits: self.bits(tag), scale: 1.0, ..Value::default() };
         loop {
-            match self.all[tag as usize].0 {
-                Node::Constant { instruction } => {
-                    value.source = Source::Constant(self.bits(tag));
-                    value.loaded = instruction;
-                    return value;
-                }
-                Node::Element { array, word, loaded } => {
-                    value.source = Source::Element { array: array as usize, index: word.into() };
-                    value.loaded = Some(loaded);
-                    return value;
-                }
+            tag = match self.all[tag as usize].0 {
                 Node::Via(of, passage) => {
                     value.shared.get_or_insert(passage);
-                    tag = of;
+                    of
                 }
                 Node::Converted { value: of, instruction } => {
                     value.converted.get_or_insert(instruction);
-                    tag = of;
+                    of
                 }
                 Node::Negated(of) => {
                     value.negated = !value.negated;
-                    tag = of;
+                    of
                 }
                 Node::Shuffled { value: of, instruction } => {
                     value.shuffled.get_or_insert(instruction);
-                    tag = of;
+                    of
                 }
-                Node::Chosen { value: of, .. } => tag = of,
+                Node::Chosen { value: of, .. } => of,
                 // What a number of fewer bits has lost of another one, and that times a factor.
                 Node::Product { a, b, .. } if self.is_constant(a) || self.is_constant(b) => {
                     let (number, of) = if self.is_constant(a) { (a, b) } else { (b, a) };
-                    (value.scale, tag) = (value.scale * f32::from_bits(self.bits(number) as u32), of);
+                    value.scale *= f32::from_bits(self.bits(number) as u32);
+                    of
                 }
                 Node::Sum { a, b } if value.converted.is_some() && self.is_loss(a, b) => {
-                    (value.part, tag) = (true, a);
+                    value.part = true;
+                    a
                 }
-                Node::Unknown | Node::Halves(_) => return value,
+                Node::Constant { instruction } => {
+                    return Value { source: Source::Constant(self.bits(tag)), loaded: instruction, ..value };
+                }
+                Node::Element { array, word, loaded } => {
+                    let source = Source::Element { array: array as usize, index: word.into() };
+                    return Value { source, loaded: Some(loaded), ..value };
+                }
                 Node::Product { instruction, .. }
                 | Node::MultiplyAdd { instruction, .. }
                 | Node::Lines { instruction, .. } => {
-                    value.source = Source::Computed;
-                    value.loaded = Some(instruction);
-                    return value;
+                    return Value { source: Source::Computed, loaded: Some(instruction), ..value };
                 }
-                Node::Sum { .. } => {
-                    value.source = Source::Computed;
-                    return value;
-                }
-            }
+                Node::Sum { .. } => return Value { source: Source::Computed, ..value },
+                Node::Unknown | Node::Halves(_) => return value,
+            };
         }
     }
 

@@ -13,7 +13,7 @@ use crate::lower::SHARED_WINDOW;
 use crate::lower::inst::{AtomicOp, NONE, Rounding};
 use crate::observe::Access;
 use std::sync::PoisonError;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// An atomic operation. Of a generic address, lanes in shared memory go before those in global memory.
 #[inline(never)]
@@ -31,70 +31,64 @@ pub(crate) fn atomic(context: &mut Context, at: At) -> Checked<()> {
         }
         _ => (0, 0),
     };
-    let global = lanes & !shared;
     // Only a compare-and-swap may leave its place as it is.
     let mask = if wide { u64::MAX } else { 0xffff_ffff };
     let fails = |old: u64, b: u64| atomic.op == AtomicOp::Cas && (old ^ b) & mask != 0;
-    let operands = |lane: usize| {
-        let get = |register| if register == NONE { 0 } else { get_lane(r, register, wide, lane) };
-        (get(inst.b), get(inst.c))
-    };
-    if shared != 0 {
+    let arrives = matches!(atomic.op, AtomicOp::Arrive | AtomicOp::ArriveDrop);
+    let parts = [(Space::Shared, shared, window), (Space::Global, lanes & !shared, 0)];
+    for (space, lanes, window) in parts.into_iter().filter(|part| part.1 != 0) {
         let mut addresses = all.map(|address| address.wrapping_sub(window));
-        fill(&mut addresses, shared);
-        let at = At { lanes: shared, ..at };
-        let access = Access { bytes, ..at.request(AccessKind::Atomic, Space::Shared, &addresses) };
-        check_shared(context, &access)?;
-        let mut written = shared;
-        for lane in each(shared) {
-            let (b, c) = operands(lane);
-            let at = addresses[lane] as usize;
-            let arrives = matches!(atomic.op, AtomicOp::Arrive | AtomicOp::ArriveDrop);
-            let c = if arrives { expect(context, at as u32, c as i64) } else { c };
-            let old = read_element(|word| context.shared[word], at, bytes);
-            written &= !(u32::from(fails(old, b)) << lane);
-            let new = combine(atomic.op, atomic.kind, old, b, c, false);
-            // Who waits for a phase of a barrier waits for all who arrive.
-            context.told |= !arrives && new != old;
-            write_words(&mut context.shared, at, bytes, new);
-            set_lane(r, inst.d, wide, lane, old);
+        fill(&mut addresses, lanes);
+        let at = At { lanes, ..at };
+        let access = Access { bytes, ..at.request(AccessKind::Atomic, space, &addresses) };
+        let mut cache = None;
+        if space == Space::Shared {
+            check_shared(context, &access)?;
+        } else {
+            cache = check_global(context, &access)?.0;
         }
-        show(context, &Access { written, ..access });
-    }
-    if global != 0 {
-        let mut addresses = all;
-        fill(&mut addresses, global);
-        let at = At { lanes: global, ..at };
-        let access = Access { bytes, ..at.request(AccessKind::Atomic, Space::Global, &addresses) };
-        let (cache, _) = check_global(context, &access)?;
-        let mut written = global;
-        for lane in each(global) {
-            let (b, c) = operands(lane);
-            let (words, at) = place(context, cache, addresses[lane]);
-            let old = if wide {
-                let _lock = context.launch.progress.atomic.lock().unwrap_or_else(PoisonError::into_inner);
-                let old = read_element(|word| words[word].load(Relaxed), at, 8);
-                write_atomic(words, at, 8, combine(atomic.op, atomic.kind, old, b, c, true));
+        let mut written = lanes;
+        for lane in each(lanes) {
+            let get = |register| if register == NONE { 0 } else { get_lane(r, register, wide, lane) };
+            let (b, c) = (get(inst.b), get(inst.c));
+            let old = if space == Space::Shared {
+                let at = addresses[lane] as usize;
+                let c = if arrives { expect(context, at as u32, c as i64) } else { c };
+                let old = read_element(|word| context.shared[word], at, bytes);
+                let new = combine(atomic.op, atomic.kind, old, b, c, false);
+                // Who waits for a phase of a barrier waits for all who arrive.
+                context.told |= !arrives && new != old;
+                write_words(&mut context.shared, at, bytes, new);
                 old
             } else {
-                // An element of 16 bits is a part of its word.
-                let (shift, ones) = if bytes == 2 { (8 * (at as u32 & 2), 0xffff) } else { (0, u32::MAX) };
-                let update = |word: u32| {
-                    let old = u64::from(word >> shift & ones);
-                    let new = combine(atomic.op, atomic.kind, old, b, c, true) as u32;
-                    Some(word & !(ones << shift) | (new & ones) << shift)
-                };
-                match words[at / 4].fetch_update(Relaxed, Relaxed, update) {
-                    Ok(old) | Err(old) => u64::from(old >> shift & ones),
-                }
+                let (words, at) = place(context, cache, addresses[lane]);
+                let old = update(context, words, at, bytes, |old| combine(atomic.op, atomic.kind, old, b, c, true));
+                context.told |= !atomic.leaves && !fails(old, b);
+                old
             };
-            context.told |= !atomic.leaves && !fails(old, b);
             written &= !(u32::from(fails(old, b)) << lane);
             set_lane(r, inst.d, wide, lane, old);
         }
         show(context, &Access { written, ..access });
     }
     Ok(())
+}
+
+/// Updates an element of global memory in one step; gives what was there.
+fn update(context: &Context, words: &[AtomicU32], at: usize, bytes: u32, new: impl Fn(u64) -> u64) -> u64 {
+    if bytes == 8 {
+        let _lock = context.launch.progress.atomic.lock().unwrap_or_else(PoisonError::into_inner);
+        let old = read_element(|word| words[word].load(Relaxed), at, 8);
+        write_atomic(words, at, 8, new(old));
+        return old;
+    }
+    // An element of 16 bits is a part of its word.
+    let (shift, ones) = if bytes == 2 { (8 * (at as u32 & 2), 0xffff) } else { (0, u32::MAX) };
+    let element = |word: u32| u64::from(word >> shift & ones);
+    let update = |word: u32| Some(word & !(ones << shift) | (new(element(word)) as u32 & ones) << shift);
+    match words[at / 4].fetch_update(Relaxed, Relaxed, update) {
+        Ok(old) | Err(old) => element(old),
+    }
 }
 
 /// A sum of two numbers of half precision.

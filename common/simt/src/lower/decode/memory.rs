@@ -88,25 +88,30 @@ impl Decoder<'_> {
         Ok(())
     }
 
-    pub(super) fn load(&mut self, statement: &Statement, mut words: Words<'_>) -> Result<(), Error> {
+    /// A load, or (if not) a store.
+    pub(super) fn memory(&mut self, statement: &Statement, mut words: Words<'_>, load: bool) -> Result<(), Error> {
         let (place, count, kind) = self.access(&mut words)?;
-        let [to, from] = self.operands::<2>(statement)?;
-        let (values, shape) = self.data(&to, kind, count, true)?;
-        if place == Space::Param
-            && let Some(base) = self.constant_param(&from)?
+        let operands = self.operands::<2>(statement)?;
+        let [data, address] = if load { &operands } else { &[operands[1].clone(), operands[0].clone()] };
+        let (values, shape) = self.data(data, kind, count, load)?;
+        if load
+            && place == Space::Param
+            && let Some(base) = self.constant_param(address)?
         {
             return self.load_param(&values, shape, base);
         }
-        let place = self.real_space(&from, place);
-        let address = self.near_address(&from, place)?;
-        let op = match place {
-            Space::Global | Space::Const => Op::LdGlobal,
-            Space::Shared => Op::LdShared,
-            Space::Local => Op::LdLocal,
-            Space::Param => Op::LdParam,
-            Space::Generic => Op::LdGeneric,
+        let place = self.real_space(address, place);
+        let address = self.near_address(address, place)?;
+        let [loads, stores] = match place {
+            Space::Global => [Op::LdGlobal, Op::StGlobal],
+            Space::Shared => [Op::LdShared, Op::StShared],
+            Space::Local => [Op::LdLocal, Op::StLocal],
+            Space::Generic => [Op::LdGeneric, Op::StGeneric],
+            Space::Const | Space::Param if !load => return Err(self.malformed("a store to read-only memory")),
+            Space::Const => [Op::LdGlobal; 2],
+            Space::Param => [Op::LdParam; 2],
         };
-        self.push_access(op, values, shape, address)
+        self.push_access(if load { loads } else { stores }, values, shape, address)
     }
 
     /// A parameter of a call, in local memory, from or to a register.
@@ -156,24 +161,6 @@ impl Decoder<'_> {
         Ok(())
     }
 
-    pub(super) fn store(&mut self, statement: &Statement, mut words: Words<'_>) -> Result<(), Error> {
-        let (place, count, kind) = self.access(&mut words)?;
-        let [to, from] = self.operands::<2>(statement)?;
-        let (values, shape) = self.data(&from, kind, count, false)?;
-        let place = self.real_space(&to, place);
-        let address = self.near_address(&to, place)?;
-        let op = match place {
-            Space::Global => Op::StGlobal,
-            Space::Shared => Op::StShared,
-            Space::Local => Op::StLocal,
-            Space::Generic => Op::StGeneric,
-            Space::Const | Space::Param => return Err(self.malformed("a store to read-only memory")),
-        };
-        self.push_access(op, values, shape, address)
-    }
-}
-
-impl Decoder<'_> {
     pub(super) fn atomic(&mut self, statement: &Statement, mut words: Words<'_>) -> Result<(), Error> {
         words.hints();
         let _ = words.take("noftz");
