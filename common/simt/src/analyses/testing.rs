@@ -1,7 +1,7 @@
 //! What the tests of the analyses share: a kernel whose instructions are found by their text, and accesses made by hand.
 
 use crate::{
-    Access, AccessKind, Arrival, DevicePointer, GlobalMemory, Kernel, LaunchConfig, LaunchInfo, Module, Observer, Space,
+    Access, AccessKind, Arrival, DevicePointer, GlobalMemory, Kernel, LaunchConfig, LaunchInfo, Module, Space,
 };
 
 /// Instructions by the start of their text; `[%r5]` and `[%rd5]` are addresses of unknown origin.
@@ -50,7 +50,7 @@ pub(super) fn begin(analysis: &mut impl crate::Analysis, kernel: &Kernel, memory
     analysis.begin(&LaunchInfo { kernel, config: &config, memory, shared_bytes: 1024, params: &[] });
 }
 
-/// A request to memory by an instruction that starts so.
+/// An access to memory by an instruction that starts so.
 pub(super) struct Request<'a> {
     pub start: &'a str,
     pub warp: u32,
@@ -61,8 +61,7 @@ pub(super) struct Request<'a> {
 }
 
 impl Request<'_> {
-    /// Shows it to an observer.
-    pub(super) fn show(&self, kernel: &Kernel, watch: &mut dyn Observer) {
+    pub(super) fn access(&self, kernel: &Kernel) -> Access<'_> {
         let Self { start, warp, lanes, addresses, data } = self;
         let kind = match &start[..2] {
             "ld" => AccessKind::Load,
@@ -76,7 +75,7 @@ impl Request<'_> {
             _ => 4,
         };
         let by = (*warp, number(kernel, start), *lanes);
-        watch.access(&Access { data: data.as_ref(), ..Access::new(by, (kind, space), bytes, addresses) });
+        Access { data: data.as_ref(), ..Access::new(by, (kind, space), bytes, addresses) }
     }
 }
 

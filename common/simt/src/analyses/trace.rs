@@ -94,13 +94,10 @@ impl Setup {
     fn step(&self, raw: Raw) -> Step {
         let location = self.kernel.location(raw.instruction);
         let (array, index) = match raw.space {
-            Space::Shared => {
-                let arrays = self.kernel.shared_arrays();
-                match arrays.iter().rfind(|array| u64::from(array.offset) <= raw.address) {
-                    Some(array) => (array.source_name.clone(), (raw.address - u64::from(array.offset)) / 4),
-                    None => ("shared".into(), raw.address / 4),
-                }
-            }
+            Space::Shared => match self.kernel.code.shared_array(raw.address) {
+                Some((_, array)) => (array.source_name.clone(), (raw.address - u64::from(array.offset)) / 4),
+                None => ("shared".into(), raw.address / 4),
+            },
             Space::Global => {
                 match self.arrays.iter().find(|array| raw.address >= array.0 && raw.address - array.0 < array.1) {
                     Some((base, _, name, element)) => (name.clone(), (raw.address - base) / u64::from(*element)),

@@ -240,9 +240,8 @@ impl<'a> Context<'a> {
         if let Some(bytes) = before_start(address) {
             return Place::BeforeMemory { space: Space::Shared, bytes, of };
         }
-        let before = self.code.shared_arrays.iter().rfind(|array| u64::from(array.offset) <= address);
-        let near = match before {
-            Some(array) if address < 1 << 32 => Place::Offset {
+        let near = match self.code.shared_array(address) {
+            Some((_, array)) if address < 1 << 32 => Place::Offset {
                 array: Array { name: array.source_name.clone(), space: Space::Shared },
                 bytes: address - u64::from(array.offset),
             },

@@ -9,7 +9,7 @@ use crate::lanes::{each, select};
 use crate::lower::inst::{Inst, NONE, Op, sub};
 
 /// Lanes of `mask` that name the same lanes: what they name, and which they are.
-fn groups(names: [u32; 32], mask: u32) -> impl Iterator<Item = (u32, u32)> {
+pub(super) fn groups(names: [u32; 32], mask: u32) -> impl Iterator<Item = (u32, u32)> {
     let mut left = mask;
     std::iter::from_fn(move || {
         let &name = names.get(left.trailing_zeros() as usize)?;

@@ -3,7 +3,7 @@
 use super::access::{self, At};
 use super::barrier::{arrive, arrive_early, takes_one_by_one};
 use super::context::{Checked, Context};
-use super::exchange::exchange;
+use super::exchange::{exchange, groups};
 #[cfg(target_arch = "x86_64")]
 use super::isa::{Avx2, Avx512};
 use super::isa::{Isa, Plain};
@@ -14,6 +14,7 @@ use super::warp::{Parked, Warp};
 use super::warpgroup::warpgroup;
 use crate::config::InstructionSet;
 use crate::error::FaultKind;
+use crate::lanes::each;
 use crate::lower::inst::{GUARD_NEGATED, Inst, NO_GUARD, NONE, Op};
 use crate::lower::matrix::MatrixOp;
 use crate::observe::Executed;
@@ -296,17 +297,12 @@ fn indexed(warp: &mut Warp, context: &mut Context, inst: &Inst, r: Registers) ->
     let targets = &context.code.tables[inst.imm as usize];
     let index: [u32; 32] = r.read(inst.a);
     let (all, meeting) = (warp.active, inst.e);
-    let mut sides: Vec<(u32, u32)> = vec![];
-    for lane in (0..32).filter(|lane| all >> lane & 1 != 0) {
-        let Some(&target) = targets.get(index[lane] as usize) else {
-            let text = format!("indexed branch to target {} of {},", index[lane], targets.len());
-            return Err(context.fault(FaultKind::Other(text), inst.pc, warp.number, Some(lane as u32)));
-        };
-        match sides.iter_mut().find(|side| side.0 == target) {
-            Some(side) => side.1 |= 1 << lane,
-            None => sides.push((target, 1 << lane)),
-        }
+    if let Some(lane) = each(all).find(|&lane| index[lane] as usize >= targets.len()) {
+        let text = format!("indexed branch to target {} of {},", index[lane], targets.len());
+        return Err(context.fault(FaultKind::Other(text), inst.pc, warp.number, Some(lane as u32)));
     }
+    let to = index.map(|index| targets.get(index as usize).copied().unwrap_or(0));
+    let sides: Vec<(u32, u32)> = groups(to, all).collect();
     if sides.len() > 1 {
         context.tell(|observer| observer.branch(warp.number, inst.pc, sides[0].1, all & !sides[0].1));
     }

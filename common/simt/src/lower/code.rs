@@ -61,6 +61,13 @@ pub(crate) struct Code {
     pub products: Products,
 }
 
+impl Code {
+    /// The shared array that an address belongs to, or the last one before it, with its number.
+    pub fn shared_array(&self, address: u64) -> Option<(usize, &SharedArray)> {
+        self.shared_arrays.iter().enumerate().rfind(|(_, array)| u64::from(array.offset) <= address)
+    }
+}
+
 /// The registers that products of a warpgroup work on while the warp goes on.
 #[derive(Debug, Default)]
 pub(crate) struct Products {

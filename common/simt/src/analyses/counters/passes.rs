@@ -283,23 +283,6 @@ fn fold(mut passes: Vec<Wavefront>, count: usize) -> Vec<Wavefront> {
 mod tests {
     use super::*;
 
-    fn counted(bytes: u32, address: impl Fn(u64) -> u64) -> (usize, usize) {
-        let addresses = std::array::from_fn(|lane| address(lane as u64));
-        let (count, _) = wavefronts(AccessKind::Load, u32::MAX, bytes, &addresses);
-        let passes = passes(u32::MAX, bytes, &addresses, count as usize);
-        assert_eq!(passes.iter().fold(0, |lanes, pass| lanes | pass.lanes), u32::MAX);
-        (count as usize, passes.len())
-    }
-
-    #[test]
-    fn there_are_as_many_passes_as_are_counted() {
-        for (bytes, stride, expected) in
-            [(4, 4, 1), (4, 0, 1), (4, 128, 32), (4, 8, 2), (8, 8, 2), (16, 16, 4), (16, 0, 2)]
-        {
-            assert_eq!(counted(bytes, |lane| lane * stride), (expected, expected), "{bytes} bytes, {stride} apart");
-        }
-    }
-
     #[test]
     fn each_pass_of_a_column_delivers_one_word() {
         let addresses = std::array::from_fn(|lane| lane as u64 * 128);

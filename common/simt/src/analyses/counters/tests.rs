@@ -84,8 +84,8 @@ fn lines_have_what_their_instructions_have() {
 }
 
 /// A step of `requests.txt`: a copy, `cp.async.ca LANES READING STRIDE`, another access, `START LANES FIRST STRIDE`, or what else the
-/// lanes do.
-fn step(kernel: &Kernel, block: &mut dyn Observer, step: &str) {
+/// lanes do. Gives the passes through shared memory that it takes one by one.
+fn step(kernel: &Kernel, block: &mut dyn Observer, step: &str) -> u64 {
     let number = |start: &str| number(kernel, start);
     match step.split_whitespace().collect::<Vec<_>>()[..] {
         // The kernel is one basic block.
@@ -97,7 +97,7 @@ fn step(kernel: &Kernel, block: &mut dyn Observer, step: &str) {
         }
         [start @ "cp.async.ca", lanes, reading, stride] => {
             let (reading, stride) = (mask(reading), stride.parse::<u64>().unwrap());
-            block.copy(&CopyAccess {
+            let copy = CopyAccess {
                 warp: 0,
                 instruction: number(start),
                 lanes: mask(lanes),
@@ -106,22 +106,35 @@ fn step(kernel: &Kernel, block: &mut dyn Observer, step: &str) {
                 source_bytes: &std::array::from_fn(|lane| if reading >> lane & 1 != 0 { 6 } else { 0 }),
                 from: &std::array::from_fn(|lane| 8 * lane as u64),
                 to: &std::array::from_fn(|lane| stride * lane as u64),
-            });
+            };
+            block.copy(&copy);
+            return Wavefronts::of_copy(&copy).passes.len() as u64;
         }
         [start, lanes, first, stride] => {
             let [first, stride] = [first, stride].map(|word| word.parse::<u64>().unwrap());
             let addresses = std::array::from_fn(|lane| first + stride * lane as u64);
-            Request { start, warp: 0, lanes: mask(lanes), addresses, data: None }.show(kernel, block);
+            let request = Request { start, warp: 0, lanes: mask(lanes), addresses, data: None };
+            let Access { instruction, kind, space, lanes, bytes, .. } = request.access(kernel);
+            block.access(&request.access(kernel));
+            if space == Space::Shared {
+                let passes = Wavefronts::of_access(kernel, instruction, kind, lanes, bytes, &addresses).unwrap().passes;
+                assert_eq!(passes.iter().fold(0, |served, pass| served | pass.lanes), lanes, "{step}");
+                return passes.len() as u64;
+            }
         }
         _ => panic!("`{step}` is not a step"),
     }
+    0
 }
 
 #[test]
 fn requests() {
     script("counters/requests.txt", include_str!("requests.txt"), |line| {
-        let counters = counted(|kernel, block| line.split(';').for_each(|text| step(kernel, block, text)));
-        vec![shown(&counters.total())]
+        let mut passes = 0;
+        let counters = counted(|kernel, block| passes = line.split(';').map(|text| step(kernel, block, text)).sum());
+        let counts = counters.total();
+        assert_eq!(counts.shared_load_wavefronts + counts.shared_store_wavefronts, passes, "{line}");
+        vec![shown(&counts)]
     });
 }
 

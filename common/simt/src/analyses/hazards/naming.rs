@@ -37,7 +37,9 @@ impl Naming<'_> {
     fn by_line(&self, found: &Found) -> BTreeMap<Key, Finding> {
         let line = |side: Side| self.setup.kernel.source_line(side.instruction).unwrap_or((u32::MAX, side.instruction));
         let array = |spot: Spot| match spot {
-            Spot::Shared(address) => (0, self.setup.shared_array(address).map_or(0, |(index, _)| index as u64 + 1)),
+            Spot::Shared(address) => {
+                (0, self.setup.code().shared_array(address.into()).map_or(0, |(index, _)| index as u64 + 1))
+            }
             Spot::Global(address) => (1, self.setup.arrays.iter().filter(|array| array.base <= address).count() as u64),
             Spot::Register(number) => (2, u64::from(number)),
             Spot::Barrier(id) => (3, u64::from(id)),
@@ -75,7 +77,9 @@ impl Naming<'_> {
             Spot::Local(address) => Place::Local(address.into()),
             Spot::Mask(lanes) => Place::Lanes(lanes),
             Spot::Shared(address) => {
-                let Some((_, array)) = self.setup.shared_array(address) else { return Place::Shared(address.into()) };
+                let Some((_, array)) = self.setup.code().shared_array(address.into()) else {
+                    return Place::Shared(address.into());
+                };
                 let offset = address - array.offset;
                 let extents = self.extents.get(&array.source_name);
                 let array = Array { name: array.source_name.clone(), space: Space::Shared };

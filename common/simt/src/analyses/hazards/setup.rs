@@ -125,11 +125,6 @@ impl Setup {
         self.arrays.iter().any(|array| array.output && array.holds(address))
     }
 
-    /// The shared array that an address belongs to, or the last one before it.
-    pub(super) fn shared_array(&self, address: u32) -> Option<(usize, &SharedArray)> {
-        self.code().shared_arrays.iter().enumerate().rfind(|(_, array)| array.offset <= address)
-    }
-
     /// Whether fences are to be followed: they may order threads, or the asynchronous proxy takes part (products of a warpgroup, bulk
     /// copies).
     pub(super) fn follows_fences(&self) -> bool {

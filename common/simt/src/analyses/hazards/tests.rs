@@ -114,6 +114,10 @@ struct Block<'a> {
 }
 
 impl Block<'_> {
+    fn access(&mut self, request: &Request) {
+        self.watch.access(&request.access(&self.launch.kernel));
+    }
+
     /// A step of a script: `COUNT*STEP`, or a word and what it needs. Places are bytes of shared memory, or (`a4`, `c-4`) of A
     /// or C, or (`@4096`) any in global memory; an access is `WORD THREAD PLACE`, or `WORD WARP LANES PLACE STRIDE`, perhaps with
     /// what is stored: `=NUMBER`, `=lane`, `=product` (of the lane and the part of a vector), or `=high` (the lane, above a zero byte).
@@ -174,8 +178,7 @@ impl Block<'_> {
             [word, thread, place] => {
                 let ((start, address), thread) = (self.place(word, place), number_of::<u32>(thread));
                 let (warp, lanes, addresses) = (thread / 32, 1 << (thread % 32), [address; 32]);
-                Request { start: &start, warp, lanes, addresses, data: None }
-                    .show(&self.launch.kernel, &mut *self.watch);
+                self.access(&Request { start: &start, warp, lanes, addresses, data: None });
             }
             [word, warp, lanes, place, stride, ref value @ ..] => {
                 let ((start, address), stride) = (self.place(word, place), number_of::<i64>(stride));
@@ -190,7 +193,7 @@ impl Block<'_> {
                     std::array::from_fn(|lane| std::array::from_fn(|part| of(lane as u32, part as u32)))
                 });
                 let (warp, lanes) = (number_of(warp), mask(lanes));
-                Request { start: &start, warp, lanes, addresses, data }.show(&self.launch.kernel, &mut *self.watch);
+                self.access(&Request { start: &start, warp, lanes, addresses, data });
             }
             _ => panic!("`{step}` is not a step"),
         }
