@@ -78,7 +78,7 @@ mod parsed;
 mod parser;
 mod place;
 
-pub use analyses::all::Analyses;
+pub use analyses::Analyses;
 pub use analyses::counters::{Counters, Counts};
 pub use analyses::hazards::{Action, Hazard, HazardKind, Hazards, Party, Touched};
 pub use analyses::provenance::Provenance;

@@ -1,6 +1,5 @@
-//! The analyses that come with the simulator.
+//! The analyses that come with the simulator, and all of them together.
 
-pub mod all;
 pub mod counters;
 pub mod declarations;
 pub mod hazards;
@@ -9,3 +8,45 @@ pub mod provenance;
 mod testing;
 pub mod trace;
 pub mod work;
+
+use crate::observe::{Analysis, BlockInfo, LaunchInfo, Observer};
+use counters::Counters;
+use hazards::Hazards;
+use trace::Trace;
+
+/// The simulator's own analyses, each of them if it is asked for.
+#[derive(Debug, Default)]
+#[allow(missing_docs)] // The names say it.
+pub struct Analyses {
+    pub counters: Option<Counters>,
+    pub hazards: Option<Hazards>,
+    pub trace: Option<Trace>,
+}
+
+impl Analysis for Analyses {
+    fn begin(&mut self, launch: &LaunchInfo<'_>) {
+        if let Some(counters) = &mut self.counters {
+            counters.begin(launch);
+        }
+        if let Some(hazards) = &mut self.hazards {
+            hazards.begin(launch);
+        }
+        if let Some(trace) = &mut self.trace {
+            trace.begin(launch);
+        }
+    }
+
+    fn in_order(&self) -> bool {
+        self.hazards.as_ref().is_some_and(Analysis::in_order)
+    }
+
+    fn second(&mut self) -> Option<&mut dyn Analysis> {
+        self.hazards.as_mut()?.second()
+    }
+
+    fn block(&self, block: &BlockInfo) -> Vec<Box<dyn Observer>> {
+        let counters = self.counters.iter().flat_map(|counters| counters.block(block));
+        let hazards = self.hazards.iter().flat_map(|hazards| hazards.block(block));
+        counters.chain(hazards).chain(self.trace.iter().flat_map(|trace| trace.block(block))).collect()
+    }
+}

@@ -1,9 +1,10 @@
 //! Atomic operations on shared and global memory.
 
-use super::bulk::{arrive, expect};
-use super::elements::{addresses, fill, get_lane, read_element, set_lane, write_atomic, write_words};
+use super::copies::{arrive, expect};
 use super::plain::place;
-use super::request::{At, check_global, check_shared, show};
+use super::request::{
+    At, addresses, check_global, check_shared, fill, get_lane, read_element, set_lane, show, write_atomic, write_words,
+};
 use crate::ast::{Space, Type};
 use crate::error::AccessKind;
 use crate::exec::context::{Checked, Context};

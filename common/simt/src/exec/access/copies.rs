@@ -1,17 +1,20 @@
 //! Asynchronous copies from global to shared memory: read when they start, written when somebody waits for them.
+//!
+//! Of bulk copies, one thread copies a piece of any size, and its bytes arrive at a barrier in shared memory. They land as late as they
+//! may: when somebody asks the barrier or arrives there, and they are all that it still awaits.
 
-use super::bulk;
-use super::elements::addresses;
 use super::plain::place;
-use super::request::{At, check_global, check_shared};
+use super::request::{At, addresses, check_global, check_shared, check_within, read_element, write_words};
 use crate::ast::Space;
 use crate::error::{AccessKind, FaultKind};
 use crate::exec::context::{Checked, Context};
 use crate::exec::flights::Flight;
+use crate::exec::registers::Registers;
 use crate::exec::warp::Warp;
 use crate::lanes::{each, select};
-use crate::lower::inst::{Copy, CopyCount, NONE};
-use crate::observe::{Access, CopyAccess, CopyLanded};
+use crate::lower::inst::{BarrierPlace, Copy, CopyCount, Inst, NONE, Shape};
+use crate::lower::{COUNT_BITS, SHARED_WINDOW};
+use crate::observe::{Access, BulkCopy, CopyAccess, CopyLanded};
 use std::sync::atomic::Ordering::Relaxed;
 
 #[inline(never)]
@@ -19,7 +22,7 @@ pub(crate) fn copy_async(context: &mut Context, at: At, warp: &mut Warp) -> Chec
     let At { inst, r, lanes, .. } = at;
     let copy = context.code.copies[inst.imm as usize];
     if let Some(barrier) = copy.bulk {
-        return bulk::start(context, at, barrier);
+        return start_bulk(context, at, barrier);
     }
     let to = addresses(r, inst.a, copy.wide_to, copy.to_offset, lanes);
     let from = addresses(r, inst.b, true, copy.from_offset, lanes);
@@ -97,4 +100,113 @@ fn write(context: &mut Context, warp: u32, at: u32, flight: &Flight, lanes: u32)
 #[inline(never)]
 pub(crate) fn land(context: &mut Context, warp: &mut Warp, at: u32, lanes: u32, keep: Option<u32>) {
     warp.flights.land(lanes, keep, |flight, lanes| write(context, warp.number, at, flight, lanes));
+}
+
+/// Bulk copies that may be under way to one barrier. A kernel that never waits must not fill the host's memory.
+const MOST_UNDER_WAY: usize = 1 << 16;
+
+/// Starts bulk copies: the lanes' sizes are in `c` of the instruction.
+fn start_bulk(context: &mut Context, at: At, barrier: BarrierPlace) -> Checked<()> {
+    let At { inst, r, warp, lanes } = at;
+    let copy = context.code.copies[inst.imm as usize];
+    let to = addresses(r, inst.a, copy.wide_to, copy.to_offset, lanes);
+    let from = addresses(r, inst.b, true, copy.from_offset, lanes);
+    let at = addresses(r, inst.e, barrier.wide, barrier.offset, lanes);
+    let sizes: [u32; 32] = r.read(inst.c);
+    let by = (warp, inst.pc, lanes);
+    let shared = u64::from(context.launch.shared_bytes);
+    check_within(context, &Access::new(by, (AccessKind::Atomic, Space::Shared), 8, &at), shared)?;
+    for lane in each(lanes) {
+        let (bytes, unit) = (sizes[lane], copy.bytes);
+        if !bytes.is_multiple_of(unit) {
+            let text = format!("bulk copy of {bytes} bytes, which is no multiple of {unit},");
+            return Err(context.fault(FaultKind::Other(text), inst.pc, warp, Some(lane as u32)));
+        }
+        if bytes == 0 {
+            continue;
+        }
+        let writing = Access::new((warp, inst.pc, 1 << lane), (AccessKind::CopyDestination, Space::Shared), unit, &to);
+        let reading = Access::new((warp, inst.pc, 1 << lane), (AccessKind::CopySource, Space::Global), unit, &from);
+        // Both its ends are inside: the last unit, and the first.
+        for start in [0, u64::from(bytes - unit)] {
+            let [to, from] = [to, from].map(|all| all.map(|address| address.wrapping_add(start)));
+            check_within(context, &Access { addresses: &to, ..writing }, shared)?;
+            let inside = |address: u64| context.launch.memory.holding(address, unit).is_some();
+            if !from[lane].is_multiple_of(unit.into()) || !inside(from[lane]) {
+                return Err(context.bad_access(Access { addresses: &from, ..reading }, inside));
+            }
+        }
+        let (thread, instruction, from) = (warp * 32 + lane as u32, inst.pc, from[lane]);
+        if context.launch.memory.holding(from, bytes).is_none() {
+            // It begins in one allocation and ends in another.
+            let end = [from + u64::from(bytes) - 16; 32];
+            return Err(context.bad_access(Access { addresses: &end, ..reading }, |_| false));
+        }
+        let copy = BulkCopy { thread, instruction, bytes, from, to: to[lane] as u32, barrier: at[lane] as u32 };
+        context.tell(|observer| observer.bulk_copy(&copy));
+        // It counts towards the limit as the copies do that a warp makes of as many bytes.
+        context.executed += u64::from(bytes / 512);
+        let under_way = &mut context.transactions.entry(copy.barrier).or_default().under_way;
+        if under_way.len() < MOST_UNDER_WAY {
+            under_way.push(copy);
+        }
+    }
+    Ok(())
+}
+
+/// Somebody asks a barrier whether its phase is complete.
+#[inline(never)]
+pub(crate) fn settle(context: &mut Context, inst: &Inst, r: Registers, lanes: u32) {
+    if context.transactions.is_empty() {
+        return;
+    }
+    let wide = Shape::unpack(inst.sub).wide_address;
+    for lane in each(lanes) {
+        let address = addresses(r, inst.a, wide, inst.imm.into(), lanes)[lane];
+        let barrier = if wide && address >= SHARED_WINDOW { address - SHARED_WINDOW } else { address };
+        if let Ok(barrier) = u32::try_from(barrier) {
+            land_bulk(context, barrier);
+        }
+    }
+}
+
+/// Before an arrival a barrier awaits so many more bytes; gives how many it awaits now.
+pub(super) fn expect(context: &mut Context, barrier: u32, bytes: i64) -> u64 {
+    land_bulk(context, barrier);
+    if bytes == 0 && !context.transactions.contains_key(&barrier) {
+        return 0;
+    }
+    let awaited = &mut context.transactions.entry(barrier).or_default().bytes;
+    *awaited = awaited.saturating_add(bytes);
+    *awaited as u64
+}
+
+/// If bulk copies are all that a barrier still awaits, they land now.
+fn land_bulk(context: &mut Context, barrier: u32) {
+    let Some(awaited) = context.transactions.get_mut(&barrier).filter(|awaited| !awaited.under_way.is_empty()) else {
+        return;
+    };
+    let state = read_element(|word| context.shared[word], barrier as usize, 8);
+    let bytes = || awaited.under_way.iter().map(|copy| i64::from(copy.bytes)).sum::<i64>();
+    if state & ((1 << COUNT_BITS) - 1) != 0 || awaited.bytes != bytes() {
+        return;
+    }
+    awaited.bytes = 0;
+    for copy in std::mem::take(&mut awaited.under_way) {
+        let (words, at) = place(context, None, copy.from);
+        let source = words[at / 4..][..copy.bytes as usize / 4].iter().map(|word| word.load(Relaxed));
+        context.shared[copy.to as usize / 4..].iter_mut().zip(source).for_each(|(to, from)| *to = from);
+        context.tell(|observer| observer.bulk_landed(&copy));
+    }
+    write_words(&mut context.shared, barrier as usize, 8, arrive(state, 0, 0, 0));
+}
+
+/// Arrivals at a barrier: when as many have come as were awaited, and `bytes` is zero, the next phase begins. Later phases await
+/// `drop` fewer.
+pub(super) fn arrive(old: u64, by: u64, drop: u64, bytes: u64) -> u64 {
+    let ones = (1 << COUNT_BITS) - 1;
+    let (pending, expected, phase) = (old & ones, old >> COUNT_BITS & ones, old >> (2 * COUNT_BITS));
+    let (pending, expected) = (pending.saturating_sub(by), expected.saturating_sub(drop));
+    let (pending, phase) = if pending == 0 && bytes == 0 { (expected, phase + 1) } else { (pending, phase) };
+    pending | expected << COUNT_BITS | phase << (2 * COUNT_BITS)
 }

@@ -1,8 +1,7 @@
 //! Matrices from memory to the registers of a warp and back.
 
-use super::elements::addresses;
 use super::plain::place;
-use super::request::{At, check_global, check_shared, show};
+use super::request::{At, addresses, check_global, check_shared, show};
 use crate::ast::Space;
 use crate::error::AccessKind;
 use crate::exec::context::{Cache, Checked, Context};

@@ -2,19 +2,16 @@
 //! lane by lane or at once.
 
 mod atomics;
-mod bulk;
 mod copies;
-mod elements;
 mod matrix;
 mod plain;
 mod request;
 mod runs;
 
 pub(super) use atomics::atomic;
-pub(super) use bulk::settle;
+pub(super) use copies::settle;
 pub(super) use copies::{copy_async, land};
-pub(super) use elements::sign_extend;
 pub(super) use matrix::matrix;
 pub(super) use plain::{generic, load_global, load_param, load_shared, local, store_global, store_shared};
-pub(super) use request::At;
+pub(super) use request::{At, sign_extend};
 pub(super) use runs::{bases, show_run};

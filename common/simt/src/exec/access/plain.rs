@@ -1,7 +1,9 @@
 //! Loads and stores of every memory.
 
-use super::elements::{data, get_lane, load_element, parts, set_lane, write_atomic, write_words};
-use super::request::{At, check_global, check_shared, check_within, show};
+use super::request::{
+    At, check_global, check_shared, check_within, data, get_lane, load_element, parts, set_lane, show, write_atomic,
+    write_words,
+};
 use crate::ast::Space;
 use crate::error::AccessKind;
 use crate::exec::context::{Cache, Checked, Context};

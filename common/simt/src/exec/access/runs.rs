@@ -1,6 +1,6 @@
 //! The loads of runs from shared memory: checked and shown all at once.
 
-use super::elements::addresses;
+use super::request::addresses;
 use crate::exec::context::Context;
 use crate::exec::pattern::{Arrangement, Pattern, Summary};
 use crate::exec::registers::Registers;

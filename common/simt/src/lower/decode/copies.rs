@@ -3,7 +3,7 @@
 //!
 //! The manual leaves open what the 64 bits of a barrier hold. Here it is, from the lowest bit on, how many arrivals this phase
 //! still awaits and how many every phase does, in 29 bits each, and the lowest bits of the phase's number. The bytes that it awaits
-//! are kept apart (`exec::access::bulk`). The manual allows counts of 20 bits, but `cuda_awbarrier.h` counts every thread 32,769 times and
+//! are kept apart (`exec::access::copies`). The manual allows counts of 20 bits, but `cuda_awbarrier.h` counts every thread 32,769 times and
 //! needs what the hardware has.
 
 use super::decoder::{Decoder, Words, space};
