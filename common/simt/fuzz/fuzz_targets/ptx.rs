@@ -6,9 +6,7 @@
 
 #[path = "../../tests/robust/attempt.rs"]
 mod attempt;
-mod line;
 mod mutator;
-mod pieces;
 mod program;
 
 use libfuzzer_sys::Corpus;

@@ -1,6 +1,6 @@
 //! Loads of a run from shared memory with AVX-512: a register is two vectors of 16 lanes.
 
-use super::pattern::{Arrangement, Pattern};
+use super::access::{Arrangement, Pattern};
 use super::registers::Registers;
 use crate::lower::inst::NONE;
 use std::arch::x86_64::{

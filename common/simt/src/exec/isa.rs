@@ -1,9 +1,9 @@
 //! The instruction sets of the host that a warp can be run with.
 
+use super::access::{Arrangement, Pattern};
 use super::alu::{Operation, alu};
 #[cfg(target_arch = "x86_64")]
 use super::avx512;
-use super::pattern::{Arrangement, Pattern};
 use super::registers::Registers;
 use crate::lower::inst::{BASES, Detail, Inst, Micro, NONE, Op};
 

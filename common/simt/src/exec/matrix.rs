@@ -1,17 +1,29 @@
-//! Products of matrices in the registers of a warp. How small floating-point numbers are added up is in `sums`.
+//! Products of matrices in the registers of a warp, and how tensor cores add up products of small floating-point numbers.
+//!
+//! Tensor cores do not add one product after the other. In one step they take several exact products and the element of C, shift all
+//! of them to the largest exponent among them, cut off what lies below the last place that they keep, and add the rest
+//! as integers. The sum is rounded once: to `float` by cutting, to `f16` to nearest. So the order inside a step does
+//! not matter, but the largest number decides how much of the others counts.
+//!
+//! The exponent of a product is the sum of its operands' exponents, although its leading digit may be one place higher; that
+//! of a subnormal number is the smallest of its format.
+//!
+//! What Hopper does was read from an H200 (`tests/instructions/ask_tensor_cores.py`): this model agrees with it in every bit of
+//! every product that was asked for, by `mma.sync` and by `wgmma`. Ampere and what came before follow the literature (Fasi,
+//! Higham, Mikaitis and Pranesh, *Numerical behavior of NVIDIA tensor cores*, 2021; Li and others, *FTTN*, 2024), which
+//! tells the places kept and the length of a step, and nobody has compared them here.
 
 use super::context::{Checked, Context};
-use super::real::canonical64;
+use super::real::{Format, Real, canonical64};
 use super::registers::Registers;
-use super::sums::{self, Product, TensorCore, covers};
 use crate::ast::Type;
 use crate::error::FaultKind;
-use crate::lower::inst::Inst;
+use crate::lower::inst::{Inst, Rounding};
 use crate::lower::matrix::{Fragment, MatrixOp};
 
 /// The bits of the elements of A·B + C, in row order.
 pub(super) fn multiplied(core: TensorCore, product: &Product<'_>) -> Vec<u64> {
-    if covers(product.kinds[1]) { sums::product(core, product) } else { in_order(product) }
+    if covers(product.kinds[1]) { on_tensor_cores(core, product) } else { in_order(product) }
 }
 
 /// The bits of A·B + C whose numbers are added one after the other: in double precision, or integers, whose sums are exact.
@@ -104,3 +116,154 @@ pub(super) fn multiply(context: &Context, inst: &Inst, r: Registers, warp: u32, 
     scatter(&fragments[0], registers[0], r, &results);
     Ok(())
 }
+
+/// The tensor cores of a generation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TensorCore {
+    /// Binary places that a sum keeps below those of a `float`.
+    pub places: i32,
+    /// Bytes of a row of A that one step takes. The next step starts from the rounded sum of the one before.
+    pub step: u32,
+}
+
+impl TensorCore {
+    pub const VOLTA: Self = Self { places: 0, step: 8 };
+    pub const AMPERE: Self = Self { places: 1, step: 16 };
+    /// As much as any instruction has.
+    pub const HOPPER: Self = Self { places: 2, step: 32 };
+
+    /// Those of a compute capability.
+    pub const fn of(target: u32) -> Self {
+        match target {
+            0..80 => Self::VOLTA,
+            80..90 => Self::AMPERE,
+            _ => Self::HOPPER,
+        }
+    }
+}
+
+/// Matrices, in row order, as the bits of their elements.
+pub(crate) struct Product<'a> {
+    pub a: &'a [u64],
+    pub b: &'a [u64],
+    pub c: &'a [u64],
+    /// The types of D, A, B and C.
+    pub kinds: [Type; 4],
+    /// Columns of A, and of B.
+    pub length: usize,
+    pub columns: usize,
+    /// Sums of integers stop at the ends of their type.
+    pub saturates: bool,
+}
+
+/// A number: `digits` · 2^(`exponent` − `places`). The exponent is that of its format's smallest normal number if it is below, and
+/// less than that of any number if it is zero.
+#[derive(Debug, Clone, Copy, Default)]
+struct Term {
+    digits: i64,
+    exponent: i32,
+    places: i32,
+}
+
+/// Far below the exponents of products.
+const OF_ZERO: i32 = -1 << 20;
+
+impl Term {
+    const fn times(self, other: Self) -> Self {
+        Self {
+            digits: self.digits * other.digits,
+            exponent: self.exponent + other.exponent,
+            places: self.places + other.places,
+        }
+    }
+}
+
+/// Whether products of the type are added up in this way.
+pub(crate) const fn covers(kind: Type) -> bool {
+    matches!(kind, Type::F16 | Type::Bf16 | Type::Tf32)
+}
+
+/// What a register holds of a number, as its format has it.
+const fn trimmed(bits: u64, kind: Type) -> u64 {
+    match kind {
+        Type::Tf32 => bits >> 13 & 0x7_ffff,
+        Type::F32 => bits & 0xffff_ffff,
+        _ => bits & 0xffff,
+    }
+}
+
+/// None if it is no finite number.
+fn term(bits: u64, kind: Type) -> Option<Term> {
+    let format = Format::of(kind);
+    let Real::Finite { negative, bits, exponent } = Real::read(trimmed(bits, kind), format, false) else { return None };
+    if bits == 0 {
+        return Some(Term { exponent: OF_ZERO, ..Term::default() });
+    }
+    let digits = bits as i64;
+    let places = format.places();
+    Some(Term { digits: if negative { -digits } else { digits }, exponent: exponent + places, places })
+}
+
+/// The bits of the elements of A·B + C, in row order.
+fn on_tensor_cores(core: TensorCore, product: &Product<'_>) -> Vec<u64> {
+    let Product { a, b, c, kinds: [result, kind, ..], length, columns, .. } = *product;
+    let [left, right] = [a, b].map(|bits| bits.iter().map(|&bits| term(bits, kind)).collect::<Vec<_>>());
+    let step = ((core.step / kind.bytes()) as usize).max(1);
+    let mut terms = vec![Term::default(); length];
+    let element = |at: usize| {
+        let (row, column) = (at / columns, at % columns);
+        let mut finite = true;
+        for (k, product) in terms.iter_mut().enumerate() {
+            let pair = left[row * length + k].zip(right[k * columns + column]);
+            finite &= pair.is_some();
+            *product = pair.map_or(Term::default(), |(x, y)| x.times(y));
+        }
+        let mut sum = (c[at], product.kinds[3]);
+        for (number, terms) in terms.chunks(step).enumerate() {
+            let bits = if let Some(first) = term(sum.0, sum.1).filter(|_| finite) {
+                add(core, first, terms, result)
+            } else {
+                let own = number * step..number * step + terms.len();
+                let pairs = own.map(|k| (a[row * length + k], b[k * columns + column]));
+                special(kind, pairs, sum).round(Format::of(result), Rounding::Nearest)
+            };
+            sum = (bits, result);
+        }
+        sum.0
+    };
+    (0..c.len()).map(element).collect()
+}
+
+/// One step: the sum before, and products; the bits of the sum of a type.
+fn add(core: TensorCore, first: Term, products: &[Term], kind: Type) -> u64 {
+    let largest = products.iter().fold(first.exponent, |largest, term| largest.max(term.exponent));
+    let last = largest - Format::of(Type::F32).places() - core.places;
+    let aligned = |term: Term| match term.exponent - term.places - last {
+        // To the left by few places, as many as a sum has more than a product.
+        by @ 0.. => term.digits << by,
+        // Cut towards zero.
+        by @ -63..0 => term.digits.signum() * (term.digits.abs() >> -by),
+        _ => 0,
+    };
+    let digits = products.iter().fold(aligned(first), |sum, &term| sum + aligned(term));
+    let (negative, bits) = (digits < 0, digits.unsigned_abs());
+    let exact = Real::Finite { negative, bits: bits.into(), exponent: last };
+    let format = Format::of(kind);
+    let too_large = digits != 0 && bits.ilog2() as i32 + last > format.largest();
+    let rounded = match kind {
+        _ if too_large => Real::Infinite { negative }.round(format, Rounding::Zero),
+        Type::F32 => exact.round(format, Rounding::Zero),
+        _ => exact.round(format, Rounding::Nearest),
+    };
+    // Nothing is left: a positive zero.
+    if rounded & format.magnitude() == 0 { 0 } else { rounded }
+}
+
+/// A sum in which not all is finite: the finite numbers do not matter.
+fn special(kind: Type, products: impl Iterator<Item = (u64, u64)>, (first, before): (u64, Type)) -> Real {
+    let read = |bits: u64, kind: Type| Real::read(trimmed(bits, kind), Format::of(kind), false);
+    products.fold(read(first, before), |sum, (x, y)| sum.plus(read(x, kind).times(read(y, kind)), Rounding::Nearest))
+}
+
+#[cfg(test)]
+pub(super) mod tests;

@@ -11,12 +11,10 @@ mod block;
 mod context;
 mod convert;
 mod exchange;
-pub(crate) mod flights;
 #[allow(unsafe_code, reason = "calls instructions that not every processor has, after looking at the processor")]
 mod isa;
 mod lane;
 mod matrix;
-mod pattern;
 mod print;
 mod real;
 #[allow(
@@ -26,9 +24,8 @@ mod real;
 mod registers;
 #[allow(unsafe_code, reason = "chooses the instructions of the host once, after looking at the processor")]
 mod step;
-mod sums;
 mod system;
-mod warp;
+pub(crate) mod warp;
 pub(crate) mod warpgroup;
 
 use crate::config::LaunchConfig;

@@ -12,9 +12,8 @@
 //! hardware takes both from the address itself.
 
 use super::context::{Checked, Context, Outcome};
-use super::matrix::{gather, multiplied, scatter, whole};
+use super::matrix::{self, TensorCore, gather, multiplied, scatter, whole};
 use super::registers::Registers;
-use super::sums::{self, TensorCore};
 use super::warp::Warp;
 use crate::error::FaultKind;
 use crate::lower::inst::{Inst, NONE, Op};
@@ -115,7 +114,7 @@ fn multiply(
     let before = if adds { gather(&result, own, r) } else { vec![0; 16 * columns] };
     let kinds = [product.sum, product.kind, product.right, product.sum];
     let saturates = product.saturates;
-    let operands = sums::Product { a: &left, b: &by_row, c: &before, kinds, length, columns, saturates };
+    let operands = matrix::Product { a: &left, b: &by_row, c: &before, kinds, length, columns, saturates };
     scatter(&result, own, r, &multiplied(TensorCore::HOPPER, &operands));
     Ok(of_a)
 }

@@ -4,7 +4,6 @@
 //! instructions on their way to follow them until they decide something. Or products of a warpgroup work on them while the warp goes on: the
 //! instructions that touch them.
 
-use super::allocate::Liveness;
 use super::code::{Code, Flow, Home, ProductUse, Products, Step};
 use super::inst::{Combine, NONE, Op};
 use super::matrix::Product;
@@ -42,10 +41,10 @@ fn flow(raw: &Raw, code: &Code) -> Flow {
 }
 
 /// Notes what is to be followed, and how; `of` are the places of values.
-pub(super) fn follow(decoded: &mut Decoded, effects: &[Effect], liveness: &Liveness, of: &[u32]) {
+pub(super) fn follow(decoded: &mut Decoded, effects: &[Effect], maybe_unset: Vec<u32>, of: &[u32]) {
     let Decoded { raws, values, code } = decoded;
     let name = |value: u32| &values[value as usize].name;
-    let mut followed: Vec<u32> = liveness.maybe_unset.clone();
+    let mut followed = maybe_unset;
     followed.retain(|&value| values[value as usize].preset.is_none() && !name(value).is_empty());
     code.doubtful = followed.len() as u32;
     // A shuffle may read a lane that has ended.

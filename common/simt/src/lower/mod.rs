@@ -4,7 +4,6 @@
 //! that are set once, and every branch learns where its lanes meet again. What the simulator does not support is
 //! refused here, before anything runs.
 
-mod allocate;
 mod code;
 mod decided;
 mod decode;

@@ -7,8 +7,8 @@
 
 use super::event::Slot;
 use super::extent::Extent;
-use super::view::{Knowledge, View, Views, Who};
 use crate::lanes::each;
+use std::sync::Arc;
 
 /// How an earlier access lies to one at hand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -217,5 +217,279 @@ impl Clock {
     fn exchanged(&self, warp: usize, lane: usize, other: usize) -> u32 {
         let Exchanges { all, pairs } = &self.exchanges[warp];
         pairs.get(32 * lane + other).map_or(*all, |&pair| pair.max(*all))
+    }
+}
+
+/// Whom an entry is about, as a number in the order of blocks: a whole block, a warp or a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Who(u64);
+
+impl Who {
+    pub(super) fn block(block: u32) -> Self {
+        Self(u64::from(block) << 12)
+    }
+
+    pub(super) fn warp(block: u32, warp: usize) -> Self {
+        Self(Self::block(block).0 + 1 + warp as u64)
+    }
+
+    pub(super) fn thread(block: u32, thread: u32) -> Self {
+        Self(Self::block(block).0 + 64 + u64::from(thread))
+    }
+}
+
+/// For some blocks, warps and threads the time (of the clock of the warp) up to which their accesses are known. It is
+/// shared until it changes.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct View(Option<Arc<Times>>);
+
+/// The entries of a view. Where many threads meet, all soon know of the same ones, and only the times differ: so these lie
+/// apart, and whom they are about is shared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Times {
+    /// In order; as numbers, because these are compared many at once.
+    who: Arc<Vec<u64>>,
+    until: Vec<u32>,
+}
+
+impl Times {
+    fn entries(&self) -> impl Iterator<Item = (Who, u32)> + '_ {
+        self.who.iter().map(|&who| Who(who)).zip(self.until.iter().copied())
+    }
+
+    /// Whether both are about the same ones.
+    fn same_who(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.who, &other.who) || self.who == other.who
+    }
+
+    /// Whether any entry is later than that of the other, which is about the same ones.
+    fn any_later(&self, other: &Self) -> bool {
+        // Without an early end, so that many are compared at once.
+        self.until.iter().zip(&other.until).fold(0, |any, (own, other)| any | u32::from(own > other)) > 0
+    }
+
+    /// Whether it knows anything that the other does not.
+    fn says_more(&self, other: &Self) -> bool {
+        if self.same_who(other) {
+            return self.any_later(other);
+        }
+        let mut others = other.entries();
+        self.entries().any(|(who, time)| {
+            let same = others.find(|(other, _)| *other >= who).filter(|(other, _)| *other == who);
+            same.is_none_or(|(_, other)| other < time)
+        })
+    }
+
+    /// All entries of both, the later time of those that are in both.
+    fn merged(&self, other: &Self) -> Self {
+        if self.same_who(other) {
+            let until = self.until.iter().zip(&other.until).map(|(one, other)| *one.max(other)).collect();
+            return Self { who: self.who.clone(), until };
+        }
+        let most = self.until.len() + other.until.len();
+        let (mut who, mut until) = (Vec::with_capacity(most), Vec::with_capacity(most));
+        let (mut one, mut two) = (self.entries().peekable(), other.entries().peekable());
+        while let Some(next) = match (one.peek(), two.peek()) {
+            (Some(a), Some(b)) if a.0 == b.0 => one.next().zip(two.next()).map(|(a, b)| (a.0, a.1.max(b.1))),
+            (Some(a), Some(b)) if a.0 < b.0 => one.next(),
+            (Some(_), None) => one.next(),
+            _ => two.next(),
+        } {
+            who.push(next.0.0);
+            until.push(next.1);
+        }
+        let known = [self, other].into_iter().find(|times| times.until.len() == until.len());
+        Self { who: known.map_or_else(|| Arc::new(who), |times| times.who.clone()), until }
+    }
+}
+
+impl View {
+    /// From entries in order.
+    pub(super) fn new(entries: Vec<(Who, u32)>) -> Self {
+        debug_assert!(entries.is_sorted_by(|a, b| a.0 < b.0));
+        let (who, until): (Vec<u64>, Vec<u32>) = entries.into_iter().map(|(who, time)| (who.0, time)).unzip();
+        Self((!who.is_empty()).then(|| Arc::new(Times { who: Arc::new(who), until })))
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// Whether the two are one and the same.
+    fn is(&self, other: &Self) -> bool {
+        match (&self.0, &other.0) {
+            (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+            (one, other) => one.is_none() && other.is_none(),
+        }
+    }
+
+    /// The entries, in order.
+    fn entries(&self) -> impl Iterator<Item = (Who, u32)> + '_ {
+        self.0.iter().flat_map(|times| times.entries())
+    }
+
+    /// Whether the accesses of a thread up to a time are known.
+    pub(super) fn knows(&self, block: u32, thread: u32, time: u32) -> bool {
+        self.known(block, thread as usize / 32, time) >> (thread % 32) & 1 == 1
+    }
+
+    /// The lanes of a warp whose accesses up to a time are known.
+    pub(super) fn known(&self, block: u32, warp: usize, time: u32) -> u32 {
+        let Some(Times { who, until }) = self.0.as_deref() else { return 0 };
+        let known = |of: Who| who.binary_search(&of.0).is_ok_and(|at| until[at] >= time);
+        if known(Who::block(block)) || known(Who::warp(block, warp)) {
+            return u32::MAX;
+        }
+        let Who(first) = Who::thread(block, warp as u32 * 32);
+        let from = who.partition_point(|who| *who < first);
+        let threads = who[from..].iter().zip(&until[from..]).take_while(|(who, _)| **who < first + 32);
+        threads.filter(|(_, until)| **until >= time).fold(0, |lanes, (who, _)| lanes | 1 << (who - first))
+    }
+
+    /// Learns what another view knows.
+    pub(super) fn learn(&mut self, other: &Self) {
+        let (Some(old), Some(new)) = (&self.0, &other.0) else {
+            if self.is_empty() {
+                self.0.clone_from(&other.0);
+            }
+            return;
+        };
+        if Arc::ptr_eq(old, new) {
+            return;
+        }
+        match [new.says_more(old), old.says_more(new)] {
+            [false, _] => {}
+            // The same view, so that learning it again is seen to be nothing new.
+            [true, false] => self.0.clone_from(&other.0),
+            [true, true] => self.0 = Some(Arc::new(old.merged(new))),
+        }
+    }
+
+    /// Without what it knows of a block.
+    pub(super) fn without(&self, block: u32) -> Self {
+        let other = |entry: &(Who, u32)| entry.0.0 >> 12 != u64::from(block);
+        if self.entries().all(|entry| other(&entry)) {
+            self.clone()
+        } else {
+            Self::new(self.entries().filter(other).collect())
+        }
+    }
+}
+
+/// The views of the lanes of a warp: one for all of them as long as they agree.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Views {
+    all: View,
+    /// None, or one for each lane.
+    lanes: Vec<View>,
+    /// The last time that a lane learnt something: what it knew, what it learnt, and what it knew then. The next lane often
+    /// learns the same.
+    last: Option<[View; 3]>,
+}
+
+impl Views {
+    #[inline]
+    pub(super) fn of(&self, lane: usize) -> &View {
+        self.lanes.get(lane).unwrap_or(&self.all)
+    }
+
+    /// All lanes have the same view from now on.
+    pub(super) fn set_all(&mut self, view: View) {
+        self.all = view;
+        self.lanes.clear();
+    }
+
+    pub(super) fn set(&mut self, lane: usize, view: View) {
+        if self.lanes.is_empty() {
+            if self.all == view {
+                return;
+            }
+            self.lanes = vec![self.all.clone(); 32];
+        }
+        self.lanes[lane] = view;
+    }
+
+    /// A lane learns what a view knows.
+    pub(super) fn learn(&mut self, lane: usize, view: &View) {
+        if view.is_empty() {
+            return;
+        }
+        let own = self.of(lane).clone();
+        let known = match &self.last {
+            Some([before, learnt, after]) if before.is(&own) && learnt.is(view) => after.clone(),
+            _ => {
+                let mut after = own.clone();
+                after.learn(view);
+                self.last = Some([own, view.clone(), after.clone()]);
+                after
+            }
+        };
+        self.set(lane, known);
+    }
+
+    /// What any of these lanes knows.
+    pub(super) fn joined(&self, lanes: u32) -> View {
+        let mut view = self.all.clone();
+        for lane in each(if self.lanes.is_empty() { 0 } else { lanes }) {
+            view.learn(&self.lanes[lane]);
+        }
+        view
+    }
+
+    /// Lanes of the warp meet: each knows from now on what any of them knew.
+    pub(super) fn meet(&mut self, lanes: u32, full: u32) {
+        if self.lanes.is_empty() {
+            return;
+        }
+        let joint = self.joined(lanes);
+        if lanes == full {
+            self.set_all(joint);
+        } else {
+            each(lanes).for_each(|lane| self.set(lane, joint.clone()));
+        }
+    }
+}
+
+/// What the threads of a block know of something, and pass on where they meet.
+#[derive(Debug)]
+pub(super) struct Knowledge {
+    /// By warp.
+    pub warps: Vec<Views>,
+    /// What those who arrived at each barrier knew.
+    gathered: Vec<View>,
+}
+
+impl Knowledge {
+    pub(super) fn new(warps: usize) -> Self {
+        Self { warps: vec![Views::default(); warps], gathered: vec![View::default(); 16] }
+    }
+
+    /// A warp arrives at a barrier.
+    pub(super) fn arrive(&mut self, warp: u32, lanes: u32, id: u32) {
+        if let Some(gathered) = self.gathered.get_mut(id as usize) {
+            gathered.learn(&self.warps[warp as usize].joined(lanes));
+        }
+    }
+
+    /// A barrier opens: the warps that waited know what those who had arrived knew, as far as they `keep` it.
+    pub(super) fn open(&mut self, id: u32, waiting: u32, keep: impl FnOnce(View) -> View) {
+        let Some(gathered) = self.gathered.get_mut(id as usize) else { return };
+        let gathered = keep(std::mem::take(gathered));
+        for warp in each(waiting) {
+            let Some(views) = self.warps.get_mut(warp) else { return };
+            views.set_all(gathered.clone());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_known_of_a_block_can_be_left_out() {
+        let view = View::new(vec![(Who::thread(1, 40), 7), (Who::block(2), 9)]);
+        assert!(view.without(1).entries().eq([(Who::block(2), 9)]));
+        assert!(view.without(1).without(2).is_empty());
     }
 }

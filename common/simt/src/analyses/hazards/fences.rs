@@ -14,9 +14,8 @@
 //! `fence.proxy.async` that itself lies before it. A barrier alone orders threads, but the proxy reads by another way than they write.
 //! That is kept as what each thread knows of fenced writes, which it passes on as it passes on everything else.
 
-use super::clock::Clock;
+use super::clock::{Clock, Knowledge, View, Views};
 use super::event::Event;
-use super::view::{Knowledge, View, Views};
 use crate::lanes::each;
 use crate::lower::{MemoryOrder, Scope};
 use crate::{Access, AccessKind};

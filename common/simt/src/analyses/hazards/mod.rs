@@ -56,7 +56,6 @@ mod setup;
 mod shared;
 #[cfg(test)]
 mod tests;
-mod view;
 
 pub use hazard::{Action, Hazard, HazardKind, Party};
 

@@ -2,7 +2,7 @@
 
 use super::{Extents, Hazards};
 use crate::analyses::testing::{BODY, Request, arrival, begin, kernel, mask, memory, number, script, waiting_body};
-use crate::exec::flights::{Flight, Flights};
+use crate::exec::warp::{Flight, Flights};
 use crate::observe::{Analysis, Arrival, BlockInfo, CopyAccess, CopyLanded, Observer};
 use crate::{Arg, DevicePointer, Dim3, Hazard, Kernel, LaunchConfig};
 

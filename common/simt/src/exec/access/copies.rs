@@ -8,9 +8,8 @@ use super::request::{At, addresses, check_global, check_shared, check_within, re
 use crate::ast::Space;
 use crate::error::{AccessKind, FaultKind};
 use crate::exec::context::{Checked, Context};
-use crate::exec::flights::Flight;
 use crate::exec::registers::Registers;
-use crate::exec::warp::Warp;
+use crate::exec::warp::{Flight, Warp};
 use crate::lanes::{each, select};
 use crate::lower::inst::{BarrierPlace, Copy, CopyCount, Inst, NONE, Shape};
 use crate::lower::{COUNT_BITS, SHARED_WINDOW};
@@ -96,7 +95,7 @@ fn write(context: &mut Context, warp: u32, at: u32, flight: &Flight, lanes: u32)
     context.tell(|observer| observer.copy_landed(&CopyLanded { warp, instruction, at, lanes, bytes, to }));
 }
 
-/// Lands copies at a wait: see [`Flights::land`](crate::exec::flights::Flights::land).
+/// Lands copies at a wait: see [`Flights::land`](crate::exec::warp::Flights::land).
 #[inline(never)]
 pub(crate) fn land(context: &mut Context, warp: &mut Warp, at: u32, lanes: u32, keep: Option<u32>) {
     warp.flights.land(lanes, keep, |flight, lanes| write(context, warp.number, at, flight, lanes));

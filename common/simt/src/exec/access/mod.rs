@@ -6,12 +6,10 @@ mod copies;
 mod matrix;
 mod plain;
 mod request;
-mod runs;
 
 pub(super) use atomics::atomic;
 pub(super) use copies::settle;
 pub(super) use copies::{copy_async, land};
 pub(super) use matrix::matrix;
 pub(super) use plain::{generic, load_global, load_param, load_shared, local, store_global, store_shared};
-pub(super) use request::{At, sign_extend};
-pub(super) use runs::{bases, show_run};
+pub(super) use request::{Arrangement, At, Pattern, bases, show_run, sign_extend};

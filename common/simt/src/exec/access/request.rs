@@ -1,16 +1,64 @@
 //! A request of a warp: its lanes, their addresses and data registers, and elements of 1 to 8 bytes in words of memory. It is built once
 //! as the observer's [`Access`], checked, and shown.
+//! The loads of runs from shared memory are checked and shown all at once.
 
 use crate::Allocation;
 use crate::ast::Space;
 use crate::error::{AccessKind, FaultKind};
 use crate::exec::context::{Cache, Checked, Context};
-use crate::exec::pattern::Summary;
 use crate::exec::registers::Registers;
 use crate::lanes::each;
-use crate::lower::inst::{Inst, NONE, Shape};
-use crate::observe::Access;
+use crate::lower::inst::{BASES, Inst, NONE, Run, Shape};
+use crate::observe::{Access, SharedLoads};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+/// What the addresses of a request have in common.
+#[derive(Clone, Copy)]
+pub(crate) struct Summary {
+    pub low: u64,
+    pub high: u64,
+    /// All bits that are set in any of them.
+    pub bits: u64,
+    /// All the same.
+    pub same: bool,
+    /// Each 4 above the one before.
+    pub next: bool,
+}
+
+impl Summary {
+    #[inline(always)]
+    pub fn of(addresses: &[u64; 32]) -> Self {
+        let mut summary = Self { low: u64::MAX, high: 0, bits: 0, same: true, next: true };
+        let mut expected = addresses[0];
+        for &address in addresses {
+            summary.low = summary.low.min(address);
+            summary.high = summary.high.max(address);
+            summary.bits |= address;
+            summary.same &= address == addresses[0];
+            summary.next &= address == expected;
+            expected = expected.wrapping_add(4);
+        }
+        summary
+    }
+}
+
+/// Where the lanes' addresses of a base lie, in words.
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+pub(crate) struct Pattern {
+    pub index: [u32; 32],
+    pub kind: Arrangement,
+}
+
+/// The frequent arrangements of 32 addresses.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Arrangement {
+    /// All the same.
+    Broadcast,
+    /// One word after the other.
+    Contiguous,
+    Scattered,
+}
 
 /// An instruction that some lanes of a warp execute.
 #[derive(Clone, Copy)]
@@ -236,4 +284,39 @@ pub(super) fn write_atomic(words: &[AtomicU32], address: usize, bytes: u32, valu
                 .fetch_update(Relaxed, Relaxed, |word| Some(word & !mask | (value as u32) << shift & mask));
         }
     }
+}
+
+/// Checks all loads of a run at once; none when one of them would be a fault (or might be, for a wide address), which
+/// the instructions one by one will find.
+#[inline(always)]
+pub(crate) fn bases(context: &Context, run: &Run, r: Registers) -> Option<[Pattern; BASES]> {
+    let mut patterns = [Pattern { index: [0; 32], kind: Arrangement::Scattered }; BASES];
+    for (base, pattern) in run.bases.iter().zip(&mut patterns) {
+        let addresses = addresses(r, base.register, base.wide, 0, u32::MAX);
+        let Summary { low, high, bits, same, next } = Summary::of(&addresses);
+        // Positions beyond 4 GiB are outside without further sums.
+        let inside = high < 1 << 32
+            && low as i64 + i64::from(base.low) >= 0
+            && high as i64 + i64::from(base.high) <= i64::from(context.launch.shared_bytes);
+        if !inside || bits & u64::from(base.align - 1) != 0 {
+            return None;
+        }
+        pattern.kind = match (same, next) {
+            (true, _) => Arrangement::Broadcast,
+            (_, true) => Arrangement::Contiguous,
+            _ => Arrangement::Scattered,
+        };
+        for (index, address) in pattern.index.iter_mut().zip(&addresses) {
+            *index = *address as u32 / 4;
+        }
+    }
+    Some(patterns)
+}
+
+/// Shows an observer the loads of a run.
+#[inline(never)]
+pub(crate) fn show_run(context: &mut Context, run: &Run, bases: &[Pattern; BASES], warp: u32) {
+    let bases = bases.each_ref().map(|base| &base.index);
+    let loads = SharedLoads { warp, loads: &run.loads, bases: &bases[..run.bases.len()] };
+    context.tell(|observer| observer.shared_loads(&loads));
 }

@@ -2,7 +2,7 @@
 //! size, starts inside the pattern, and numbers of the first row.
 
 use super::*;
-use crate::exec::sums::tests::folder;
+use crate::exec::matrix::tests::folder;
 
 #[test]
 fn the_same_places_as_a_gpu() {

@@ -49,7 +49,7 @@ fn recorded() -> Vec<Recorded> {
 fn agree(core: TensorCore, recorded: &Recorded) -> [usize; 2] {
     let Recorded { kinds: [kind, sum], length, parts: [a, b, c, d], .. } = recorded;
     let (kinds, columns) = ([*sum, *kind, *kind, *sum], b.len() / length);
-    let found = product(core, &Product { a, b, c, kinds, length: *length, columns, saturates: false });
+    let found = on_tensor_cores(core, &Product { a, b, c, kinds, length: *length, columns, saturates: false });
     [found.iter().zip(d).filter(|(found, said)| found == said).count(), d.len()]
 }
 
@@ -92,7 +92,7 @@ fn small_numbers_beside_a_large_one() {
         let kinds = [Type::F32, Type::Tf32, Type::Tf32, Type::F32];
         let ones = [one(0); 4];
         let operands = Product { a: &a, b: &ones, c: &[0], kinds, length: 4, columns: 1, saturates: false };
-        f32::from_bits(product(core, &operands)[0] as u32)
+        f32::from_bits(on_tensor_cores(core, &operands)[0] as u32)
     };
     let sum = |core, small: i32| f64::from(of(core, [one(0), one(small), one(small), one(small)])) - 1.0;
     let unit = 2.0_f64.powi(-23);
