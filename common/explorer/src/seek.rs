@@ -95,16 +95,15 @@ fn work(run: &Run, request: &SeekRequest) -> Option<u32> {
     };
     let all: u64 = (0..tape.length()).map(of).sum();
     let wanted = (request.share?.clamp(0.0, 1.0) * all as f64).round() as u64;
-    if wanted == 0 {
-        return Some(0);
-    }
-    if wanted >= all {
-        return Some(tape.length());
-    }
     let mut done = 0;
-    let reached = |event: &u32| {
-        done += of(*event);
+    let mut is_done = |event: u32| {
+        done += of(event);
         done >= wanted
     };
-    (0..tape.length()).find(reached).map(|event| event + 1)
+    match wanted {
+        0 => Some(0),
+        // What comes after the last multiply-add belongs to the whole.
+        _ if wanted == all => Some(tape.length()),
+        _ => (0..tape.length()).find(|&event| is_done(event)).map(|event| event + 1),
+    }
 }

@@ -8,7 +8,6 @@ pub(crate) mod checklist;
 mod copy;
 mod correctness;
 pub(crate) mod data;
-mod gain;
 mod goals;
 pub(crate) mod graded;
 mod shapes;
@@ -129,7 +128,7 @@ fn note(lab: &Lab, candidate: &Candidate, grade: &Grade) -> Result<Option<New>> 
     let passed: Vec<bool> = grade.tasks.iter().map(|task| task.passed).collect();
     let new: Vec<usize> = (0..passed.len()).filter(|&task| passed[task] && !progress.has_passed(name, task)).collect();
     let (Some(&first), Some(&last)) = (new.first(), new.last()) else { return Ok(None) };
-    let gain = gain::gain(lab, first, &candidate.source.path);
+    let gain = goals::gain(lab, first, &candidate.source.path);
     // The text that was graded: the file may have changed since.
     let kept = files::keep_text(&lab.as_passed(last), &candidate.source.text)?;
     Progress::update(|progress| progress.note(name, &passed))?;

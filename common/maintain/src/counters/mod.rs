@@ -1,14 +1,22 @@
 //! `cargo x counters`: the simulator's counters against those that Nsight Compute read on a GPU for the same PTX.
 
 pub mod launches;
-pub mod readings;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Context, Result, ensure};
 use common::basics::output::print;
+use common::basics::workspace;
+use common::code;
+use common::code::assembled::{Assembled, MachineCode};
+use course::files;
+use explorer::run::pointed;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use simt::{Arg, Counters, GlobalMemory, LaunchConfig, Module, Work};
 
-use readings::File;
+use launches::Launch;
 
 #[derive(clap::Args, Default)]
 pub struct Options {
@@ -24,7 +32,7 @@ pub fn run(options: &Options) -> Result<bool> {
         let count = launches::write(file)?;
         return print(&format!("{count} launches in {}\n", file.display())).map(|()| true);
     }
-    let (File { gpu, driver, date, .. }, launches) = readings::read()?;
+    let (File { gpu, driver, date, .. }, launches) = read()?;
     let mut problems = vec![];
     for reading in &launches {
         let name = &reading.launch.name;
@@ -39,4 +47,175 @@ pub fn run(options: &Options) -> Result<bool> {
     let verdict = if ok { "all agree".to_owned() } else { format!("{} differences", problems.len()) };
     print(&format!("{text}{count} launches compared with {gpu} (driver {driver}, {date}): {verdict}\n"))?;
     Ok(ok)
+}
+
+/// The readings of all steps and counter-examples, within the workspace.
+pub const FILE: &str = "docs/results/counters/steps.readings.json";
+
+/// The file as `common/simt/tests/counters/record.py` writes it: what launches share is there once.
+#[derive(Deserialize)]
+pub struct File {
+    pub gpu: String,
+    pub driver: String,
+    pub tool: String,
+    pub date: String,
+    /// What all launches have in common, field by field.
+    same: Map<String, Value>,
+    /// SHA-256 of what [`code_of`] tells, by file and entry.
+    kernels: BTreeMap<String, String>,
+    /// Names of the metrics, in the order of each reading's values.
+    metrics: Vec<String>,
+    readings: Vec<Map<String, Value>>,
+}
+
+impl File {
+    fn reading(&self, fields: &Map<String, Value>) -> Result<Reading> {
+        let mut fields: Map<String, Value> = self.same.clone().into_iter().chain(fields.clone()).collect();
+        let values: Vec<Option<f64>> = serde_json::from_value(fields.remove("metrics").unwrap_or_default())?;
+        let launch: Launch = serde_json::from_value(Value::Object(fields))?;
+        let metrics = self.metrics.iter().cloned().zip(values).filter_map(|(name, value)| Some((name, value?)));
+        let kernel = format!("{} {}", launch.kernel, launch.entry);
+        let kernel_sha256 = self.kernels.get(&kernel).cloned().unwrap_or_default();
+        Ok(Reading { launch, kernel_sha256, metrics: metrics.collect() })
+    }
+}
+
+/// What was read for a launch.
+#[derive(Clone)]
+pub struct Reading {
+    pub launch: Launch,
+    kernel_sha256: String,
+    metrics: BTreeMap<String, f64>,
+}
+
+/// A count of a launch, simulated and read.
+pub struct Compared {
+    pub name: &'static str,
+    pub simulated: u64,
+    pub read: u64,
+    /// How far the simulated count may be above the other one, and below it.
+    pub slack: [u64; 2],
+}
+
+impl Compared {
+    pub fn agrees(&self) -> bool {
+        self.simulated <= self.read.saturating_add(self.slack[0])
+            && self.read <= self.simulated.saturating_add(self.slack[1])
+    }
+}
+
+/// An entry's code, with what stands before the first entry: other entries, comments and places in the source make no other machine
+/// code.
+fn code_of(ptx: &str, entry: &str) -> String {
+    let mut own = true;
+    let mut is_own = |line: &str| {
+        if let Some(rest) = line.strip_prefix(".visible .entry ") {
+            own = rest.strip_prefix(entry).is_some_and(|rest| rest.starts_with('('));
+        }
+        own && !["//", ".loc", ".file", "$L__tmp", "$L__func"].iter().any(|start| line.starts_with(start))
+    };
+    let lines = ptx.split_inclusive('\n').take_while(|line| !line.trim_start().starts_with(".section"));
+    lines.filter(|line| is_own(line.trim_start())).collect()
+}
+
+/// The readings that are kept, and where they are from.
+pub fn read() -> Result<(File, Vec<Reading>)> {
+    let text = files::read(&workspace::root().join(FILE))?;
+    let wrong = || format!("{FILE} has no readings; record them again with common/simt/tests/counters/record.py");
+    let file: File = serde_json::from_str(&text).with_context(wrong)?;
+    let launches: Result<_> = file.readings.iter().map(|fields| file.reading(fields)).collect();
+    launches.with_context(wrong).map(|launches| (file, launches))
+}
+
+impl Reading {
+    /// Runs the launch on the simulator and puts its counts beside the readings: first what must be equal, then the instructions that a
+    /// bound on the time counts, which may be no more than the GPU's, and last the instructions and the shared loads, which differ by
+    /// their nature: the simulator counts those of the PTX, the GPU those of the assembler.
+    pub fn compare(&self) -> Result<Vec<Compared>> {
+        let launch = &self.launch;
+        let path = workspace::root().join(&launch.kernel);
+        let ptx = std::fs::read_to_string(&path)
+            .with_context(|| format!("{} cannot be read; record the counters again", workspace::display(&path)))?;
+        ensure!(
+            code::hash(&code_of(&ptx, &launch.entry)) == self.kernel_sha256,
+            "the kernel has changed since; record its counters again"
+        );
+        let kernel = Module::parse(&ptx)?.kernel(&launch.entry)?;
+        let mut memory = GlobalMemory::new();
+        let mut all = Vec::new();
+        for (name, bytes) in ["A", "B", "C", "workspace"].into_iter().zip(launch.bytes) {
+            let pointer = memory.alloc(name, bytes.max(4), 4)?;
+            memory.fill(pointer, 1.0_f32)?;
+            all.push(pointer);
+        }
+        let arg = |arg: &plan::Arg| match pointed(arg) {
+            Ok((array, at)) => Arg::Pointer(all[array].offset(4 * at as i64)),
+            Err(value) => Arg::I32(value),
+        };
+        let args: Vec<Arg> = launch.args.iter().map(arg).collect();
+        let [grid, block] = [launch.grid, launch.block].map(|[x, y, z]| (x, y, z));
+        let mut config = LaunchConfig::new(grid, block);
+        config.dynamic_shared_bytes = launch.shared;
+        config.shared_opt_in = true;
+        let mut counters = Counters::new();
+        simt::launch(&kernel, &mut memory, &config, &args, &mut counters)?;
+        let counts = counters.total();
+        let read = |name: &str| {
+            let value = self.metrics.get(name).copied();
+            value.map(|value| value as u64).with_context(|| format!("{name} was not read; record the counters again"))
+        };
+        let global = |kind: &str, op: &str| read(&format!("l1tex__t_{kind}_pipe_lsu_mem_global_op_{op}.sum"));
+        let wavefronts = read("memory_l1_wavefronts_shared")?;
+        let excess = wavefronts.saturating_sub(read("memory_l1_wavefronts_shared_ideal")?);
+        let passes = counts.shared_load_wavefronts + counts.shared_store_wavefronts;
+        let fma = read("smsp__sass_thread_inst_executed_op_ffma_pred_on.sum")?;
+        let compared = |name, simulated, read, slack| Compared { name, simulated, read, slack };
+        let equal = |name, simulated, read| compared(name, simulated, read, [0; 2]);
+        // The assembler may leave loads to the lanes that need them, and so to no lane of some warps; their passes are not there either.
+        let loads = read("smsp__inst_executed_op_shared_ld.sum")?;
+        let idle = counts.shared_load_requests.saturating_sub(loads);
+        let executed = read("smsp__inst_executed.sum")?;
+        let conflicts = counts.shared_load_bank_conflicts + counts.shared_store_bank_conflicts;
+        let folder = Assembled::read(path.parent().unwrap_or(&path));
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let machine = folder.files.get(name.as_ref()).and_then(|(_, kernels)| kernels.get(&launch.entry));
+        let others = machine.map_or(0.0, MachineCode::others_per_fma);
+        let works = counters.works().unwrap_or_default();
+        let issued = |(work, blocks): (Work, u64)| blocks as f64 * (work.issued as f64 + others * work.fma as f64);
+        let issued = works.kinds().map(issued).sum::<f64>() as u64;
+        Ok(vec![
+            equal("FMA", counts.fma_threads, fma),
+            equal("load requests", counts.global_load_requests, global("requests", "ld")?),
+            equal("load sectors", counts.global_load_sectors, global("sectors", "ld")?),
+            equal("store requests", counts.global_store_requests, global("requests", "st")?),
+            equal("store sectors", counts.global_store_sectors, global("sectors", "st")?),
+            compared("wavefronts", passes, wavefronts, [idle; 2]),
+            equal("excess wavefronts", conflicts, excess),
+            compared("instructions of the bound", issued, executed, [0, u64::MAX]),
+            compared("instructions", counts.instructions, executed, [u64::MAX; 2]),
+            compared("shared loads", counts.shared_load_requests, loads, [u64::MAX; 2]),
+        ])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_simulator_counts_what_was_read_and_a_changed_reading_differs_and_a_changed_kernel_is_refused() {
+        let (_, readings) = read().unwrap();
+        let mut reading = readings.into_iter().min_by_key(|reading| reading.launch.bytes).unwrap();
+        let wrong = |reading: &Reading| -> Vec<&str> {
+            let compared = reading.compare().unwrap().into_iter();
+            compared.filter(|count| !count.agrees()).map(|count| count.name).collect()
+        };
+        assert_eq!(wrong(&reading), [""; 0]);
+        *reading.metrics.get_mut("smsp__sass_thread_inst_executed_op_ffma_pred_on.sum").unwrap() += 1.0;
+        *reading.metrics.get_mut("smsp__inst_executed.sum").unwrap() = 1.0;
+        assert_eq!(wrong(&reading), ["FMA", "instructions of the bound"]);
+        reading.kernel_sha256 = "0".repeat(64);
+        let Err(error) = reading.compare() else { panic!("another kernel is accepted") };
+        assert!(error.to_string().contains("has changed since"), "{error}");
+    }
 }

@@ -6,7 +6,6 @@ mod markers;
 mod outputs;
 mod parts;
 mod path;
-mod readings;
 mod timed;
 
 use std::path::Path;

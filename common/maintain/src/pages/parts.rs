@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 
 use super::timed::{self, Records};
-use super::{counted, outputs, path, readings};
+use super::{counted, outputs, path};
 
 /// The word after `generated:`, the arguments that follow and what the part shows, and what makes it.
 type Part = (&'static str, &'static str, fn(&Records, &[&str]) -> Result<String>);
@@ -20,7 +20,7 @@ const PARTS: &[Part] = &[
         counted::table(words)
     }),
     ("counter-names", "what each counter counts", |_, _| Ok(counted::names())),
-    ("readings", "the simulator's counters beside those that were read on a GPU", |_, _| readings::table()),
+    ("readings", "the simulator's counters beside those that were read on a GPU", |_, _| counted::readings()),
     ("ladder", "[RECORD]: a table of all steps at one size", timed::ladder),
     ("sizes", "[RECORD]: a table of all steps at all sizes", timed::sizes),
     ("languages", "RECORD [STEP]: a table of the kernels in Rust beside those in CUDA C", |_, words| {
