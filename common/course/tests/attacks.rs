@@ -12,12 +12,11 @@ use libtest_mimic::Trial;
 
 use super::support::{self, PROGRAM, course, trial};
 
+/// The head of a kernel, and PTX that may require something of a launch.
+const HEAD: &str = include_str!("attacks/head.txt");
+const PTX: &str = include_str!("attacks/kernel.ptx");
 /// What is in the file that no kernel may show.
 const SECRET: &str = "root:x:0:0";
-const HEAD: &str = "extern \"C\" __global__ void matmul(const float* A, const float* B, float* C, int M, int N, int K)";
-const PTX: &str = ".version 8.1\n.target sm_75\n.address_size 64\n.file 1 \"SECRET\"\n.visible .entry matmul(.param .u64 a, \
-    .param .u64 b, .param .u64 c, .param .u32 m, .param .u32 n, .param .u32 k) REQUIRED\n{ .reg .b64 %rd<8>; .reg .f32 %f<8>;\n\
-    .loc 1 1 1\n mov.u64 %rd1, 64; ld.global.f32 %f1, [%rd1]; ret; }\n";
 /// Seconds that an answer may take on a machine that does other work, too: of which a compilation has 20, and a launch.
 const SECONDS: u64 = 150;
 

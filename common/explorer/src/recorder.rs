@@ -98,11 +98,8 @@ impl Analysis for Recorder {
             counted: self.counted.clone(),
             number: block.number as u32,
             origins: Some(self.provenance.origins(block)),
-            times: Times::default(),
             shared: vec![GARBAGE; self.shared_words],
-            effects: vec![],
-            looked_up: BTreeSet::new(),
-            waited: false,
+            ..BlockRecorder::default()
         };
         // The counters first: what they counted of an instruction is there when the instruction is recorded.
         let counters = self.counters.block(block).into_iter();
@@ -110,6 +107,7 @@ impl Analysis for Recorder {
     }
 }
 
+#[derive(Default)]
 struct BlockRecorder {
     log: Arc<Mutex<Log>>,
     /// What was counted of the instruction that has just been executed.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 pub const GARBAGE: u32 = 0xffff_ffff;
 
 /// A warp of a block that has begun.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Warp {
     /// By register: what each lane holds.
     pub registers: Vec<[u64; 32]>,
@@ -63,11 +63,8 @@ impl Block {
             Warp {
                 registers: vec![[0; 32]; registers],
                 times: vec![0; registers],
-                last: None,
-                access: None,
                 ended: if threads == 32 { 0 } else { u32::MAX << threads },
-                at_barrier: false,
-                groups: 0,
+                ..Warp::default()
             }
         };
         Self {

@@ -65,6 +65,7 @@ impl Strip {
 }
 
 /// A warp on its way through its events.
+#[derive(Default)]
 struct Warp {
     events: VecDeque<u32>,
     /// By register.
@@ -106,10 +107,8 @@ pub fn strips(run: &Run, request: &StripsRequest) -> Result<Value, String> {
     let warp = |number: u32| Warp {
         events: tape.of_warp((block, number), of_launch.events.clone()).collect(),
         registers: vec![(0, What::Other); program.registers.len()],
-        groups: VecDeque::new(),
-        open: 0,
         next: Some((0, What::Other)),
-        strip: Strip::default(),
+        ..Warp::default()
     };
     let mut warps: Vec<Warp> = (0..of_launch.warps()).map(warp).collect();
     // By opening of a barrier: who waits for it, and how many have come.

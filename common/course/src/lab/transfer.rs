@@ -221,10 +221,7 @@ fn verdict(problem: &Problem, words: &[u32], expected: &[f32], columns: usize) -
         })
     };
     let mut mismatches: Vec<Mismatch> = words.iter().zip(expected).enumerate().filter_map(wrong).collect();
-    let alike = verify::factor(problem.k, &mismatches).or_else(|| {
-        is_running(words, expected)
-            .then(|| "each holds the sum of those before it, too; set the sum to 0 for each element".into())
-    });
+    let alike = verify::factor(problem.k, &mismatches);
     let unclear = alike.is_none();
     let alike = alike.map_or_else(String::new, |alike| format!(": {alike}"));
     let diagnosis = format!("{} of {} elements are wrong{alike}", mismatches.len(), expected.len());
@@ -232,17 +229,6 @@ fn verdict(problem: &Problem, words: &[u32], expected: &[f32], columns: usize) -
     mismatches.truncate(10);
     let diagnosis = (!ok).then_some(diagnosis);
     Verification { ok, diagnosis, unclear: !ok && unclear, mismatches, ..Verification::failed(problem, String::new()) }
-}
-
-/// Whether each element goes on from those before it.
-fn is_running(words: &[u32], expected: &[f32]) -> bool {
-    let mut sum = 0.0;
-    let goes_on = |(&word, element): (&u32, &f32)| {
-        sum += element;
-        f32::from_bits(word).partial_cmp(&sum) == Some(Ordering::Equal)
-    };
-    // One number has something in common with any other.
-    expected.iter().filter(|element| **element != 0.0).count() > 2 && words.iter().zip(expected).all(goes_on)
 }
 
 #[cfg(test)]
