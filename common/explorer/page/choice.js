@@ -36,7 +36,7 @@ export function sensible(data, choice) {
   const size = choice.size.map((side) => Math.min(LONGEST, Math.max(1, Math.round(side) || 1)));
   const dtype = types.includes(choice.dtype) ? choice.dtype : types[0];
   const order = TRIED.test(choice.order) ? choice.order : "warps";
-  const values = data.fills?.includes(choice.fill) ? choice.fill : null;
+  const values = Object.hasOwn(FILLS, choice.fill ?? "") ? choice.fill : null;
   const other = data.kernels.some(({ id }) => id === choice.with) ? choice.with : null;
   return { ...choice, name: kernel.id, size, dtype, fill: values, order, with: other };
 }
@@ -66,12 +66,7 @@ export function makeChoice(root, data, changed) {
   const dtype = element("select", { id: "dtype", onchange: listener("dtype") });
   const form = element("select", { id: "form", onchange: listener("form") });
   const formLabel = element("label", {}, "Tiles", form);
-  const fillWith = data.fills
-    ? choose(
-        data.fills.map((id) => [id, FILLS[id] ?? id]),
-        { id: "fill", onchange: listener("fill") },
-      )
-    : null;
+  const fillWith = choose(Object.entries(FILLS), { id: "fill", onchange: listener("fill") });
   const order = choose(ORDERS, { id: "order", onchange: listener("order") });
   const go = element("button", { type: "submit", class: "main", id: "run", text: "Run" });
   fill(
@@ -80,7 +75,7 @@ export function makeChoice(root, data, changed) {
     element("label", {}, "M × N × K", element("span", { class: "sizes" }, ...sides)),
     go,
     element("label", {}, "Elements", dtype),
-    fillWith ? element("label", {}, "Values", fillWith) : null,
+    element("label", {}, "Values", fillWith),
     formLabel,
     element("label", {}, "Order of execution", order),
     element("label", { hidden: data.kernels.length < 2 }, "Compare with", other),
@@ -110,7 +105,7 @@ export function makeChoice(root, data, changed) {
       if (![...order.options].some(({ value }) => value === next.order))
         order.append(element("option", { value: next.order, text: `tried: ${next.order}` }));
       order.value = next.order;
-      if (fillWith) fillWith.value = next.fill ?? data.fills[0];
+      fillWith.value = next.fill ?? "uniform";
       sides.forEach((side, index) => (side.value = next.size[index]));
       fill(
         dtype,

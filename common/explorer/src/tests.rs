@@ -229,35 +229,3 @@ fn what_is_shown_is_what_is_counted() {
     }
     assert!(seen.iter().all(|&count| count > 0), "{seen:?}");
 }
-
-/// The kernel on tensor cores, for one tile. Its sums are held as the PTX manual draws them, and both operands lie in shared memory.
-#[test]
-fn a_product_of_four_warps_is_shown_with_its_fragments() {
-    let kernel = json!({
-        "ptx": "step06_prefetch/beyond/ptx/tensor_cores-f32-64p16v1.sm90a.ptx",
-        "source": "step06_prefetch/beyond/tensor_cores.cu", "file": "step06_prefetch/beyond/tensor_cores.cu",
-        "planner": { "step": "step06_prefetch", "variant": "tensor_cores" },
-    });
-    let mut engine = Engine::default();
-    let facts = ask(&mut engine, &request(&kernel.to_string(), "64x64x64", "warps", ""));
-    assert_eq!((&facts["outcome"]["right"], &facts["hazards"]), (&json!(true), &json!([])), "{facts}");
-    let launches = &engine.run().unwrap().tape.launches;
-    let shapes = &facts["launches"][1]["products"];
-    assert_eq!((launches.len(), shapes.as_object().unwrap().len()), (3, 12));
-    // At the end of a launch the next one begins.
-    let time = launches[1].events.end - 1;
-    let look = ask(&mut engine, &json!({ "do": "look", "time": time, "warp": 2 }));
-    let product = &look["product"];
-    let shape = &shapes[product["instruction"].to_string()];
-    assert_eq!((&shape["columns"], &shape["length"], &shape["left"]), (&json!(128), &json!(16), &json!([])), "{look}");
-    for lane in 0..32_usize {
-        for register in 0..64 {
-            let [row, column] = [lane / 4 + register / 2 % 2 * 8, lane % 4 * 2 + register / 4 * 8 + register % 2];
-            assert_eq!(shape["sums"][register][lane], json!([row, column]));
-        }
-    }
-    let sums = product["sums"].as_array().unwrap();
-    assert!(sums.len() == 64 && sums.iter().all(|sum| sum["values"].as_array().unwrap().len() == 32));
-    assert!(!product["pieces"].as_array().unwrap().is_empty(), "{product}");
-    assert_eq!(ask(&mut engine, &json!({ "do": "look", "time": 0 }))["product"], Value::Null);
-}

@@ -31,7 +31,7 @@ pub fn of_book() -> Data {
 
 /// What every page carries.
 pub fn without_kernels() -> Data {
-    Data { version: 1, fills: vec!["uniform".into(), "integers".into()], counters: counters(), ..Data::default() }
+    Data { counters: counters(), ..Data::default() }
 }
 
 /// A kernel of the course, and its chapter with the stops that are about it.

@@ -12,12 +12,8 @@ use crate::steps::Role;
 /// Everything.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Data {
-    /// Of this form of the data.
-    pub version: u32,
     pub chapters: Vec<Chapter>,
     pub kernels: Vec<Kernel>,
-    /// What A and B can hold.
-    pub fills: Vec<String>,
     /// The counters, in the order in which reports have them.
     pub counters: Vec<Counter>,
     /// The kernel that the page is about, if it is about one.

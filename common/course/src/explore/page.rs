@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn a_page_carries_its_data_and_its_engine_and_asks_for_no_other_file() {
-        let data = Data { version: 1, own: Some("first </script>".into()), ..Data::default() };
+        let data = Data { own: Some("first </script>".into()), ..Data::default() };
         let page = whole(&data, b"engine").unwrap();
         let part = |id: &str| {
             let (_, rest) = page.split_once(&format!("id=\"{id}\">")).unwrap();
