@@ -1,7 +1,6 @@
 //! All steps in one run on the same data: verified first, then timed in turns. A step that fails is shown as failing and
 //! stops no other.
 
-mod participants;
 mod table;
 mod turns;
 
@@ -20,8 +19,7 @@ use plan::{Dtype, Fill, Kind};
 use crate::files::{parse_file, parse_seed};
 use crate::least;
 use crate::record::{self, FORMAT, Record};
-use participants::Participant;
-use turns::Turns;
+use turns::{Participant, Turns};
 
 /// Options of `cargo course compare`.
 #[derive(clap::Args, Clone)]
@@ -80,7 +78,7 @@ pub fn run(options: &Options) -> Result<bool> {
     let device = device.as_mut();
     let (on_gpu, sizes) = (device.info().kind == Kind::Cuda, options.sizes(device.info().kind));
     let mut record = new_record(options, device);
-    let mut participants = participants::all(&options.steps, options.rungs, options.rust)?;
+    let mut participants = turns::participants(&options.steps, options.rungs, options.rust)?;
     record.steps = participants.iter().map(Participant::record).collect();
     print(&format!("{}\n", record.provenance()))?;
     if on_gpu {

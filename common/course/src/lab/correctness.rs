@@ -11,7 +11,7 @@ use simt::HazardKind;
 
 use crate::lab::candidate::Candidate;
 use crate::lab::checklist::{Next, Verdict};
-use crate::lab::shapes::{names, smallest_ragged};
+use crate::lab::task::{names, smallest_ragged};
 
 /// A size at which the product is wrong, or could not be computed.
 type Failed = ([u64; 3], Result<Verification>);

@@ -15,8 +15,7 @@ use crate::lab::candidate::{Candidate, Seen};
 use crate::lab::checklist::{Next, Verdict};
 use crate::lab::correctness::{at, explain};
 use crate::lab::data::Lab;
-use crate::lab::shapes::names;
-use crate::lab::task::{Goal, Speed};
+use crate::lab::task::{Goal, Speed, names};
 use crate::steps::Kernel;
 
 /// The largest error as a share of its bound, which no counter tells.

@@ -15,8 +15,7 @@ use crate::lab::candidate::Candidate;
 use crate::lab::checklist::{Grade, GradedTask, Line, Next, Part, State, Until, Verdict};
 use crate::lab::data::Lab;
 use crate::lab::goals;
-use crate::lab::shapes::{hidden, names, smallest_ragged};
-use crate::lab::task::Points;
+use crate::lab::task::{Points, hidden, names, smallest_ragged};
 
 /// Version of the format.
 const FORMAT: u32 = 1;

@@ -10,7 +10,6 @@ mod correctness;
 pub(crate) mod data;
 mod goals;
 pub(crate) mod graded;
-mod shapes;
 mod task;
 mod text;
 pub(crate) mod transfer;

@@ -3,7 +3,6 @@
 
 #[allow(missing_docs, reason = "what has no sentence is said by its name")]
 mod format;
-mod statistics;
 
 use std::path::{Path, PathBuf};
 
@@ -14,8 +13,7 @@ use common::code::Source;
 pub use common::measure::provenance::{commit, now, provenance};
 
 use crate::files;
-pub use format::{CUBLAS, Entry, FORMAT, Outcome, Record, SizeRecord, StepRecord, Traffic, rounded};
-pub use statistics::{size_words, times};
+pub use format::{CUBLAS, Entry, FORMAT, Outcome, Record, SizeRecord, StepRecord, Traffic, rounded, size_words, times};
 
 impl Record {
     /// Reads a record.

@@ -5,7 +5,6 @@ pub mod counted;
 mod markers;
 mod outputs;
 mod parts;
-mod path;
 mod timed;
 
 use std::path::Path;

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 
 use super::timed::{self, Records};
-use super::{counted, outputs, path};
+use super::{counted, outputs};
 
 /// The word after `generated:`, the arguments that follow and what the part shows, and what makes it.
 type Part = (&'static str, &'static str, fn(&Records, &[&str]) -> Result<String>);
@@ -28,7 +28,7 @@ const PARTS: &[Part] = &[
     }),
     ("bound", "[RECORD]: a table of all kernels' times over the least ones, at one size", timed::bound),
     ("record", "STEP [RECORD] [only:SIZE,SIZE]: a table of one step at all sizes or at some", timed::of_step),
-    ("path", "STEP [only:SIZE,SIZE] [rungs:RUNG,RUNG]: a table of the rungs on the way to its kernel", path::of_step),
+    ("path", "STEP [only:SIZE,SIZE] [rungs:RUNG,RUNG]: a table of the rungs on the way to its kernel", timed::path),
     ("chart", "CHART [RECORD]: a chart, on a page of docs/src", timed::chart),
     ("results", "a table of all records", |records, _| timed::results(records)),
     ("acceptance", "which kernel gives the right product at which size", |_, _| timed::acceptance()),
