@@ -1,7 +1,6 @@
 //! The maintainers' program: what is generated, measured and checked. `cargo x --help`.
 
 mod budget;
-mod chapters;
 mod charts;
 mod check;
 mod counters;

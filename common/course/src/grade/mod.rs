@@ -7,7 +7,6 @@ mod child;
 mod class;
 mod hand_in;
 pub(crate) mod page;
-mod sheet;
 
 use std::path::{Path, PathBuf};
 
@@ -64,7 +63,7 @@ pub fn run(options: &Options) -> Result<bool> {
         places[0].is_none() || places[0] != places[1],
         "--out and --csv name one file; give the page and the table a file each"
     );
-    for (file, begin) in [(&options.out, page::BEGIN), (&options.csv, sheet::BEGIN)] {
+    for (file, begin) in [(&options.out, page::BEGIN), (&options.csv, class::BEGIN)] {
         file.as_deref()
             .map_or(Ok(()), |file| files::check_replaceable(file, |old| old.starts_with(begin), ELSEWHERE))?;
     }
@@ -77,9 +76,9 @@ pub fn run(options: &Options) -> Result<bool> {
     }
     let seed = options.seed.unwrap_or_else(fresh_seed);
     let class = Class { rows: grade(hand_ins, seed, options)?, seed };
-    output::print(&sheet::terminal(&class))?;
+    output::print(&class::terminal(&class))?;
     if let Some(file) = &options.csv {
-        write(file, sheet::BEGIN, &sheet::csv(&class))?;
+        write(file, class::BEGIN, &class::csv(&class))?;
     }
     if let Some(file) = &options.out {
         write(file, page::BEGIN, &page::html(&class))?;

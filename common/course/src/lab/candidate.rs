@@ -61,26 +61,20 @@ impl Candidate {
             Some(name) => Kernel { variant: Some(lab.kernel.step.variant(name)?), ..lab.kernel },
             None => lab.kernel,
         };
-        let candidate = Self::new(kernel, source, launch, seed)?;
-        Ok(Self { transfer: lab.transfer.clone(), instruction_limit, ..candidate })
+        let transfer = lab.transfer.clone();
+        Ok(Self { kernel, source, launch, transfer, instruction_limit, ..Self::of_the_course(kernel, seed)? })
     }
 
     /// A kernel of the course, launched as the course launches it.
     pub fn of_the_course(kernel: Kernel, seed: u64) -> Result<Self> {
-        let source = Source::read(&kernel.file())?;
-        Self::new(kernel, source, OwnLaunch::default(), seed)
-    }
-
-    fn new(kernel: Kernel, source: Source, launch: OwnLaunch, seed: u64) -> Result<Self> {
-        let device = device::open(Choice::Sim, &SimOptions::default())?.info().clone();
         Ok(Self {
             kernel,
-            source,
-            launch,
+            source: Source::read(&kernel.file())?,
+            launch: OwnLaunch::default(),
             codes: RefCell::default(),
             instruction_limit: None,
             silent: false,
-            device,
+            device: device::open(Choice::Sim, &SimOptions::default())?.info().clone(),
             seed,
             transfer: None,
             begun: Instant::now(),

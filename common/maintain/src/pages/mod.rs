@@ -7,15 +7,16 @@ mod outputs;
 mod parts;
 mod timed;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use common::basics::output::print;
 use common::basics::workspace;
-use course::files::read;
+use common::code::folder_of;
+use course::files::{below, read};
 use course::record;
+use course::steps::STEPS;
 
-use crate::chapters;
 use crate::generated::Generated;
 
 #[derive(clap::Args, Default)]
@@ -38,7 +39,7 @@ pub fn run(options: &Options) -> Result<bool> {
     for (path, svg) in timed::charts(&records)?.into_iter().filter(|(path, _)| wanted(path)) {
         generated.file(&path, &svg)?;
     }
-    for path in chapters::all()?.into_iter().filter(|path| wanted(path)) {
+    for path in chapters()?.into_iter().filter(|path| wanted(path)) {
         let fresh = markers::replace(&read(&path)?, |words| parts::make(&records, words));
         generated.file(&path, &fresh.with_context(|| workspace::display(&path))?)?;
     }
@@ -51,6 +52,19 @@ pub fn run(options: &Options) -> Result<bool> {
     }
     print(&format!("{}{}\n", generated.text, generated.verdict("pages and charts", "pages")))?;
     Ok(generated.ok())
+}
+
+/// The Markdown pages of the course, sorted: README, the book, and the chapters and labs of the steps.
+fn chapters() -> Result<Vec<PathBuf>> {
+    let root = workspace::root();
+    let mut pages = below(&root.join("docs/src"), "md");
+    for folder in STEPS.iter().map(|step| folder_of(step)) {
+        pages.extend(below(&folder, "md"));
+    }
+    pages.extend(["README.md", "CONTRIBUTING.md"].map(|name| root.join(name)));
+    pages.retain(|path| path.is_file());
+    pages.sort();
+    Ok(pages)
 }
 
 #[cfg(test)]
@@ -85,7 +99,7 @@ mod tests {
 
     #[test]
     fn every_marker_of_every_page_names_a_part() {
-        for path in chapters::all().unwrap() {
+        for path in chapters().unwrap() {
             let page = markers::replace(&read(&path).unwrap(), |words| {
                 let name = words.first().copied().unwrap_or_default();
                 anyhow::ensure!(parts::names().any(|known| known == name), "there is no part {name}");
@@ -93,5 +107,77 @@ mod tests {
             });
             page.unwrap_or_else(|error| panic!("{}: {error:#}", path.display()));
         }
+    }
+
+    #[test]
+    fn every_step_with_a_lab_has_its_chapter() {
+        let summary = read(&workspace::root().join("docs/src/SUMMARY.md")).unwrap();
+        for step in STEPS.iter().filter(|step| folder_of(step).join("lab/lab.json").is_file()) {
+            let (name, folder) = (step.name, folder_of(step));
+            let is_chapter = |page: &Path| page.parent() == Some(&folder) || page == folder.join("lab/README.md");
+            for page in below(&folder, "md").into_iter().filter(|page| is_chapter(page)) {
+                let page = workspace::display(&page);
+                assert!(summary.contains(&format!("({page})")), "{page} is not in the summary");
+                let chapter = read(&workspace::root().join("docs/src").join(&page)).unwrap();
+                assert!(
+                    chapter.contains(&format!("{{{{#include ../../../{name}/"))
+                        || chapter.contains(&format!("{{{{#include ../../../../{name}/")),
+                    "{page} includes no page of its step"
+                );
+            }
+            let readme = read(&folder_of(step).join("README.md")).unwrap();
+            for heading in ["## What you will know", "## The idea", "## Predict", "## Questions", "## The lab"] {
+                assert!(readme.contains(heading), "{name}: {heading} is missing");
+            }
+            let shown = below(&workspace::root().join("docs/src").join(name), "md").into_iter();
+            let kernel = format!("{name}/kernel.cu}}}}");
+            assert!(
+                shown.map(|page| read(&page).unwrap()).any(|page| page.contains(&kernel)),
+                "{name}: the kernel is not included"
+            );
+        }
+    }
+
+    #[test]
+    fn pictures_have_a_text_alternative_and_drawings_made_by_hand_can_be_read_on_a_phone() {
+        let pictures = below(&workspace::root().join("docs/src"), "svg");
+        assert!(pictures.len() > 15, "{pictures:?}");
+        for path in pictures {
+            let svg = read(&path).unwrap();
+            let name = workspace::display(&path);
+            // An empty line would end the HTML of a page that includes it.
+            assert!(svg.contains("<title") && svg.contains("<desc") && !svg.contains("\n\n"), "{name}");
+            if !name.contains("/drawings/") {
+                continue;
+            }
+            assert!(svg.contains("viewBox=\"0 0 480 "), "{name}: other widths make the words smaller or larger");
+            for size in svg.split("font-size=\"").skip(1) {
+                let size: u32 = size.split('"').next().unwrap().parse().unwrap();
+                assert!(size >= 13, "{name}: words of {size}");
+            }
+        }
+    }
+
+    /// mdBook puts nothing in the place of a part that a file does not have.
+    #[test]
+    fn every_part_that_is_included_is_there() {
+        let mut parts = 0;
+        for page in chapters().unwrap() {
+            let text = read(&page).unwrap();
+            for include in text.split("{{#include ").skip(1).filter_map(|rest| rest.split_once("}}")) {
+                let Some((file, part)) = include.0.trim().split_once(':') else { continue };
+                let included = read(&page.parent().unwrap().join(file)).unwrap();
+                for mark in ["ANCHOR:", "ANCHOR_END:"] {
+                    let is_mark = |line: &str| line.contains(mark) && line.split_whitespace().any(|word| word == part);
+                    assert!(
+                        included.lines().any(is_mark),
+                        "{}: {file} has no {mark} {part}",
+                        workspace::display(&page)
+                    );
+                }
+                parts += 1;
+            }
+        }
+        assert!(parts >= 18, "{parts}");
     }
 }
