@@ -51,16 +51,12 @@ impl Row {
         }
     }
 
-    /// How many required tasks have passed, and how many there are.
-    pub fn passed(&self) -> Option<(usize, usize)> {
+    /// Points, of so many, and how many required tasks have passed, of so many.
+    pub fn worth(&self) -> Option<[f64; 4]> {
         let graded = self.graded.as_ref().ok()?;
         let required = || graded.tasks.iter().filter(|task| !task.open);
-        Some((required().filter(|task| task.passed).count(), required().count()))
-    }
-
-    /// Points, of so many.
-    pub fn points(&self) -> Option<(f64, f64)> {
-        self.graded.as_ref().ok().map(|graded| (graded.points, graded.of))
+        let passed = required().filter(|task| task.passed).count();
+        Some([graded.points, graded.of, passed as f64, required().count() as f64])
     }
 }
 
@@ -137,8 +133,8 @@ const SAID: usize = 48;
 pub fn terminal(class: &Class) -> String {
     let mut text = format!("{:<NAME$} {:<3} {:>12}  {:<5}  first finding\n", "", "lab", "points", "tasks");
     for row in &class.rows {
-        let points = row.points().map_or("-".to_owned(), |(points, of)| format!("{points} of {of}"));
-        let passed = row.passed().map_or("-".to_owned(), |(passed, of)| format!("{passed}/{of}"));
+        let points = row.worth().map_or("-".to_owned(), |[points, of, ..]| format!("{points} of {of}"));
+        let passed = row.worth().map_or("-".to_owned(), |[.., passed, of]| format!("{passed}/{of}"));
         let lab: String = row.lab_name().chars().take(3).collect();
         let (who, said) = (cut(&row.hand_in.who, NAME), cut(&row.said(), SAID));
         let line = format!("{who:<NAME$} {lab:<3} {points:>12}  {passed:<5}  {said}");
@@ -176,9 +172,8 @@ pub fn csv(class: &Class) -> String {
     let mut text = BEGIN.to_owned() + "\r\n";
     for row in &class.rows {
         let file = &row.hand_in.file;
-        let (points, of) = row.points().map_or_else(Default::default, |(one, of)| (one.to_string(), of.to_string()));
-        let (passed, required) =
-            row.passed().map_or_else(Default::default, |(one, of)| (one.to_string(), of.to_string()));
+        let [points, of, passed, required] =
+            row.worth().map_or_else(Default::default, |worth| worth.map(|number| number.to_string()));
         let same = alike.iter().find(|group| group.contains(file));
         let same: Vec<&str> = same.into_iter().flatten().filter(|other| *other != file).map(String::as_str).collect();
         let (seconds, tasks) = of_tasks(row);

@@ -19,11 +19,11 @@ const COLUMNS: usize = 300;
 
 pub fn html(class: &Class) -> String {
     let mut page = format!("{BEGIN}<style>\n{STYLE}</style>\n<h1>A graded class</h1>\n");
-    let done = class.rows.iter().filter(|row| row.passed().is_some_and(|(passed, of)| passed == of)).count();
+    let done = class.rows.iter().filter(|row| row.worth().is_some_and(|[.., passed, of]| passed >= of)).count();
     let _ = writeln!(page, "<p>{} kernels, {done} of them passed. Seed {}.</p>", class.rows.len(), class.seed);
     page += "<h2>Who passed what</h2>\n<table>\n<tr><th>name<th>lab<th>points<th>tasks<th>first finding</tr>\n";
     for (number, row) in class.rows.iter().enumerate() {
-        let points = row.points().map_or("–".to_owned(), |(points, of)| format!("{points} of {of}"));
+        let points = row.worth().map_or("–".to_owned(), |[points, of, ..]| format!("{points} of {of}"));
         let boxes = row.graded.iter().flat_map(|graded| &graded.tasks).map(mark).collect::<String>();
         let (who, lab, said) = (escaped(&row.hand_in.who), row.lab_name(), escaped(&row.said()));
         let _ = writeln!(
