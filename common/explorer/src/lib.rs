@@ -12,7 +12,6 @@
 
 #[allow(missing_docs, reason = "what has no sentence is said by its name")]
 pub mod answer;
-mod effect;
 pub mod engine;
 mod hazard;
 #[allow(missing_docs, reason = "what has no sentence is said by its name")]

@@ -1,9 +1,8 @@
 //! What everything looks like at one time, for one chosen thread.
 
 use crate::answer::{counts, real, whole, with};
-use crate::effect::{Effect, first_lane, lanes};
 use crate::instructions::{Register, operands};
-use crate::log::LaunchTape;
+use crate::log::{Effect, LaunchTape, first_lane, lanes};
 use crate::matrices::{A, B, C};
 use crate::names::element;
 use crate::request::LookRequest;

@@ -1,9 +1,8 @@
 //! What a value means: an element, a sum of products, an address, or a number that the kernel was given.
 
 use crate::answer::with;
-use crate::effect::Touched;
 use crate::instructions::operands;
-use crate::log::LaunchTape;
+use crate::log::{LaunchTape, Touched};
 use crate::matrices::equal;
 use crate::matrices::{A, B, C};
 use crate::names::element;

@@ -1,6 +1,6 @@
 //! Other times: the next instruction, line, barrier, hazard, access, or so much work.
 
-use crate::effect::Effect;
+use crate::log::Effect;
 use crate::matrices::C;
 use crate::request::{Goal, SeekRequest};
 use crate::run::Run;

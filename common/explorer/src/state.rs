@@ -1,7 +1,6 @@
 //! What a run looks like at one time, and how an event changes it.
 
-use crate::effect::{Effect, Touched, lanes};
-use crate::log::{LaunchTape, Log};
+use crate::log::{Effect, LaunchTape, Log, Touched, lanes};
 use simt::Counts;
 use std::collections::BTreeMap;
 use std::ops::Deref;

@@ -1,8 +1,7 @@
 //! What a warp did in one visit to a line of the source, as parts with a verb and in words.
 
-use crate::effect::{Effect, Request, Touched, lanes};
 use crate::instructions::Instruction;
-use crate::log::LaunchTape;
+use crate::log::{Effect, LaunchTape, Request, Touched, lanes};
 use crate::matrices::{A, B, C};
 use crate::meaning::{Factor, Place, factor};
 use crate::names::{Elements, blocks, element, named};

@@ -1,8 +1,7 @@
 //! A model of time: when each warp of a block would issue its recorded instructions, from stated latencies. Not a measurement.
 
-use crate::effect::{Effect, lanes};
 use crate::instructions::{Instruction, Program};
-use crate::log::Opened;
+use crate::log::{Effect, Opened, lanes};
 use crate::request::StripsRequest;
 use crate::run::Run;
 use serde::Serialize;
