@@ -9,19 +9,18 @@ use crate::matrices::C;
 use crate::meaning::meaning;
 use crate::planner::entries;
 use crate::request::{CountRequest, LookRequest, Request};
-use crate::run::Run;
+use crate::run::{Run, witness};
 use crate::seek::seek;
 use crate::state::State;
 use crate::step::step;
 use crate::strips::strips;
-use crate::witness::witness;
 use serde_json::{Value, json};
 use simt::{Counts, SharedArray, WarpgroupProduct};
 
 /// The engine: a run, a place in it, and the arrays of the latest answer.
 #[derive(Default)]
 pub struct Engine {
-    run: Option<Run>,
+    pub(crate) run: Option<Run>,
     state: State,
     bulk: Vec<Vec<u32>>,
 }
@@ -35,11 +34,6 @@ impl Engine {
             .and_then(|request| self.ask(request))
             .unwrap_or_else(|sentence| json!({ "error": sentence }))
             .to_string()
-    }
-
-    /// The run, if there is one.
-    pub fn run(&self) -> Option<&Run> {
-        self.run.as_ref()
     }
 
     /// An array of the latest answer; empty if there is no such.

@@ -39,4 +39,3 @@ mod tests;
 #[cfg(target_arch = "wasm32")]
 #[allow(unsafe_code, reason = "functions of a module are exported by name, and memory is handed over by address")]
 mod wasm;
-mod witness;

@@ -10,9 +10,6 @@ use crate::steps::find;
 /// Largest size of the matrices that are explored.
 pub const LARGEST: u32 = 64;
 
-/// Memory of the simulator as a device to plan for.
-const MEMORY: u64 = 1 << 32;
-
 /// Who plans the launches of a kernel.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -144,7 +141,7 @@ impl Planner {
     fn steps_plan(&self, problem: &Problem) -> Result<Plan, String> {
         let name = self.step.as_ref().ok_or("no step plans this kernel; give it a line // launch: block 32,32")?;
         let (step, variant) = find(name, self.variant.as_deref())?;
-        let device = DeviceInfo { compiles: self.compiled, ..DeviceInfo::simulated(MEMORY) };
+        let device = DeviceInfo { compiles: self.compiled, ..DeviceInfo::simulated(1 << 32) };
         step.plan_of(variant)(problem, &device).map_err(|error| format!("{error:#}"))
     }
 }

@@ -1,4 +1,5 @@
-//! One run of a kernel: from a request to a tape, with what was found.
+//! One run of a kernel, from a request to a tape, with what was found; and a witness of a race: an order of warps in which the product is
+//! right, and one in which it is wrong.
 
 use crate::log::{Array, LaunchTape};
 use crate::matrices::{self, A, B, C};
@@ -6,10 +7,11 @@ use crate::recorder::Recorder;
 use crate::request::{LookRequest, Order, RunRequest};
 use crate::state::Tape;
 use plan::{Dtype, Plan};
+use serde_json::{Value, json};
 use simt::analyses::declarations::{Extents, shared_extents};
 use simt::{
-    Analysis, Arg, Counts, DevicePointer, Error, GlobalMemory, Hazard, Hazards, Kernel, LaunchConfig, Launched, Module,
-    Param, Party, Type,
+    Analysis, Arg, BlockInfo, Counts, DevicePointer, Error, GlobalMemory, Hazard, Hazards, Kernel, LaunchConfig,
+    Launched, Module, Observer, Param, Party, Type,
 };
 use std::ops::Deref;
 
@@ -47,7 +49,7 @@ pub struct Setup {
     kernels: Vec<Kernel>,
     arrays: Vec<Array>,
     /// The arguments of pasted PTX, as its launch has them.
-    named: Vec<serde_json::Value>,
+    named: Vec<Value>,
     limit: u64,
 }
 
@@ -158,7 +160,7 @@ impl Setup {
             };
             let Some(param) = params.get(at).filter(|_| !self.named.is_empty()) else { return Arg::U32(value as u32) };
             // A number of pasted PTX takes the type of its parameter.
-            let number = self.named.get(at).and_then(serde_json::Value::as_f64).unwrap_or(value.into());
+            let number = self.named.get(at).and_then(Value::as_f64).unwrap_or(value.into());
             Arg::Bytes(match (param.kind, param.bytes as usize) {
                 (Type::F32, _) => (number as f32).to_le_bytes().to_vec(),
                 (Type::F64, _) => number.to_le_bytes().to_vec(),
@@ -330,4 +332,59 @@ fn time_of(tape: &Tape, launch: usize, hazard: &Hazard) -> u32 {
     let launch = &tape.launches[launch];
     let first = |party: &Party| tape.of_party(launch, party, launch.events.clone()).next();
     hazard.parties.iter().filter_map(first).max().map_or(launch.events.end, |event| event + 1)
+}
+
+/// Watches nothing, but every instruction: so that warps take turns as if they were recorded.
+struct Steps;
+
+impl Analysis for Steps {
+    fn steps(&self) -> bool {
+        true
+    }
+
+    fn block(&self, _: &BlockInfo) -> Vec<Box<dyn Observer>> {
+        vec![]
+    }
+}
+
+/// An order in words.
+fn words(order: Order) -> String {
+    let blocks = if order.side_by_side { " of several blocks" } else { "" };
+    let who = match order.turn {
+        0 => "each warp runs to its next barrier".to_owned(),
+        1 => format!("the warps{blocks} take turns of one instruction"),
+        turn => format!("the warps{blocks} take turns of {turn} instructions"),
+    };
+    format!("{who}{}", if order.backwards { ", the last ones first" } else { "" })
+}
+
+/// Looks for an order in which the product is right, and for one in which it is wrong.
+pub fn witness(run: &Run) -> Value {
+    let mut tried = 0;
+    let mut known: [Option<Order>; 2] = [None; 2];
+    for order in Order::all() {
+        let own = order == run.order && run.stopped.is_none();
+        let c = if own { Some(run.c_at_end().to_vec()) } else { run.again(order, &mut Steps).ok() };
+        tried += 1;
+        let Some(c) = c else { continue };
+        known[usize::from(run.wrong(&c).next().is_some())].get_or_insert(order);
+        if known.iter().all(Option::is_some) {
+            break;
+        }
+    }
+    let [lucky, unlucky] = known;
+    let words = match (lucky, unlucky) {
+        (Some(lucky), Some(unlucky)) => {
+            format!("the product is wrong if {}, and right if {}", words(unlucky), words(lucky))
+        }
+        (Some(_), None) => {
+            format!("the product was right in all {tried} orders that were tried; that does not make a race harmless")
+        }
+        (None, Some(_)) => {
+            format!("the product was wrong in all {tried} orders that were tried; the order alone is not the cause")
+        }
+        (None, None) => format!("the kernel came to an end in none of the {tried} orders that were tried"),
+    };
+    let [lucky, unlucky] = known.map(|order| order.map(|order| order.to_string()));
+    json!({ "lucky": lucky, "unlucky": unlucky, "words": words })
 }

@@ -218,7 +218,7 @@ fn what_is_shown_is_what_is_counted() {
         time = next;
         let request =
             ask(&mut engine, &json!({ "do": "look", "time": time, "block": 1, "warp": 2 }))["request"].clone();
-        let counts = &engine.run().unwrap().tape.event(time as u32 - 1).counts;
+        let counts = &engine.run.as_ref().unwrap().tape.event(time as u32 - 1).counts;
         let sectors = counts.global_load_sectors + counts.global_store_sectors;
         let wavefronts = counts.shared_load_wavefronts + counts.shared_store_wavefronts;
         let shown = ["sectors", "wavefronts"].map(|name| request[name].as_array().unwrap().len() as u64);

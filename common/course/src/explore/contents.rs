@@ -16,7 +16,7 @@ use crate::steps::{self, Role, STEPS};
 
 /// What the page of the book carries: everything. A step whose code cannot be had is left out.
 pub fn of_book() -> Data {
-    let mut data = without_kernels();
+    let mut data = Data { counters: counters(), ..Data::default() };
     for step in STEPS {
         match of_step(step) {
             Ok((chapters, kernels)) => {
@@ -27,11 +27,6 @@ pub fn of_book() -> Data {
         }
     }
     data
-}
-
-/// What every page carries.
-pub fn without_kernels() -> Data {
-    Data { counters: counters(), ..Data::default() }
 }
 
 /// A kernel of the course, and its chapter with the stops that are about it.
@@ -133,7 +128,7 @@ fn tour(chapter: &str) -> Result<Vec<Value>> {
 }
 
 /// The counters with what they count; a metric is one that the words name.
-fn counters() -> Vec<Counter> {
+pub fn counters() -> Vec<Counter> {
     let counter = |&(name, words): &(&str, &str)| {
         let metric = words.split('`').find(|part| part.starts_with("smsp__") || part.starts_with("l1tex__"));
         let metric = metric.filter(|metric| !metric.contains(' ')).map(str::to_owned);

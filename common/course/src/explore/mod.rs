@@ -118,7 +118,8 @@ impl Page<'_> {
             own: Some(id),
             version_text: script.map(|_| version.clone()),
             version_script: script.and_then(|script| Some(script.file_name()?.to_string_lossy().into_owned())),
-            ..contents::without_kernels()
+            counters: contents::counters(),
+            ..Data::default()
         };
         // An engine is looked for, and perhaps built, only once there is a kernel for it.
         let engine = match &mut self.engine {

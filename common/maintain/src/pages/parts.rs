@@ -11,7 +11,6 @@ type Part = (&'static str, &'static str, fn(&Records, &[&str]) -> Result<String>
 /// Those of the course's own pages; [`beyond::parts`] has more.
 const PARTS: &[Part] = &[
     ("output", "PROGRAM ARGUMENTS: what a command prints", |_, words| outputs::whole(words)),
-    ("lines", "PROGRAM ARGUMENTS: its counters of each line", |_, words| outputs::from(words, "   line ")),
     ("hazards", "PROGRAM ARGUMENTS: the hazards that it finds", |_, words| outputs::from(words, "  HAZARDS")),
     ("trace", "PROGRAM ARGUMENTS: the trace that it prints", |_, words| outputs::from(words, "  block (")),
     ("file", "PATH ANCHOR: a part of a Rust file", |_, words| outputs::listing(words)),
