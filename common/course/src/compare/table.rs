@@ -52,7 +52,7 @@ pub fn of_size(record: &Record, size: &SizeRecord) -> String {
         rows.push(row);
     }
     // A sentence takes the rest of its row.
-    let is_sentence = |row: &[String], column: usize| column == 1 && row.len() == 2;
+    let is_sentence = |row: &[String], column: usize| column > 0 && row.len() == 2;
     let width = |column: usize| {
         let cells = rows.iter().filter(|row| !is_sentence(row, column)).map(|row| row[column].chars().count());
         cells.max().unwrap_or(0)

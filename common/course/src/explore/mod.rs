@@ -119,7 +119,6 @@ impl Page<'_> {
             version_text: script.map(|_| version.clone()),
             version_script: script.and_then(|script| Some(script.file_name()?.to_string_lossy().into_owned())),
             counters: contents::counters(),
-            ..Data::default()
         };
         // An engine is looked for, and perhaps built, only once there is a kernel for it.
         let engine = match &mut self.engine {

@@ -62,7 +62,7 @@ impl Candidate {
             None => lab.kernel,
         };
         let transfer = lab.transfer.clone();
-        Ok(Self { kernel, source, launch, transfer, instruction_limit, ..Self::of_the_course(kernel, seed)? })
+        Ok(Self { kernel, source, launch, instruction_limit, transfer, ..Self::of_the_course(kernel, seed)? })
     }
 
     /// A kernel of the course, launched as the course launches it.
