@@ -1,6 +1,8 @@
 //! The program as written: functions, variables, instructions with their operands. No meaning yet.
 
+use crate::error::Error;
 use crate::named::named;
+use crate::place::Space;
 use std::sync::Arc;
 
 named! {
@@ -63,37 +65,6 @@ impl Type {
     /// Whether this is two numbers of half precision in one word.
     pub const fn is_packed(self) -> bool {
         matches!(self, Self::F16x2 | Self::Bf16x2)
-    }
-}
-
-named! {
-    /// Where a variable lives.
-    pub enum Space {
-        /// Named by no space: decided by the address when the instruction runs.
-        Generic,
-        /// One for the whole device.
-        Global = "global",
-        /// One for each block.
-        Shared = "shared",
-        /// One for each thread.
-        Local = "local",
-        /// Read-only, one for the whole device.
-        Const = "const",
-        /// Parameters of a kernel or function.
-        Param = "param",
-    }
-}
-
-impl std::fmt::Display for Space {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Generic => "generic",
-            Self::Global => "global",
-            Self::Shared => "shared",
-            Self::Local => "local",
-            Self::Const => "constant",
-            Self::Param => "parameter",
-        })
     }
 }
 
@@ -191,14 +162,6 @@ pub(crate) enum Item {
     Targets(Arc<str>, Vec<Arc<str>>),
 }
 
-/// Something that the simulator does not support, in a function that may never be asked for.
-#[derive(Debug, Clone)]
-pub(crate) struct Refusal {
-    pub line: u32,
-    pub text: String,
-    pub reason: String,
-}
-
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Function {
     pub name: String,
@@ -215,8 +178,8 @@ pub(crate) struct Function {
     pub body: Vec<Item>,
     pub max_threads: Option<[u32; 3]>,
     pub required_threads: Option<[u32; 3]>,
-    /// Why nothing can call it.
-    pub refused: Option<Refusal>,
+    /// Why nothing can call it: something in it is not supported.
+    pub refused: Option<Error>,
 }
 
 /// A whole file.

@@ -1,9 +1,8 @@
 //! What can go wrong, in the three classes a learner must be able to tell apart, and two for the caller.
 
-use crate::ast::Space;
 use crate::dim3::Dim3;
 use crate::named::worded;
-use crate::place::Place;
+use crate::place::{Place, Space};
 use std::fmt;
 
 /// Everything the library reports instead of a result. Nothing in it panics.

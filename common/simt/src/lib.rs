@@ -84,7 +84,7 @@ pub use analyses::hazards::{Action, Hazard, HazardKind, Hazards, Party, Touched}
 pub use analyses::provenance::Provenance;
 pub use analyses::trace::{MOST_TRACED, ThreadTrace, Trace};
 pub use analyses::work::{Work, Works};
-pub use ast::{Space, Type};
+pub use ast::Type;
 pub use config::{InstructionSet, LaunchConfig};
 pub use dim3::Dim3;
 pub use error::{AccessKind, Error, Fault, FaultKind, Limit, Location};
@@ -96,4 +96,5 @@ pub use observe::{
     Access, Analysis, Arrival, BlockInfo, BulkCopy, CopyAccess, CopyLanded, Executed, LaunchInfo, Observer,
     SharedLoads, WarpgroupStep,
 };
+pub use place::Space;
 pub use place::{Array, Place};

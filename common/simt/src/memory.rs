@@ -3,9 +3,9 @@
 //! Words are atomic, so a race in a kernel is not undefined behaviour of the host; every access of a kernel is a
 //! relaxed access of one or more whole words.
 
-use crate::ast::{Space, Variable};
+use crate::ast::Variable;
 use crate::error::Error;
-use crate::place::{Array, Place};
+use crate::place::{Array, Place, Space};
 use bytemuck::allocation::try_zeroed_slice_box;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -153,7 +153,7 @@ impl Kernel {
     /// Whether it names `__constant__` variables.
     pub(crate) fn reads_constants(&self) -> bool {
         let variables = &self.module.inner.program.variables;
-        self.code.variables.iter().any(|&number| variables[number as usize].space == crate::ast::Space::Const)
+        self.code.variables.iter().any(|&number| variables[number as usize].space == crate::place::Space::Const)
     }
 
     /// Static shared memory of a block, in bytes.

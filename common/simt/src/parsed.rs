@@ -3,8 +3,9 @@
 //! Each call through a register becomes a choice among the functions whose address the file takes and that have as many results and
 //! parameters: the register is compared with one address after the other, and the function is called by its name.
 
-use crate::ast::{Item, Operand, Position, Program, Register, Space, Statement, Type, Variable};
+use crate::ast::{Item, Operand, Position, Program, Register, Statement, Type, Variable};
 use crate::error::Location;
+use crate::place::Space;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 

@@ -1,7 +1,38 @@
-//! Where a finding or a fault is, as data. Words are made of it here, and nowhere else.
+//! Where a variable, a finding or a fault is, as data. Words are made of it here, and nowhere else.
 
-use crate::Space;
+use crate::named::named;
 use std::fmt;
+
+named! {
+    /// Where a variable lives.
+    pub enum Space {
+        /// Named by no space: decided by the address when the instruction runs.
+        Generic,
+        /// One for the whole device.
+        Global = "global",
+        /// One for each block.
+        Shared = "shared",
+        /// One for each thread.
+        Local = "local",
+        /// Read-only, one for the whole device.
+        Const = "const",
+        /// Parameters of a kernel or function.
+        Param = "param",
+    }
+}
+
+impl fmt::Display for Space {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Generic => "generic",
+            Self::Global => "global",
+            Self::Shared => "shared",
+            Self::Local => "local",
+            Self::Const => "constant",
+            Self::Param => "parameter",
+        })
+    }
+}
 
 /// An array in global or shared memory.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]

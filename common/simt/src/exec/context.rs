@@ -1,14 +1,13 @@
 //! What the parts of execution share: the launch, and of a block everything but its warps; and its faults.
 
 use super::print::Printed;
-use crate::ast::Space;
 use crate::config::LaunchConfig;
 use crate::error::{Fault, FaultKind, Location};
 use crate::lower::Code;
 use crate::memory::GlobalMemory;
 use crate::module::Kernel;
 use crate::observe::{Access, BlockInfo, BulkCopy, Observer};
-use crate::place::{Array, Place};
+use crate::place::{Array, Place, Space};
 use std::collections::HashMap;
 use std::sync::Mutex;
 use std::sync::atomic::Ordering::Relaxed;

@@ -3,12 +3,12 @@
 use super::context::{Checked, Context, Outcome};
 use super::print::format;
 use super::warp::Warp;
-use crate::ast::Space;
 use crate::error::{AccessKind, FaultKind};
 use crate::lanes::each;
 use crate::lower::inst::{Inst, SystemCall};
 use crate::lower::{LOCAL_WINDOW, SHARED_WINDOW};
 use crate::observe::Access;
+use crate::place::Space;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering::Relaxed;
 

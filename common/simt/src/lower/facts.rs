@@ -9,7 +9,7 @@ use super::inst::{Atomic, AtomicOp, Function, Inst, NONE, Op, Preset, Shape};
 use super::matrix::MatrixOp;
 use super::merging::merged;
 use super::raw::{Decoded, Raw};
-use crate::ast::Space;
+use crate::place::Space;
 use std::collections::HashSet;
 
 /// The facts of every instruction, in order.

@@ -1,9 +1,10 @@
 //! A kernel with its calls laid out in line, and a place for each of its variables; shared arrays with their names as the source has them.
 
 use super::inst::SystemCall;
-use crate::ast::{Function, Item, Operand, Position, Refusal, Space, Statement, Variable};
+use crate::ast::{Function, Item, Operand, Position, Statement, Variable};
 use crate::error::Error;
 use crate::parsed::{INDIRECT, Parsed};
+use crate::place::Space;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -135,8 +136,8 @@ impl<'a> Layout<'a> {
     fn lay(&mut self, index: usize, bound: &HashMap<u32, Address>, back: Option<Arc<str>>) -> Result<(), Error> {
         self.callers.push(index);
         let function = self.function(index);
-        if let Some(Refusal { line, text, reason }) = &function.refused {
-            return Err(Error::unsupported(*line, text, reason));
+        if let Some(refused) = &function.refused {
+            return Err(refused.clone());
         }
         let frame = self.frames.len();
         let mut places = Vec::with_capacity(function.variables.len());

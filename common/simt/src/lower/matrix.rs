@@ -1,7 +1,8 @@
 //! Instructions on matrices: which element of a matrix is in which place of which lane's registers, and what a warp, or the four of a
 //! warpgroup together, does with them.
 
-use crate::ast::{Space, Type};
+use crate::ast::Type;
+use crate::place::Space;
 
 /// How a matrix is spread over the lanes. The first three are those of `mma`, which the PTX manual draws; the others are
 /// ours, where the manual leaves open what the fragments of `wmma` hold.

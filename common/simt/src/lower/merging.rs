@@ -16,7 +16,7 @@ use super::flow::Block;
 use super::inst::{Op, Shape};
 use super::linear::Sums;
 use super::raw::{Decoded, Raw};
-use crate::ast::Space;
+use crate::place::Space;
 use std::collections::HashMap;
 
 /// Bytes of the widest access.

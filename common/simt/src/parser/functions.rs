@@ -4,8 +4,9 @@ use super::cursor::{Cursor, unsupported, wrong};
 use super::scope::{Body, Scope};
 use super::variables::DECLARATIONS;
 use crate::Error;
-use crate::ast::{Function, Item, Operand, Position, Refusal, Space, Statement, Type};
+use crate::ast::{Function, Item, Operand, Position, Statement, Type};
 use crate::lexer::{Kind, Token};
+use crate::place::Space;
 use std::sync::Arc;
 
 /// Deepest nesting of braces.
@@ -38,9 +39,8 @@ impl Cursor<'_> {
                     let start = self.place();
                     match self.statements(&mut body) {
                         // Other functions of the file are none the worse for it.
-                        Err(Error::Unsupported { reason, location }) => {
-                            let (line, text) = (location.ptx_line, location.instruction);
-                            body.function.refused.get_or_insert(Refusal { line, text, reason });
+                        Err(refused @ Error::Unsupported { .. }) => {
+                            body.function.refused.get_or_insert(refused);
                             self.skip_braces(start)?;
                         }
                         other => other?,
@@ -65,8 +65,8 @@ impl Cursor<'_> {
                 (Kind::Word, ".noreturn") => {}
                 (Kind::Word, ".pragma") => self.skip_statement(),
                 (Kind::Word, text) if text.starts_with('.') => {
-                    let reason = "this directive of a function is not known".into();
-                    body.function.refused.get_or_insert(Refusal { line: token.line, text: text.into(), reason });
+                    let refused = unsupported(token, "this directive of a function is not known");
+                    body.function.refused.get_or_insert(refused);
                     while !matches!(self.peek().kind, Kind::Mark(b'{' | b';') | Kind::End) {
                         self.next();
                     }

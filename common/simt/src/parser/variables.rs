@@ -2,8 +2,9 @@
 
 use super::cursor::{Cursor, unsupported};
 use crate::Error;
-use crate::ast::{Operand, Space, Type, Variable};
+use crate::ast::{Operand, Type, Variable};
 use crate::lexer::{Kind, Token};
+use crate::place::Space;
 
 /// First words of what a file declares.
 pub(super) const DECLARATIONS: [&str; 10] =

@@ -31,38 +31,12 @@ impl Sort {
     }
 
     /// How two accesses are judged that nothing orders. `None` if they may meet by intention.
-    pub(super) fn unordered(self, other: Self, same_block: bool) -> Option<Verdict> {
+    pub(super) fn unordered(self, other: Self, same_block: bool) -> Option<HazardKind> {
         let meet = self.is_strong() && other.is_strong() && (same_block || self.wide && other.wide);
         match meet {
-            false => Some(Verdict::Race),
-            true if self.volatile || other.volatile => Some(Verdict::Volatile),
-            true => (self.strong != other.strong).then_some(Verdict::Widths),
-        }
-    }
-}
-
-/// How two accesses are judged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Verdict {
-    Race,
-    /// Only a shuffle or a vote lies between.
-    Exchange,
-    /// They may meet because one of them is volatile.
-    Volatile,
-    /// They might meet if they were of the same width.
-    Widths,
-    /// They are in order, but the later one promises that there is no earlier one.
-    Stale,
-}
-
-impl Verdict {
-    pub(super) fn kind(self) -> HazardKind {
-        match self {
-            Self::Race => HazardKind::Race,
-            Self::Exchange => HazardKind::ShuffleOrder,
-            Self::Volatile => HazardKind::VolatileOrder,
-            Self::Widths => HazardKind::MixedWidths,
-            Self::Stale => HazardKind::StaleLoad,
+            false => Some(HazardKind::Race),
+            true if self.volatile || other.volatile => Some(HazardKind::VolatileOrder),
+            true => (self.strong != other.strong).then_some(HazardKind::MixedWidths),
         }
     }
 }
@@ -72,7 +46,7 @@ impl Verdict {
 pub(super) struct Conflict {
     pub earlier: Event,
     pub sort: Sort,
-    pub verdict: Verdict,
+    pub kind: HazardKind,
 }
 
 /// The shadow of a unit of memory: a word, or a byte when the kernel has narrower accesses.
@@ -268,7 +242,7 @@ impl Cell {
     pub(super) fn broken_promise(&self, lists: &Lists) -> Option<Conflict> {
         let entry = self.all(lists).find(|entry| entry.sort.writes && entry.slot.lanes != 0)?;
         let earlier = entry.slot.by_lane(entry.slot.lanes.trailing_zeros() as usize);
-        Some(Conflict { earlier, sort: entry.sort, verdict: Verdict::Stale })
+        Some(Conflict { earlier, sort: entry.sort, kind: HazardKind::StaleLoad })
     }
 
     /// What an access of one thread races with, or would if it were not for what CUDA leaves open.
@@ -287,14 +261,14 @@ impl Cell {
             // Asked first: where many meet at one place, what each knows of each is long to tell.
             let Some(unordered) = old.unordered(sort, slot.event.block == new.block) else { continue };
             let (order, thread) = clock.order(&slot, new.thread());
-            let verdict = match (order, unordered) {
+            let kind = match (order, unordered) {
                 (Order::Before, _) => continue,
                 _ if decided && self.told(lists, clock, (slot, old), new) => continue,
-                (Order::Exchange, Verdict::Race) => Verdict::Exchange,
+                (Order::Exchange, HazardKind::Race) => HazardKind::ShuffleOrder,
                 _ => unordered,
             };
-            let conflict = Conflict { earlier: slot.by_lane(thread as usize % 32), sort: old, verdict };
-            if !verdict.kind().is_warning() {
+            let conflict = Conflict { earlier: slot.by_lane(thread as usize % 32), sort: old, kind };
+            if !kind.is_warning() {
                 return Some(conflict);
             }
             open = open.or(Some(conflict));
@@ -308,7 +282,7 @@ impl Cell {
     fn told(&self, lists: &Lists, clock: &Clock, (slot, old): (Slot, Sort), new: Event) -> bool {
         let Some(update) = lists.all[self.more as usize].update else { return false };
         let same_block = slot.event.block == update.slot.event.block;
-        let meet = matches!(old.unordered(update.sort, same_block), None | Some(Verdict::Volatile));
+        let meet = matches!(old.unordered(update.sort, same_block), None | Some(HazardKind::VolatileOrder));
         old.writes && meet && clock.order(&update.slot, new.thread()).0 == Order::Before
     }
 

@@ -274,7 +274,7 @@ fn races_at(setup: &Setup, address: u64, summary: &Summary, strong: &[(Sort, Fir
     all.sort_by_key(|(_, event)| (event.block, event.instruction(), event.thread()));
     let writes = || all.iter().filter(|(sort, _)| sort.writes);
     let kind = |(one, first): &(Sort, Event), (two, second): &(Sort, Event)| {
-        Some(one.unordered(*two, false).filter(|_| first.block != second.block)?.kind())
+        one.unordered(*two, false).filter(|_| first.block != second.block)
     };
     // Of those that are wrong the first, or of those that only need a warning.
     let worst = |pairs: &mut dyn Iterator<Item = _>| {

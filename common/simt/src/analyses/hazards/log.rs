@@ -102,12 +102,12 @@ impl Scene {
     #[cold]
     #[inline(never)]
     pub(super) fn conflict(&mut self, spot: Spot, conflict: Conflict, part: Part) {
-        let Conflict { earlier, sort: Sort { writes, .. }, verdict } = conflict;
+        let Conflict { earlier, sort: Sort { writes, .. }, kind } = conflict;
         let first = Part::new(earlier.thread(), earlier.instruction(), writes);
         // Blocks are counted in 32 bits by what compares them.
         let block = if earlier.block == self.block as u32 { self.block } else { u64::from(earlier.block) };
         let first = Side { block, ..self.side_of(first) };
-        self.add(verdict.kind(), spot, first, Some(self.side_of(part)));
+        self.add(kind, spot, first, Some(self.side_of(part)));
     }
 
     /// Notes that two lanes of one instruction do the same thing to one place.

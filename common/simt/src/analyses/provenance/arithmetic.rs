@@ -3,13 +3,13 @@
 
 use super::block::{BlockOrigins, Request, values, word};
 use super::nodes::{Node, Operation, Tag};
-use crate::ast::Space;
 use crate::exec::warpgroup::Descriptor;
 use crate::lanes::each;
 use crate::lower::Home;
 use crate::lower::inst::Inst;
 use crate::lower::matrix::{Fragment, MatrixOp, Product, Scale, WarpgroupOp};
 use crate::observe::Executed;
+use crate::place::Space;
 
 impl BlockOrigins {
     /// The result of an operation, if anything is known of its operands.

@@ -2,7 +2,7 @@
 
 use super::launch::{Launch, Store};
 use super::nodes::{Node, Nodes, Operation, Passage, Tag};
-use crate::ast::{Space, Type};
+use crate::ast::Type;
 use crate::dim3::Dim3;
 use crate::error::AccessKind;
 use crate::exec::source;
@@ -11,6 +11,7 @@ use crate::lower::Home;
 use crate::lower::inst::{AtomicOp, Detail, Function, Inst, NONE, Op, Shape};
 use crate::module::Register;
 use crate::observe::{Access, BlockInfo, BulkCopy, CopyAccess, CopyLanded, Executed, Observer};
+use crate::place::Space;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -5,7 +5,7 @@ use super::plain::place;
 use super::request::{
     At, addresses, check_global, check_shared, fill, get_lane, read_element, set_lane, show, write_atomic, write_words,
 };
-use crate::ast::{Space, Type};
+use crate::ast::Type;
 use crate::error::AccessKind;
 use crate::exec::context::{Checked, Context};
 use crate::exec::real::{Format, Real, canonical, canonical64, flush};
@@ -13,6 +13,7 @@ use crate::lanes::{each, select};
 use crate::lower::SHARED_WINDOW;
 use crate::lower::inst::{AtomicOp, NONE, Rounding};
 use crate::observe::Access;
+use crate::place::Space;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 

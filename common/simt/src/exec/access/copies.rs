@@ -5,7 +5,6 @@
 
 use super::plain::place;
 use super::request::{At, addresses, check_global, check_shared, check_within, read_element, write_words};
-use crate::ast::Space;
 use crate::error::{AccessKind, FaultKind};
 use crate::exec::context::{Checked, Context};
 use crate::exec::registers::Registers;
@@ -14,6 +13,7 @@ use crate::lanes::{each, select};
 use crate::lower::inst::{BarrierPlace, Copy, CopyCount, Inst, NONE, Shape};
 use crate::lower::{COUNT_BITS, SHARED_WINDOW};
 use crate::observe::{Access, BulkCopy, CopyAccess, CopyLanded};
+use crate::place::Space;
 use std::sync::atomic::Ordering::Relaxed;
 
 #[inline(never)]

@@ -4,7 +4,6 @@ use super::request::{
     At, check_global, check_shared, check_within, data, get_lane, load_element, parts, set_lane, show, write_atomic,
     write_words,
 };
-use crate::ast::Space;
 use crate::error::AccessKind;
 use crate::exec::context::{Cache, Checked, Context};
 use crate::exec::warp::LocalMemory;
@@ -12,6 +11,7 @@ use crate::lanes::{each, select};
 use crate::lower::inst::{NONE, Shape};
 use crate::lower::{LOCAL_WINDOW, SHARED_WINDOW};
 use crate::observe::Access;
+use crate::place::Space;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// Loads lane by lane; `element` gives what a lane finds so many bytes after its address.

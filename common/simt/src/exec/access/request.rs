@@ -3,13 +3,13 @@
 //! The loads of runs from shared memory are checked and shown all at once.
 
 use crate::Allocation;
-use crate::ast::Space;
 use crate::error::{AccessKind, FaultKind};
 use crate::exec::context::{Cache, Checked, Context};
 use crate::exec::registers::Registers;
 use crate::lanes::each;
 use crate::lower::inst::{BASES, Inst, NONE, Run, Shape};
 use crate::observe::{Access, SharedLoads};
+use crate::place::Space;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// What the addresses of a request have in common.

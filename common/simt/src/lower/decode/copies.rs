@@ -8,10 +8,11 @@
 
 use super::decoder::{Decoder, Words, space};
 use crate::Error;
-use crate::ast::{Operand, Space, Statement, Type};
+use crate::ast::{Operand, Statement, Type};
 use crate::lower::inst::{
     Atomic, AtomicOp, BarrierPlace, Compare, Copy, CopyCount, Detail, Function, Inst, NONE, Op, Preset, Shape,
 };
+use crate::place::Space;
 
 impl Decoder<'_> {
     pub(super) fn copy(&mut self, statement: &Statement, mut words: Words<'_>) -> Result<(), Error> {

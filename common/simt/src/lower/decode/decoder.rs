@@ -2,12 +2,13 @@
 //! add to the one and to complain about the other.
 
 use crate::Error;
-use crate::ast::{Operand, Position, Space, Statement, Type};
+use crate::ast::{Operand, Position, Statement, Type};
 use crate::lower::code::Code;
 use crate::lower::inst::{Detail, Inst, NONE, Op, Preset};
 use crate::lower::layout::Layout;
 use crate::lower::order::MemoryOrder;
 use crate::lower::raw::{Raw, Value};
+use crate::place::Space;
 use std::collections::HashMap;
 use std::sync::Arc;
 

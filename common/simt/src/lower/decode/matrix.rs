@@ -2,9 +2,10 @@
 
 use super::decoder::{Decoder, Words, space};
 use crate::Error;
-use crate::ast::{Operand, Space, Statement, Type};
+use crate::ast::{Operand, Statement, Type};
 use crate::lower::inst::{Inst, Op, SHARED_WINDOW};
 use crate::lower::matrix::{Fragment, Matrix, MatrixOp, Product, Scale, Spread, WarpgroupOp};
+use crate::place::Space;
 
 /// Rows of A, columns of B, and the length of both.
 type Shape = (u32, u32, u32);

@@ -2,9 +2,10 @@
 
 use super::decoder::{Decoder, Words, space};
 use crate::Error;
-use crate::ast::{Operand, Space, Statement, Type};
+use crate::ast::{Operand, Statement, Type};
 use crate::lower::inst::{Atomic, AtomicOp, Inst, NONE, Op, Preset, Shape};
 use crate::lower::layout::Address;
+use crate::place::Space;
 
 impl Decoder<'_> {
     /// Shape and data registers of a load or store.

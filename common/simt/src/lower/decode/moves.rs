@@ -3,8 +3,9 @@
 
 use super::decoder::{Decoder, Words, space};
 use crate::Error;
-use crate::ast::{Operand, Space, Statement, Type};
+use crate::ast::{Operand, Statement, Type};
 use crate::lower::inst::{Detail, Function, Inst, LOCAL_WINDOW, NONE, Op, Rounding, SHARED_WINDOW};
+use crate::place::Space;
 use std::cmp::Ordering;
 
 /// The move of a value of the type.

@@ -2,9 +2,10 @@
 
 use super::decoder::Decoder;
 use crate::Error;
-use crate::ast::{Operand, Space, Type};
+use crate::ast::{Operand, Type};
 use crate::lower::inst::{Compare, Detail, Function, Index, Inst, LOCAL_WINDOW, Op, Preset, SHARED_WINDOW, Special};
 use crate::lower::layout::Address;
+use crate::place::Space;
 
 impl Decoder<'_> {
     pub(super) fn register(&self, id: u32, kind: Type) -> Result<u32, Error> {
