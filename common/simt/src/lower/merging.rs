@@ -57,14 +57,14 @@ pub(super) fn merged(decoded: &Decoded, blocks: &[Block]) -> Vec<Merged> {
             let op = raw.inst.op;
             if may_write_shared(decoded, raw) || waits(raw) {
                 for (_, loads) in loads.drain() {
-                    join(&loads, goes_wide_in_loads, &mut merged);
+                    join(&loads, true, &mut merged);
                 }
             }
             let access = access(&mut sums, number, raw);
             let same_window = matches!((&access, stores.first()), (Some(a), Some(b)) if a.window == b.window);
             let shared = op == Op::LdShared || may_write_shared(decoded, raw);
             if waits(raw) || shared && !(op == Op::StShared && same_window) {
-                join(&std::mem::take(&mut stores), goes_wide_in_stores, &mut merged);
+                join(&std::mem::take(&mut stores), false, &mut merged);
             }
             match access {
                 Some(access) if op == Op::LdShared => loads.entry(access.window).or_default().push(access),
@@ -74,9 +74,9 @@ pub(super) fn merged(decoded: &Decoded, blocks: &[Block]) -> Vec<Merged> {
             sums.pass(number, raw);
         }
         for (_, loads) in loads.drain() {
-            join(&loads, goes_wide_in_loads, &mut merged);
+            join(&loads, true, &mut merged);
         }
-        join(&stores, goes_wide_in_stores, &mut merged);
+        join(&stores, false, &mut merged);
     }
     merged
 }
@@ -116,18 +116,8 @@ fn access(sums: &mut Sums<'_>, number: u32, raw: &Raw) -> Option<Access> {
     Some(Access { number, window, start, bytes })
 }
 
-/// Whether the wanted bytes of an aligned piece are loaded by one access of the whole piece.
-fn goes_wide_in_loads(wanted: i64, piece: i64) -> bool {
-    2 * wanted > piece
-}
-
-/// Whether the wanted bytes of an aligned piece are stored by one access of the whole piece, which must write nothing else.
-fn goes_wide_in_stores(wanted: i64, piece: i64) -> bool {
-    wanted == piece
-}
-
 /// Makes one access of those of a window that go together: of all, or of those in each half.
-fn join(accesses: &[Access], goes_wide: fn(i64, i64) -> bool, merged: &mut [Merged]) {
+fn join(accesses: &[Access], loads: bool, merged: &mut [Merged]) {
     let Some(first) = accesses.first() else { return };
     let mut pieces = vec![(0, first.window.bytes)];
     while let Some((start, bytes)) = pieces.pop() {
@@ -137,7 +127,9 @@ fn join(accesses: &[Access], goes_wide: fn(i64, i64) -> bool, merged: &mut [Merg
             words[(access.start / 4) as usize..][..(access.bytes / 4) as usize].fill(true);
         }
         let wanted = 4 * words.iter().filter(|&&word| word).count() as i64;
-        if wanted > 0 && !goes_wide(wanted, bytes) {
+        // One access of the whole piece; a store must write nothing else.
+        let goes_wide = if loads { 2 * wanted > bytes } else { wanted == bytes };
+        if wanted > 0 && !goes_wide {
             pieces.extend([(start, bytes / 2), (start + bytes / 2, bytes / 2)]);
             continue;
         }

@@ -246,44 +246,32 @@ pub(crate) fn sign_extend(value: u64, bytes: u32) -> u64 {
     ((value << shift) as i64 >> shift) as u64
 }
 
-/// The mask and position of an element narrower than a word.
-#[inline]
-fn narrow(address: usize, bytes: u32) -> (u32, u32) {
-    let shift = 8 * (address as u32 & 3);
-    let mask = if bytes == 2 { 0xffff } else { 0xff };
-    (mask << shift, shift)
+/// Writes an element of 1 to 8 bytes; `put` sets the bits of a mask in a word.
+#[inline(always)]
+fn write_element(address: usize, bytes: u32, value: u64, mut put: impl FnMut(usize, u32, u32)) {
+    let (low, shift) = (value as u32, 8 * (address as u32 & 3));
+    match bytes {
+        8 => {
+            put(address / 4, u32::MAX, low);
+            put(address / 4 + 1, u32::MAX, (value >> 32) as u32);
+        }
+        4 => put(address / 4, u32::MAX, low),
+        2 => put(address / 4, 0xffff << shift, low << shift),
+        _ => put(address / 4, 0xff << shift, low << shift),
+    }
 }
 
 #[inline]
 pub(super) fn write_words(words: &mut [u32], address: usize, bytes: u32, value: u64) {
-    match bytes {
-        8 => {
-            words[address / 4] = value as u32;
-            words[address / 4 + 1] = (value >> 32) as u32;
-        }
-        4 => words[address / 4] = value as u32,
-        _ => {
-            let (mask, shift) = narrow(address, bytes);
-            let word = &mut words[address / 4];
-            *word = *word & !mask | (value as u32) << shift & mask;
-        }
-    }
+    write_element(address, bytes, value, |at, mask, bits| words[at] = words[at] & !mask | bits & mask);
 }
 
 #[inline]
 pub(super) fn write_atomic(words: &[AtomicU32], address: usize, bytes: u32, value: u64) {
-    match bytes {
-        8 => {
-            words[address / 4].store(value as u32, Relaxed);
-            words[address / 4 + 1].store((value >> 32) as u32, Relaxed);
-        }
-        4 => words[address / 4].store(value as u32, Relaxed),
-        _ => {
-            let (mask, shift) = narrow(address, bytes);
-            let _ = words[address / 4]
-                .fetch_update(Relaxed, Relaxed, |word| Some(word & !mask | (value as u32) << shift & mask));
-        }
-    }
+    write_element(address, bytes, value, |at, mask, bits| match mask {
+        u32::MAX => words[at].store(bits, Relaxed),
+        _ => _ = words[at].fetch_update(Relaxed, Relaxed, |word| Some(word & !mask | bits & mask)),
+    });
 }
 
 /// Checks all loads of a run at once; none when one of them would be a fault (or might be, for a wide address), which

@@ -64,15 +64,6 @@ static BY_NAME: LazyLock<HashMap<&str, Vec<&Row>>> = LazyLock::new(|| {
     rows
 });
 
-/// The modifiers of a statement.
-struct Modifiers {
-    rounding: Rounding,
-    ftz: bool,
-    sat: bool,
-    relu: bool,
-    second: Option<Type>,
-}
-
 impl Row {
     fn names(&self) -> impl Iterator<Item = &'static str> {
         self.syntax.split(['.', '{']).next().unwrap_or_default().split('|')
@@ -93,16 +84,13 @@ impl Row {
         })
     }
 
-    /// The modifiers, if the words are just those of the row.
-    fn fit(&self, mut words: Words<'_>) -> Option<Modifiers> {
-        let mut found = Modifiers { rounding: Rounding::Nearest, ftz: false, sat: false, relu: false, second: None };
+    /// What the words say of an instruction of this type, if they are just those of the row.
+    fn fit(&self, mut words: Words<'_>, kind: Type) -> Option<Detail> {
+        let mut found = Detail::new(Function::Set, kind);
         for (word, optional) in self.words() {
             let taken = match word {
                 "rnd" => words.pick(direction).map(|rounding| found.rounding = rounding).is_some(),
-                "type" => {
-                    found.second = words.pick(integer);
-                    found.second.is_some()
-                }
+                "type" => words.pick(integer).map(|second| found.source = second).is_some(),
                 word => words.take(word),
             };
             found.ftz |= taken && word == "ftz";
@@ -182,8 +170,8 @@ impl Decoder<'_> {
         let fitting = rows
             .iter()
             .filter(|row| types::contains(row.types, kind))
-            .find_map(|row| Some((row, row.fit(words.clone())?)));
-        let Some((row, modifiers)) = fitting else { return Err(self.misfit(name, rows, kind, &words)) };
+            .find_map(|row| Some((row, row.fit(words.clone(), kind)?)));
+        let Some((row, mut detail)) = fitting else { return Err(self.misfit(name, rows, kind, &words)) };
         let third = matches!(name, "min" | "max") && kind == Type::F32 && statement.operands.len() == 4;
         self.refuse_if(third, "a third operand")?;
         self.count(statement, row.from.len() + 1)?;
@@ -201,10 +189,7 @@ impl Decoder<'_> {
         match row.what {
             What::Own(op) => self.compute(Inst::new(op), (to, of(row.to)), &inputs),
             What::Generic(function) => {
-                let mut detail = Detail::new(function, kind);
-                (detail.rounding, detail.ftz) = (modifiers.rounding, modifiers.ftz);
-                (detail.sat, detail.relu) = (modifiers.sat, modifiers.relu);
-                detail.source = modifiers.second.unwrap_or(kind);
+                detail.function = function;
                 if let Some(number) = number {
                     let Operand::Integer(value) = from[number] else {
                         return Err(self.malformed("a table that is no number"));
