@@ -1,7 +1,8 @@
 //! A PTX file as read: its text, and the program in it.
 //!
-//! Each call through a register becomes a choice among the functions whose address the file takes and that have as many results and
-//! parameters: the register is compared with one address after the other, and the function is called by its name.
+//! Each call through a register becomes a choice among the functions whose address the file takes and that have as many
+//! results and parameters: the register is compared with one address after the other, and the function is called by its
+//! name.
 
 use crate::ast::{Item, Operand, Position, Program, Register, Statement, Type, Variable};
 use crate::error::Location;

@@ -1,6 +1,6 @@
 //! Divergence: the kernels of `control.ptx`, and random structured programs (nested conditions, loops with different trip counts,
-//! breaks, and a lock that each thread takes for itself), whose threads must compute together what each computes in a block of its own,
-//! where nobody can diverge.
+//! breaks, and a lock that each thread takes for itself), whose threads must compute together what each computes in a
+//! block of its own, where nobody can diverge.
 
 use super::sections;
 use proptest::collection::vec;

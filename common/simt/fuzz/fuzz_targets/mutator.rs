@@ -1,5 +1,6 @@
-//! Changes a program as a program, so that most of what is tried still runs: pieces are put in with names that the kernel has
-//! (statements of every form, idioms, and lines of real kernels), and registers, words and numbers change to others of their kind.
+//! Changes a program as a program, so that most of what is tried still runs: pieces are put in with names that the
+//! kernel has (statements of every form, idioms, and lines of real kernels), and registers, words and numbers change to
+//! others of their kind.
 
 use crate::attempt::Random;
 use crate::program::{Program, Word, kind, words};

@@ -1,5 +1,5 @@
-//! What a kernel is given: its arguments, the module's variables, and what is known before a warp starts: constants, parameters,
-//! addresses, special registers.
+//! What a kernel is given: its arguments, the module's variables, and what is known before a warp starts: constants,
+//! parameters, addresses, special registers.
 
 use super::access::sign_extend;
 use super::context::Launch;

@@ -1,5 +1,5 @@
-//! A block: its warps take turns, each running to its next barrier. Blocks are dealt out to the host's threads, and take turns too where
-//! they may wait for each other.
+//! A block: its warps take turns, each running to its next barrier. Blocks are dealt out to the host's threads, and
+//! take turns too where they may wait for each other.
 
 use super::arguments::set_presets;
 use super::barrier::release;

@@ -1,5 +1,5 @@
-//! Integers of any width, as bit patterns in 64 bits and as numbers in 128, and instructions on bits that take more than an expression;
-//! conversions between types, and comparisons of numbers of any type.
+//! Integers of any width, as bit patterns in 64 bits and as numbers in 128, and instructions on bits that take more
+//! than an expression; conversions between types, and comparisons of numbers of any type.
 
 use super::real::{Format, Real};
 use crate::ast::Type;

@@ -7,8 +7,8 @@ use super::avx512;
 use super::registers::Registers;
 use crate::lower::inst::{BASES, Detail, Inst, Micro, NONE, Op};
 
-/// The instruction sets a warp can be run with. It is the same code, which the compiler makes vector code of, but for the loads of
-/// runs with AVX-512.
+/// The instruction sets a warp can be run with. It is the same code, which the compiler makes vector code of, but for
+/// the loads of runs with AVX-512.
 pub(crate) trait Isa {
     /// Executes an instruction that only computes.
     ///
@@ -21,7 +21,8 @@ pub(crate) trait Isa {
     /// The processor must have the instruction set, and every load of the run must lie inside `words`.
     unsafe fn run(steps: &[Micro], bases: &[Pattern; BASES], words: &[u32], registers: Registers);
 
-    /// Loads words that follow each other for each lane, those that are wanted: the first one is `offset` words from the base.
+    /// Loads words that follow each other for each lane, those that are wanted: the first one is `offset` words from
+    /// the base.
     ///
     /// # Safety
     /// The processor must have the instruction set, and the words must lie inside `words`.

@@ -1,9 +1,10 @@
-//! Products of matrices in the registers of a warp, and how tensor cores add up products of small floating-point numbers.
+//! Products of matrices in the registers of a warp, and how tensor cores add up products of small floating-point
+//! numbers.
 //!
-//! Tensor cores do not add one product after the other. In one step they take several exact products and the element of C, shift all
-//! of them to the largest exponent among them, cut off what lies below the last place that they keep, and add the rest
-//! as integers. The sum is rounded once: to `float` by cutting, to `f16` to nearest. So the order inside a step does
-//! not matter, but the largest number decides how much of the others counts.
+//! Tensor cores do not add one product after the other. In one step they take several exact products and the element of
+//! C, shift all of them to the largest exponent among them, cut off what lies below the last place that they keep, and
+//! add the rest as integers. The sum is rounded once: to `float` by cutting, to `f16` to nearest. So the order inside a
+//! step does not matter, but the largest number decides how much of the others counts.
 //!
 //! The exponent of a product is the sum of its operands' exponents, although its leading digit may be one place higher; that
 //! of a subnormal number is the smallest of its format.

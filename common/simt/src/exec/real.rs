@@ -1,6 +1,6 @@
 //! Floating-point numbers of every format: computed exactly, rounded once. The host's own arithmetic does the same, and
 //! faster, for single and double precision rounded to nearest; everything else is computed here.
-//! Single precision has one NaN, and one of two zeros is the smaller.
+//! There, single precision has one NaN, and one of two zeros is the smaller.
 
 use crate::ast::Type;
 use crate::lower::inst::Rounding;

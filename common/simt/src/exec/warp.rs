@@ -1,5 +1,6 @@
 //! The state of a warp: 32 lanes in lockstep. Where they part, one side runs to the meeting point before the other
 //! starts; unless that side waits for the other, as at a lock that one of its own lanes holds: then they take turns.
+//! With its local memory, and its asynchronous copies in flight.
 
 use super::alu::set;
 use super::context::Barrier;

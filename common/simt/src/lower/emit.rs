@@ -1,5 +1,5 @@
-//! From decoded instructions to the code that is executed: places for values, entries of blocks for labels, and one run for shared loads
-//! and multiply-adds that follow each other, which execution does in one go.
+//! From decoded instructions to the code that is executed: places for values, entries of blocks for labels, and one run
+//! for shared loads and multiply-adds that follow each other, which execution does in one go.
 
 use super::code::Code;
 use super::facts::{communicates, facts, narrow, poll, polls, tells, traffic};

@@ -1,6 +1,6 @@
-//! Facts about a kernel that messages and observers ask for: where its instructions stand, how they work, on what array; whether
-//! threads and blocks may learn of each other within a launch; and what addresses were computed from: sums and copies of an address stay
-//! with what it was the address of.
+//! Facts about a kernel that messages and observers ask for: where its instructions stand, how they work, on what
+//! array; whether threads and blocks may learn of each other within a launch; and what addresses were computed from:
+//! sums and copies of an address stay with what it was the address of.
 
 use super::code::{Code, Facts, Merged, Role, Start, Traffic};
 use super::decided::decided;

@@ -1,8 +1,8 @@
 //! Registers that are followed while a warp runs.
 //!
-//! Some path reads them before it sets them, or a shuffle gives them, or they are computed from these: what must be known of the
-//! instructions on their way to follow them until they decide something. Or products of a warpgroup work on them while the warp goes on: the
-//! instructions that touch them.
+//! Some path reads them before it sets them, or a shuffle gives them, or they are computed from these: what must be
+//! known of the instructions on their way to follow them until they decide something. Or products of a warpgroup work
+//! on them while the warp goes on: the instructions that touch them.
 
 use super::code::{Code, Flow, Home, ProductUse, Products, Step};
 use super::inst::{Combine, NONE, Op};

@@ -1,7 +1,7 @@
 //! A place for every value: presets first, then the registers that live at a time, and predicates by themselves.
 //!
-//! A compiler's PTX names thousands of registers of which some dozens live at a time; sharing slots keeps a warp's registers in the
-//! first-level cache.
+//! A compiler's PTX names thousands of registers of which some dozens live at a time; sharing slots keeps a warp's
+//! registers in the first-level cache.
 
 use super::code::Write;
 use super::flow::Block;

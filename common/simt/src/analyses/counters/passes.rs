@@ -1,5 +1,5 @@
-//! What requests to memory cost: sectors of global memory, passes through shared memory, in number and one by one. The rules were
-//! established by readings of an H100 (`tests/counters`).
+//! What requests to memory cost: sectors of global memory, passes through shared memory, in number and one by one. The
+//! rules were established by readings of an H100 (`tests/counters`).
 
 use crate::lanes::select;
 use crate::lower::Merged;

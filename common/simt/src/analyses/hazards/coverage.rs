@@ -8,32 +8,16 @@ use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 /// Largest number of elements that a message about an output lists by name.
 const LISTED: usize = 3;
 
-/// How often each element of the outputs has been written, by all blocks together.
+/// How often each element of the outputs, which have these numbers among the arrays, has been written by all blocks
+/// together, up to 2. Atomic operations count as one, because a sum takes as many as it takes.
 #[derive(Debug, Default)]
-pub(super) struct Coverage(Vec<Output>);
-
-#[derive(Debug)]
-struct Output {
-    base: u64,
-    bytes: u64,
-    element_bytes: u64,
-    /// Up to 2. Atomic operations count as one, because a sum takes as many as it takes.
-    writes: Box<[AtomicU8]>,
-}
+pub(super) struct Coverage(Vec<(usize, Box<[AtomicU8]>)>);
 
 impl Coverage {
     pub(super) fn new(setup: &Setup) -> Self {
-        let output = |array: &Array| {
-            let element_bytes = u64::from(array.element_bytes);
-            let elements = (array.bytes / element_bytes) as usize;
-            Output {
-                base: array.base,
-                bytes: array.bytes,
-                element_bytes,
-                writes: (0..elements).map(|_| AtomicU8::new(0)).collect(),
-            }
-        };
-        Self(setup.arrays.iter().filter(|array| array.output).map(output).collect())
+        let elements = |array: &Array| (0..array.bytes / u64::from(array.element_bytes)).map(|_| AtomicU8::new(0));
+        let outputs = setup.arrays.iter().enumerate().filter(|(_, array)| array.output);
+        Self(outputs.map(|(number, array)| (number, elements(array).collect())).collect())
     }
 
     /// Bytes for the elements of outputs.
@@ -43,13 +27,14 @@ impl Coverage {
 
     /// A thread writes to a place, by a store or by an atomic operation: all elements that begin there count.
     #[inline]
-    pub(super) fn written(&self, address: u64, bytes: u32, store: bool) {
+    pub(super) fn written(&self, setup: &Setup, address: u64, bytes: u32, store: bool) {
         let most = if store { 2 } else { 1 };
-        for output in &self.0 {
-            let Some(start) = address.checked_sub(output.base).filter(|&start| start < output.bytes) else { continue };
-            let end = start + u64::from(bytes);
-            for element in start.div_ceil(output.element_bytes)..end.div_ceil(output.element_bytes) {
-                let Some(writes) = output.writes.get(element as usize) else { break };
+        for (number, writes) in &self.0 {
+            let Array { base, bytes: size, element_bytes, .. } = setup.arrays[*number];
+            let Some(start) = address.checked_sub(base).filter(|&start| start < size) else { continue };
+            let [start, end] = [start, start + u64::from(bytes)].map(|at| at.div_ceil(element_bytes.into()));
+            for element in start..end {
+                let Some(writes) = writes.get(element as usize) else { break };
                 // Three blocks at once leave it at 2 all the same.
                 let _ = writes.fetch_update(Relaxed, Relaxed, |writes| (writes < most).then_some(writes + 1));
             }
@@ -58,20 +43,15 @@ impl Coverage {
 
     /// Elements of outputs that were never written, or more than once.
     pub(super) fn hazards(&self, setup: &Setup) -> Vec<Hazard> {
-        let outputs = setup.arrays.iter().filter(|array| array.output);
-        self.0.iter().zip(outputs).flat_map(|(output, array)| output.hazards(array)).collect()
-    }
-}
-
-impl Output {
-    fn hazards(&self, array: &Array) -> impl Iterator<Item = Hazard> {
-        let hazard = |(kind, times)| {
-            let mut elements = (0..).zip(&self.writes).filter(|(_, writes)| writes.load(Relaxed) == times);
+        let kinds = [(HazardKind::NeverWritten, 0), (HazardKind::WrittenTwice, 2)];
+        let all = self.0.iter().flat_map(|output| kinds.map(|kind| (output, kind)));
+        let hazard = |((number, writes), (kind, times)): (&(usize, Box<[AtomicU8]>), (HazardKind, u8))| {
+            let mut elements = (0..).zip(writes).filter(|(_, writes)| writes.load(Relaxed) == times);
             let first: Vec<u64> = elements.by_ref().take(LISTED).map(|(index, _)| index).collect();
             let count = (first.len() + elements.count()) as u64;
-            let place = Place::Elements { array: array.named(), first, count, of: self.writes.len() as u64 };
+            let place = Place::Elements { array: setup.arrays[*number].named(), first, count, of: writes.len() as u64 };
             (count > 0).then(|| Hazard { kind, place, parties: vec![], count, time: None })
         };
-        [(HazardKind::NeverWritten, 0), (HazardKind::WrittenTwice, 2)].into_iter().filter_map(hazard)
+        all.filter_map(hazard).collect()
     }
 }

@@ -21,7 +21,8 @@ impl Event {
         self.time != 0
     }
 
-    /// Whether a later access of the block is ordered behind it by barriers, if there was one; `row` is what its warp knows of the others.
+    /// Whether a later access of the block is ordered behind it by barriers, if there was one; `row` is what its warp
+    /// knows of the others.
     #[inline]
     pub(super) fn is_settled(self, later: Self, row: &[u32]) -> bool {
         self.time == 0 || self.block == later.block && row[self.warp()] >= self.time

@@ -1,7 +1,8 @@
 //! The rules of global memory: races, and reads of outputs that nobody has written.
 //!
-//! Where blocks cannot wait for each other, every block has such a shadow of its own, nothing orders them, and the first two blocks that
-//! accessed each place are compared. Where they can, one shadow is for all blocks, which then run in order.
+//! Where blocks cannot wait for each other, every block has such a shadow of its own, nothing orders them, and the
+//! first two blocks that accessed each place are compared. Where they can, one shadow is for all blocks, which then run
+//! in order.
 
 use super::cell::{Cell, Lists, Sort};
 use super::coverage::Coverage;
@@ -125,7 +126,7 @@ impl GlobalShadow {
             lanes.into_iter().rev().for_each(|lane| self.lane(scene, access, lane, false, true));
         }
         for lane in each(access.written) {
-            coverage.written(access.addresses[lane], access.bytes, store);
+            coverage.written(&scene.setup, access.addresses[lane], access.bytes, store);
         }
     }
 

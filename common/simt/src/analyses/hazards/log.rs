@@ -1,5 +1,5 @@
-//! What all rules share while they watch one block: the launch, the order of accesses so far, and what has been found: numbers of a
-//! place, of one or two sides, and how often.
+//! What all rules share while they watch one block: the launch, the order of accesses so far, and what has been found:
+//! numbers of a place, of one or two sides, and how often.
 
 use super::cell::{Conflict, Sort};
 use super::clock::Clock;

@@ -1,7 +1,7 @@
 //! The rules of shared memory: races within the block, reads of what nobody wrote, accesses past an array's end.
 //!
-//! Its shadows lie in rows of 32 units. Where the lanes of a warp access the units of a row one each and nobody accesses less of it, one
-//! shadow stands for all of them.
+//! Its shadows lie in rows of 32 units. Where the lanes of a warp access the units of a row one each and nobody
+//! accesses less of it, one shadow stands for all of them.
 
 use super::cell::{Cell, Conflict, Entry, Lists, Sort};
 use super::copies::Copies;

@@ -1,5 +1,5 @@
-//! Follows values through arithmetic with several operands, and through the instructions that work on matrices: into fragments of a
-//! warp's registers, and through tensor cores.
+//! Follows values through arithmetic with several operands, and through the instructions that work on matrices: into
+//! fragments of a warp's registers, and through tensor cores.
 
 use super::block::{BlockOrigins, Request, values, word};
 use super::nodes::{Node, Operation, Tag};

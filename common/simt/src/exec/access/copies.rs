@@ -1,7 +1,7 @@
 //! Asynchronous copies from global to shared memory: read when they start, written when somebody waits for them.
 //!
-//! Of bulk copies, one thread copies a piece of any size, and its bytes arrive at a barrier in shared memory. They land as late as they
-//! may: when somebody asks the barrier or arrives there, and they are all that it still awaits.
+//! Of bulk copies, one thread copies a piece of any size, and its bytes arrive at a barrier in shared memory. They land
+//! as late as they may: when somebody asks the barrier or arrives there, and they are all that it still awaits.
 
 use super::plain::place;
 use super::request::{At, addresses, check_global, check_shared, check_within, read_element, write_words};

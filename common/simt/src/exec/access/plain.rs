@@ -166,8 +166,8 @@ pub(crate) fn load_param(context: &Context, at: At) -> Checked<()> {
     Ok(())
 }
 
-/// A load or store whose address says which memory it means: the lanes are sorted by memory. The load of one memory may overwrite the
-/// address register that the next needs, but never in the same lanes.
+/// A load or store whose address says which memory it means: the lanes are sorted by memory. The load of one memory may
+/// overwrite the address register that the next needs, but never in the same lanes.
 #[inline(never)]
 pub(crate) fn generic(context: &mut Context, at: At, memory: &mut LocalMemory, load: bool) -> Checked<()> {
     let (_, addresses) = at.addresses(0);

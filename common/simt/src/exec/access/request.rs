@@ -1,6 +1,6 @@
-//! A request of a warp: its lanes, their addresses and data registers, and elements of 1 to 8 bytes in words of memory. It is built once
-//! as the observer's [`Access`], checked, and shown.
-//! The loads of runs from shared memory are checked and shown all at once.
+//! A request of a warp: its lanes, their addresses and data registers, and elements of 1 to 8 bytes in words of memory.
+//! It is built once as the observer's [`Access`], checked, and shown. The loads of runs from shared memory are checked
+//! and shown all at once.
 
 use crate::Allocation;
 use crate::error::{AccessKind, FaultKind};

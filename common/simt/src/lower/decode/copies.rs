@@ -1,10 +1,10 @@
-//! Asynchronous copies from global to shared memory, `cp.async` and `cp.async.bulk`, and barriers in shared memory, `mbarrier`, at which
-//! they may arrive.
+//! Asynchronous copies from global to shared memory, `cp.async` and `cp.async.bulk`, and barriers in shared memory,
+//! `mbarrier`, at which they may arrive.
 //!
 //! The manual leaves open what the 64 bits of a barrier hold. Here it is, from the lowest bit on, how many arrivals this phase
 //! still awaits and how many every phase does, in 29 bits each, and the lowest bits of the phase's number. The bytes that it awaits
-//! are kept apart (`exec::access::copies`). The manual allows counts of 20 bits, but `cuda_awbarrier.h` counts every thread 32,769 times and
-//! needs what the hardware has.
+//! are kept apart (`exec::access::copies`). The manual allows counts of 20 bits, but `cuda_awbarrier.h` counts every
+//! thread 32,769 times and needs what the hardware has.
 
 use super::decoder::{Decoder, Words, space};
 use crate::Error;

@@ -1,5 +1,5 @@
-//! What all families of instructions share: the words of an opcode, the decoded program so far, the statement at hand, and the ways to
-//! add to the one and to complain about the other.
+//! What all families of instructions share: the words of an opcode, the decoded program so far, the statement at hand,
+//! and the ways to add to the one and to complain about the other.
 
 use crate::Error;
 use crate::ast::{Operand, Position, Statement, Type};

@@ -1,5 +1,5 @@
-//! `mov` in all its forms: registers, predicates, clocks, vectors packed and unpacked. And conversions between types, and between
-//! addresses: `cvt`, `cvta`, `isspacep`.
+//! `mov` in all its forms: registers, predicates, clocks, vectors packed and unpacked. And conversions between types,
+//! and between addresses: `cvt`, `cvta`, `isspacep`.
 
 use super::decoder::{Decoder, Words, space};
 use crate::Error;

@@ -1,5 +1,5 @@
-//! Plain instructions: the row of the table that a statement fits says all there is to do. And sums with a carry: `add.cc`, `addc`,
-//! `sub.cc`, `subc`, `mad.lo.cc`, `madc.hi` and their kin.
+//! Plain instructions: the row of the table that a statement fits says all there is to do. And sums with a carry:
+//! `add.cc`, `addc`, `sub.cc`, `subc`, `mad.lo.cc`, `madc.hi` and their kin.
 
 use super::decoder::{Decoder, Words};
 use crate::Error;
