@@ -25,24 +25,29 @@ impl Decoder<'_> {
         Ok(relation)
     }
 
-    pub(super) fn setp(&mut self, statement: &Statement, mut words: Words<'_>) -> Result<(), Error> {
-        let combination = words.pick(Combine::named);
-        let ftz = words.take("ftz");
+    /// What `setp` and `set` say in their words. The result has a type of its own, or is a predicate.
+    fn compared(&self, statement: &Statement, mut words: Words<'_>, result: bool) -> Result<Detail, Error> {
+        let (combination, ftz) = (words.pick(Combine::named), words.take("ftz"));
         let kind = self.kind(&mut words)?;
-        let relation = self.relation(&mut words, kind, ftz)?;
+        let source = if result { self.kind(&mut words)? } else { kind };
+        let compare = self.relation(&mut words, source, ftz)?;
         self.done(&words)?;
         self.count(statement, if combination.is_some() { 4 } else { 3 })?;
-        let mut detail = Detail::new(Function::Set, kind);
-        (detail.compare, detail.ftz) = (relation, ftz);
+        let combine = combination.unwrap_or(Combine::None);
+        Ok(Detail { source, ftz, compare, combine, ..Detail::new(Function::Set, kind) })
+    }
+
+    pub(super) fn setp(&mut self, statement: &Statement, words: Words<'_>) -> Result<(), Error> {
+        let mut detail = self.compared(statement, words, false)?;
+        let kind = detail.kind;
         let mut inst = Inst::new(Op::Setp);
         let (first, second) = pair(&statement.operands[0]);
         let first = self.result(first, Type::Pred)?;
         let second = second.map_or(Ok(NONE), |second| self.result(second, Type::Pred))?;
         inst.a = self.source(&statement.operands[1], kind)?;
         inst.b = self.source(&statement.operands[2], kind)?;
-        if let Some(combination) = combination {
-            let (value, negated) = self.condition(&statement.operands[3])?;
-            (inst.c, detail.combine, detail.negate) = (value, combination, negated);
+        if let Some(operand) = statement.operands.get(3) {
+            (inst.c, detail.negate) = self.condition(operand)?;
         }
         if !kind.is_packed() {
             let imm = self.detail(detail);
@@ -91,15 +96,10 @@ impl Decoder<'_> {
         self.generic(detail, (&operands[0], kind), &from)
     }
 
-    pub(super) fn set(&mut self, statement: &Statement, mut words: Words<'_>) -> Result<(), Error> {
+    pub(super) fn set(&mut self, statement: &Statement, words: Words<'_>) -> Result<(), Error> {
         let operands = &statement.operands;
-        let ftz = words.take("ftz");
-        let combination = words.pick(Combine::named);
-        let kind = self.kind(&mut words)?;
-        let source = self.kind(&mut words)?;
-        let relation = self.relation(&mut words, source, ftz)?;
-        self.done(&words)?;
-        self.count(statement, if combination.is_some() { 4 } else { 3 })?;
+        let detail = self.compared(statement, words, true)?;
+        let Detail { kind, source, ftz, .. } = detail;
         let packed = source.is_packed();
         let fits = match kind {
             Type::U32 | Type::S32 => true,
@@ -117,14 +117,8 @@ impl Decoder<'_> {
             Type::U32 | Type::S32 if packed => Type::U16,
             kind => kind,
         };
-        let mut detail = Detail::new(function, result);
-        (detail.source, detail.ftz, detail.compare) = (source, ftz, relation);
-        detail.combine = combination.unwrap_or(Combine::None);
-        let mut from = vec![(&operands[1], source), (&operands[2], source)];
-        if combination.is_some() {
-            from.push((&operands[3], Type::Pred));
-        }
-        self.generic(detail, (&operands[0], kind), &from)
+        let from = operands[1..].iter().zip([source, source, Type::Pred]).collect::<Vec<_>>();
+        self.generic(Detail { function, kind: result, ..detail }, (&operands[0], kind), &from)
     }
 }
 
