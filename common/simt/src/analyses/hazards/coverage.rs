@@ -8,10 +8,13 @@ use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 /// Largest number of elements that a message about an output lists by name.
 const LISTED: usize = 3;
 
-/// How often each element of the outputs, which have these numbers among the arrays, has been written by all blocks
-/// together, up to 2. Atomic operations count as one, because a sum takes as many as it takes.
+/// An output's number among the arrays, and how often each of its elements has been written, up to 2. Atomic operations
+/// count as one, because a sum takes as many as it takes.
+type Output = (usize, Box<[AtomicU8]>);
+
+/// What has been written by all blocks together.
 #[derive(Debug, Default)]
-pub(super) struct Coverage(Vec<(usize, Box<[AtomicU8]>)>);
+pub(super) struct Coverage(Vec<Output>);
 
 impl Coverage {
     pub(super) fn new(setup: &Setup) -> Self {
@@ -45,7 +48,7 @@ impl Coverage {
     pub(super) fn hazards(&self, setup: &Setup) -> Vec<Hazard> {
         let kinds = [(HazardKind::NeverWritten, 0), (HazardKind::WrittenTwice, 2)];
         let all = self.0.iter().flat_map(|output| kinds.map(|kind| (output, kind)));
-        let hazard = |((number, writes), (kind, times)): (&(usize, Box<[AtomicU8]>), (HazardKind, u8))| {
+        let hazard = |((number, writes), (kind, times)): (&Output, (HazardKind, u8))| {
             let mut elements = (0..).zip(writes).filter(|(_, writes)| writes.load(Relaxed) == times);
             let first: Vec<u64> = elements.by_ref().take(LISTED).map(|(index, _)| index).collect();
             let count = (first.len() + elements.count()) as u64;
