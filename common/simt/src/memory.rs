@@ -8,6 +8,7 @@ use crate::error::Error;
 use crate::place::{Array, Place, Space};
 use bytemuck::allocation::try_zeroed_slice_box;
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// First address handed out: no sum of an index and a small offset reaches it by accident.
@@ -315,12 +316,7 @@ impl GlobalMemory {
     }
 
     /// The words that `len` elements from element `first` on take.
-    fn range<T: Element>(
-        &self,
-        pointer: DevicePointer,
-        first: u64,
-        len: usize,
-    ) -> Result<std::ops::Range<usize>, Error> {
+    fn range<T: Element>(&self, pointer: DevicePointer, first: u64, len: usize) -> Result<Range<usize>, Error> {
         let allocation = &self.allocations[self.start_of(pointer)?];
         let words = size_of::<T>() as u64 / 4;
         let start = first.checked_mul(words);

@@ -1,5 +1,6 @@
 //! Barriers of a block: warps arrive, and go on when all that are expected have.
 
+use super::access::At;
 use super::context::{BARRIERS, Barrier, Checked, Context};
 use super::registers::{Plane, Registers};
 use super::warp::Warp;
@@ -17,17 +18,12 @@ pub(super) fn takes_one_by_one(inst: &Inst) -> bool {
 /// Lanes come to a barrier before the rest of their warp: they wait, and the rest goes on. False if all are there, or if nobody
 /// else is on the way.
 #[inline(never)]
-pub(super) fn arrive_early(
-    warp: &mut Warp,
-    context: &mut Context,
-    inst: &Inst,
-    r: Registers,
-    mask: u32,
-) -> Checked<bool> {
+pub(super) fn arrive_early(warp: &mut Warp, context: &mut Context, at: At) -> Checked<bool> {
+    let At { inst, lanes: mask, .. } = at;
     if (mask | warp.early) & warp.live == warp.live {
         return Ok(false);
     }
-    let named = named(warp, context, inst, r, mask)?;
+    let named = named(warp, context, at)?;
     let told = warp.early;
     if !warp.wait_for_warp(mask, named.0) {
         return Ok(false);
@@ -37,7 +33,7 @@ pub(super) fn arrive_early(
 }
 
 /// The barrier that lanes of a warp name, and the number of threads that it is for; zero means all.
-fn named(warp: &Warp, context: &Context, inst: &Inst, r: Registers, mask: u32) -> Checked<(u32, u32)> {
+fn named(warp: &Warp, context: &Context, At { inst, r, lanes: mask, .. }: At) -> Checked<(u32, u32)> {
     let lane = mask.trailing_zeros() as usize;
     let id: u32 = r.lane(inst.a, lane);
     let ids: [u32; 32] = r.read(inst.a);
@@ -67,10 +63,11 @@ fn show(context: &mut Context, inst: &Inst, warp: u32, lanes: u32, named: (u32, 
 
 /// Arrives at a barrier. The warp stops, even one that only arrives, so that the barrier can open.
 #[inline(never)]
-pub(super) fn arrive(warp: &mut Warp, context: &mut Context, inst: &Inst, r: Registers, mask: u32) -> Checked<()> {
+pub(super) fn arrive(warp: &mut Warp, context: &mut Context, at: At) -> Checked<()> {
+    let At { inst, lanes: mask, .. } = at;
     let reduce = inst.op == Op::BarRed;
     let waits = reduce || inst.sub == 0;
-    let (id, expected) = named(warp, context, inst, r, mask)?;
+    let (id, expected) = named(warp, context, at)?;
     let early = if takes_one_by_one(inst) { warp.early } else { 0 };
     if (mask | early) & warp.live != warp.live {
         let missing = (warp.live & !mask & !early).trailing_zeros();

@@ -96,14 +96,10 @@ impl<F: Fn(u64) -> Option<u8>> Arguments<F> {
     }
 }
 
-/// The text of `printf`, and how many arguments it used. `argument` gives a byte of the arguments, `string` the text at an
+/// The text of `printf`, and how many arguments it used. `byte` gives a byte of the arguments, `string` the text at an
 /// address.
-pub(super) fn format(
-    format: &str,
-    argument: impl Fn(u64) -> Option<u8>,
-    string: impl Fn(u64) -> String,
-) -> (String, u32) {
-    let mut arguments = Arguments { read: argument, at: 0, count: 0 };
+pub(super) fn format(format: &str, byte: impl Fn(u64) -> Option<u8>, string: impl Fn(u64) -> String) -> (String, u32) {
+    let mut arguments = Arguments { read: byte, at: 0, count: 0 };
     let mut out = String::new();
     let mut rest = format;
     // More than a launch can print is not worth its memory.

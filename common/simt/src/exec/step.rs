@@ -195,14 +195,14 @@ unsafe fn run<I: Isa, const STEPS: bool>(
             }
             Op::Bar | Op::BarRed => {
                 if takes_one_by_one(inst) {
-                    if mask != warp.live && arrive_early(warp, context, inst, r, mask)? {
+                    if mask != warp.live && arrive_early(warp, context, at())? {
                         executed::<STEPS>(warp, context, inst, r, mask);
                         continue;
                     }
                 } else if warp.gather(warp.live, &code.insts) {
                     continue;
                 }
-                arrive(warp, context, inst, r, mask)?;
+                arrive(warp, context, at())?;
                 executed::<STEPS>(warp, context, inst, r, mask);
                 break Stop::Barrier;
             }
