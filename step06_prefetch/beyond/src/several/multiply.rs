@@ -168,9 +168,16 @@ impl<'a> Product<'a> {
     /// Lets a panel of A and one of B travel, once panel `after` has been multiplied, whose buffers they take.
     fn travel(&mut self, panel: usize, after: Option<usize>) -> Result<()> {
         self.real(|streams| streams.depart(after))?;
-        match self.nccl {
-            Some(nccl) => nccl.travel(&self.plan, &mut self.shares, panel)?,
-            None => Side::BOTH.into_iter().try_for_each(|side| self.copy(side, panel))?,
+        for side in Side::BOTH {
+            let Some(nccl) = self.nccl else {
+                self.copy(side, panel)?;
+                continue;
+            };
+            let gpus = self.shares.iter_mut().filter_map(|share| {
+                let buffer = share.panel(side, panel);
+                if let Gpu::Real(streams) = &mut *share.gpu { Some((share.rank, &mut **streams, buffer)) } else { None }
+            });
+            nccl.travel(&self.plan, side, panel, gpus)?;
         }
         self.real(Streams::arrive)
     }

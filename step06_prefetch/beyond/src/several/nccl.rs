@@ -9,11 +9,12 @@ use std::ffi::{CStr, c_int};
 use anyhow::{Context, Result, anyhow};
 use common::basics::matrix::Side;
 use common::code::libraries::Library;
+use common::device::Buffer;
 use cudarc::nccl::result::{self, NcclError};
 use cudarc::nccl::sys;
 
-use super::multiply::{Gpu, Share};
 use super::plan::{Grid, Plan};
+use super::streams::Streams;
 
 /// Where NVIDIA's packages put NCCL.
 const LIBRARY: Library = Library { so: "libnccl.so", dll: "nccl64_", wheels: &["nccl", "cu12", "cu13"], names: &[] };
@@ -89,28 +90,32 @@ impl Nccl {
         Ok(nccl)
     }
 
-    /// Asks for the journey of a panel of A and of one of B, on the streams of all GPUs.
-    pub fn travel(&self, plan: &Plan, shares: &mut [Share], panel: usize) -> Result<()> {
-        let explain = |error: NcclError| explain(&error, "sending a panel");
-        for (side, lines) in Side::BOTH.into_iter().zip(&self.lines) {
-            if lines.iter().all(Option::is_none) {
-                continue;
-            }
-            // In a group, because a call for one GPU alone may wait for the others.
-            result::group_start().map_err(explain)?;
-            for (share, comm) in shares.iter_mut().zip(lines) {
-                let (Some(comm), buffer) = (*comm, share.panel(side, panel)) else { continue };
-                let Gpu::Real(gpu) = &mut *share.gpu else { continue };
-                let address = gpu.bind()?.address(buffer)? as *mut _;
-                let bytes = plan.panel_bytes(side, panel, share.rank) as usize;
-                let (root, stream) = (plan.root(side, panel) as c_int, gpu.travel.cu_stream().cast());
-                let byte = sys::ncclDataType_t::ncclUint8;
-                // SAFETY: the address is that of a live buffer with at least so many bytes, which nothing else uses
-                // until the events that follow; the sender's data is where it arrives.
-                unsafe { result::broadcast(address, address, bytes, byte, root, comm, stream) }.map_err(explain)?;
-            }
-            result::group_end().map_err(explain)?;
+    /// Asks for the journey of a panel on the streams of all GPUs: each has its rank, and the buffer where the panel is or arrives.
+    pub fn travel<'a>(
+        &self,
+        plan: &Plan,
+        side: Side,
+        panel: usize,
+        gpus: impl Iterator<Item = (usize, &'a mut Streams, Buffer)>,
+    ) -> Result<()> {
+        let lines = &self.lines[side as usize];
+        if lines.iter().all(Option::is_none) {
+            return Ok(());
         }
+        let explain = |error: NcclError| explain(&error, "sending a panel");
+        // In a group, because a call for one GPU alone may wait for the others.
+        result::group_start().map_err(explain)?;
+        for (rank, gpu, buffer) in gpus {
+            let Some(comm) = lines[rank] else { continue };
+            let address = gpu.bind()?.address(buffer)? as *mut _;
+            let bytes = plan.panel_bytes(side, panel, rank) as usize;
+            let (root, stream) = (plan.root(side, panel) as c_int, gpu.travel.cu_stream().cast());
+            let byte = sys::ncclDataType_t::ncclUint8;
+            // SAFETY: the address is that of a live buffer with at least so many bytes, which nothing else uses
+            // until the events that follow; the sender's data is where it arrives.
+            unsafe { result::broadcast(address, address, bytes, byte, root, comm, stream) }.map_err(explain)?;
+        }
+        result::group_end().map_err(explain)?;
         Ok(())
     }
 

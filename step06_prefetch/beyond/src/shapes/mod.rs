@@ -82,7 +82,7 @@ pub fn run(options: &Options) -> Result<bool> {
     let device = device.as_mut();
     let end = Instant::now() + Duration::from_secs_f64(options.minutes.clamp(0.1, 600.0) * 60.0);
     if let Some(step) = options.squares {
-        return squares::record(device, step.into(), options, end);
+        return squares::record(device, step.into(), &options.out, options.commit.as_ref(), end);
     }
     let variant = if options.tensor_cores { tensor_cores::VARIANT } else { every_shape::VARIANT };
     let mut kernel = OneKernel::named(Some(variant.name))?;

@@ -1,6 +1,7 @@
 //! Squares of consecutive sizes: step 6, the kernel for every shape and the library. Where the number of tiles passes a multiple of
 //! the number of SMs, the speed falls: a saw-tooth.
 
+use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Result, bail};
@@ -10,7 +11,6 @@ use common::basics::output::print;
 use common::device::Device;
 use serde::{Deserialize, Serialize};
 
-use super::Options;
 use super::race::rounded;
 use crate::bench::{Bench, OneKernel};
 use crate::{every_shape, record};
@@ -59,10 +59,10 @@ impl Squares {
 const SIZES: [u64; 2] = [1024, 4096];
 
 /// Measures all sizes that are so far apart, as far as the time goes, and writes squares.json.
-pub fn record(device: &mut dyn Device, step: usize, options: &Options, end: Instant) -> Result<bool> {
+pub fn record(device: &mut dyn Device, step: usize, out: &Path, commit: Option<&String>, end: Instant) -> Result<bool> {
     let [first, last] = SIZES;
     let mut kernels = [OneKernel::named(None)?, OneKernel::named(Some(every_shape::VARIANT.name))?];
-    let provenance = record::provenance(device.info(), options.commit.as_ref());
+    let provenance = record::provenance(device.info(), commit);
     let mut record = Squares { provenance, squares: Vec::new() };
     for size in (first..=last).step_by(step) {
         if !record::in_time(end)? {
@@ -85,7 +85,7 @@ pub fn record(device: &mut dyn Device, step: usize, options: &Options, end: Inst
             "{size}³: cuBLAS {cublas_us:.1} µs, step 6 {before_us:.1} µs, every shape {after_us:.1} µs{wrong}\n"
         ))?;
         record.squares.push(Square { size, cublas_us, before_us, after_us, right });
-        record::write(&options.out, "squares.json", &record)?;
+        record::write(out, "squares.json", &record)?;
     }
     Ok(record.squares.iter().all(|square| square.right))
 }
