@@ -12,13 +12,14 @@ mod race;
 mod remedy;
 mod render;
 mod situation;
+mod source;
 mod stride;
 #[cfg(test)]
 mod tests;
 mod texts;
 mod underline;
 
-pub(crate) use around::{around, guards, set_by_line};
+pub(crate) use around::{and_callers, around, by_shuffles, guards, keeps, set_by_line};
 pub(crate) use bounds::remedy as bounds;
 pub use call::call;
 pub(crate) use found::{add, also_set, at_line, declared, set_by, value_set, with_calls};
@@ -26,8 +27,6 @@ pub use found::{fault, hazard, limit};
 pub(crate) use race::{apart, code_at};
 pub(crate) use render::Mark;
 pub use render::{Diagnostic, Underlined, plain, render};
-#[cfg(feature = "testing")]
-pub(crate) use situation::is_barrier;
 pub(crate) use stride::remedy as stride;
 pub(crate) use texts::{Word, help, text};
-pub(crate) use underline::{has_word, is_name, uses};
+pub(crate) use underline::{has_word, uses};

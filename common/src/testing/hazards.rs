@@ -197,7 +197,10 @@ fn hazards_of(problem: &Problem, plan: &Plan, code: &Code) -> Result<Vec<HazardR
 /// The lines of a CUDA source that have a barrier, counted from 1.
 fn lines_that_wait(source: &str) -> BTreeSet<u32> {
     // `__syncthreads_or(...)` gives a value, too, so that it cannot be taken out.
-    let waits = |line: &str| diagnostic::is_barrier(line) && line.contains("()");
+    let waits = |line: &str| {
+        let code = line.split("//").next().unwrap_or_default();
+        code.contains("__syncthreads()") || code.contains("sync_threads()")
+    };
     (1..).zip(source.lines()).filter(|(_, line)| waits(line)).map(|(line, _)| line).collect()
 }
 

@@ -1334,3 +1334,273 @@ extern "C" __global__ void matmul(
         AT(C, my_row, my_col, N) = (float)total;
     }
 }
+
+== helpers_and_a_place
+// launch: block 32,32 tile 32,32
+#define TILE 32
+// helper functions, one-dimensional tiles, a barrier with a name
+#define AT(tile, r, c) (tile)[(r) * TILE + (c)]
+typedef struct { int row, col; } Place;
+
+__device__ void barrier() { __syncthreads(); }
+
+__device__ ELEMENT fetch(const ELEMENT* from, int row, int col, int rows, int cols)
+{
+    if (row >= rows || col >= cols) return 0;
+    return from[(size_t)row * cols + col];
+}
+
+__device__ ELEMENT dot(const ELEMENT* a, const ELEMENT* b, int y, int x)
+{
+    ELEMENT part = 0;
+    for (int i = 0; i < TILE; i++)
+        part += AT(a, y, i) * AT(b, i, x);
+    return part;
+}
+
+extern "C" __global__ void matmul(
+    const ELEMENT* A, const ELEMENT* B, ELEMENT* C, int M, int N, int K)
+{
+    __shared__ ELEMENT left[TILE * TILE];
+    __shared__ ELEMENT right[TILE * TILE];
+    const int tx = threadIdx.x;
+    const int ty = threadIdx.y;
+    Place me;
+    me.row = blockIdx.y * TILE + ty;
+    me.col = blockIdx.x * TILE + tx;
+    ELEMENT acc = 0;
+    const int phases = (K + TILE - 1) / TILE;
+    for (int phase = 0; phase < phases; phase++) {
+        AT(left, ty, tx) = fetch(A, me.row, phase * TILE + tx, M, K);
+        AT(right, ty, tx) = fetch(B, phase * TILE + ty, me.col, K, N);
+        barrier();
+        acc += dot(left, right, ty, tx);
+        barrier();
+    }
+    if (me.row >= M || me.col >= N) return;
+    C[(size_t)me.row * N + me.col] = acc;
+}
+
+== walking_pointers
+// launch: block 32,32 tile 32,32
+#define TILE 32
+// pointers that advance, a while loop, pointers into the tiles
+extern "C" __global__ void matmul(
+    const ELEMENT* A, const ELEMENT* B, ELEMENT* C, int M, int N, int K)
+{
+    __shared__ ELEMENT sA[TILE][TILE + 1];
+    __shared__ ELEMENT sB[TILE][TILE + 1];
+    const unsigned tid = threadIdx.y * TILE + threadIdx.x;
+    const unsigned ly = tid / TILE, lx = tid % TILE;
+    const unsigned gy = blockIdx.y * TILE + ly;
+    const unsigned gx = blockIdx.x * TILE + lx;
+    const bool rowOk = gy < M;
+    const bool colOk = gx < N;
+    const ELEMENT* pa = A + (size_t)gy * K;
+    const ELEMENT* pb = B + gx;
+    ELEMENT total = 0.0f;
+    int done = 0;
+    while (done < K) {
+        ELEMENT va = 0, vb = 0;
+        if (rowOk && done + lx < K) va = pa[done + lx];
+        if (colOk && done + ly < K) vb = pb[(size_t)(done + ly) * N];
+        sA[ly][lx] = va;
+        sB[ly][lx] = vb;
+        __syncthreads();
+        const ELEMENT* ra = sA[ly];
+        const ELEMENT* rb = &sB[0][lx];
+#pragma unroll
+        for (int t = 0; t < TILE; ++t) {
+            total = fmaf(*ra, *rb, total);
+            ra += 1;
+            rb += TILE + 1;
+        }
+        __syncthreads();
+        done += TILE;
+    }
+    if (rowOk && colOk) C[(size_t)gy * N + gx] = total;
+}
+
+== lambdas_in_pairs
+// launch: block 32,16 tile 32,16
+// lambdas and an early return
+extern "C" __global__ void matmul(
+    const ELEMENT* A, const ELEMENT* B, ELEMENT* C, int M, int N, int K)
+{
+    const auto a = [=](int i, int j) { return A[(size_t)i * K + j]; };
+    const auto b = [=](int i, int j) { return B[(size_t)i * N + j]; };
+    const dim3 me(blockIdx.x * blockDim.x + threadIdx.x, blockIdx.y * blockDim.y + threadIdx.y);
+    if (me.x >= N || me.y >= M) return;
+    ELEMENT even = 0, odd = 0;
+    int k = 0;
+    for (; k + 1 < K; k += 2) {
+        even += a(me.y, k) * b(k, me.x);
+        odd += a(me.y, k + 1) * b(k + 1, me.x);
+    }
+    if (k < K) even += a(me.y, k) * b(k, me.x);
+    C[(size_t)me.y * N + me.x] = even + odd;
+}
+
+== template_tiles
+// launch: block 16,16 tile 64,64
+// templates, register tiles
+constexpr int BM = 64, BN = 64, BK = 16, TM = 4, TN = 4;
+
+template <int ROWS, int COLS>
+__device__ void loadTile(ELEMENT (&tile)[ROWS][COLS], const ELEMENT* src, int r0, int c0, int rows, int cols)
+{
+    const int tid = threadIdx.y * 16 + threadIdx.x;
+    for (int e = tid; e < ROWS * COLS; e += 256) {
+        const int r = e / COLS, c = e % COLS;
+        const bool inside = r0 + r < rows && c0 + c < cols;
+        tile[r][c] = inside ? src[(size_t)(r0 + r) * cols + c0 + c] : ELEMENT(0);
+    }
+}
+
+extern "C" __global__ void matmul(
+    const ELEMENT* A, const ELEMENT* B, ELEMENT* C, int M, int N, int K)
+{
+    __shared__ ELEMENT sa[BM][BK];
+    __shared__ ELEMENT sb[BK][BN];
+    const int firstRow = blockIdx.y * BM, firstCol = blockIdx.x * BN;
+    const int ty = threadIdx.y, tx = threadIdx.x;
+    ELEMENT acc[TM][TN];
+    for (int i = 0; i < TM; i++)
+        for (int j = 0; j < TN; j++)
+            acc[i][j] = 0;
+    for (int kb = 0; kb < K; kb += BK) {
+        loadTile<BM, BK>(sa, A, firstRow, kb, M, K);
+        loadTile<BK, BN>(sb, B, kb, firstCol, K, N);
+        __syncthreads();
+        for (int kk = 0; kk < BK; kk++) {
+            ELEMENT ra[TM], rb[TN];
+            for (int i = 0; i < TM; i++) ra[i] = sa[ty * TM + i][kk];
+            for (int j = 0; j < TN; j++) rb[j] = sb[kk][tx + 16 * j];
+            for (int i = 0; i < TM; i++)
+                for (int j = 0; j < TN; j++)
+                    acc[i][j] += ra[i] * rb[j];
+        }
+        __syncthreads();
+    }
+    for (int i = 0; i < TM; i++) {
+        const int r = firstRow + ty * TM + i;
+        if (r >= M) break;
+        for (int j = 0; j < TN; j++) {
+            const int c = firstCol + tx + 16 * j;
+            if (c >= N) continue;
+            C[(size_t)r * N + c] = acc[i][j];
+        }
+    }
+}
+
+== stages_and_registers
+// launch: block 16,16 tile 32,32
+// prefetch into registers, two stages
+struct Stage { ELEMENT a[32][17]; ELEMENT b[16][32]; };
+struct Regs { ELEMENT a[2], b[2]; };
+
+__device__ Regs load(const ELEMENT* A, const ELEMENT* B, int k0, int M, int N, int K)
+{
+    Regs regs;
+    for (int h = 0; h < 2; ++h) {
+        const int row = blockIdx.y * 32 + threadIdx.y + 16 * h, ka = k0 + threadIdx.x;
+        const int col = blockIdx.x * 32 + threadIdx.x + 16 * h, kb = k0 + threadIdx.y;
+        regs.a[h] = row < M && ka < K ? A[(size_t)row * K + ka] : 0;
+        regs.b[h] = col < N && kb < K ? B[(size_t)kb * N + col] : 0;
+    }
+    return regs;
+}
+
+__device__ void put(Stage& stage, const Regs& regs)
+{
+    for (int h = 0; h < 2; ++h) {
+        stage.a[threadIdx.y + 16 * h][threadIdx.x] = regs.a[h];
+        stage.b[threadIdx.y][threadIdx.x + 16 * h] = regs.b[h];
+    }
+}
+
+extern "C" __global__ void matmul(
+    const ELEMENT* A, const ELEMENT* B, ELEMENT* C, int M, int N, int K)
+{
+    __shared__ Stage stages[2];
+    ELEMENT sum[2][2] = {{0, 0}, {0, 0}};
+    put(stages[0], load(A, B, 0, M, N, K));
+    __syncthreads();
+    int turn = 0;
+    for (int k0 = 0; k0 < K; k0 += 16) {
+        const Regs regs = load(A, B, k0 + 16, M, N, K);
+        const Stage& s = stages[turn];
+        for (int k = 0; k < 16; ++k)
+            for (int i = 0; i < 2; ++i)
+                for (int j = 0; j < 2; ++j)
+                    sum[i][j] += s.a[threadIdx.y + 16 * i][k] * s.b[k][threadIdx.x + 16 * j];
+        turn ^= 1;
+        put(stages[turn], regs);
+        __syncthreads();
+    }
+    for (int i = 0; i < 2; ++i)
+        for (int j = 0; j < 2; ++j) {
+            const int row = blockIdx.y * 32 + threadIdx.y + 16 * i, col = blockIdx.x * 32 + threadIdx.x + 16 * j;
+            if (row < M && col < N) C[(size_t)row * N + col] = sum[i][j];
+        }
+}
+
+== tile_with_methods
+// launch: block 32,32 tile 32,32
+#define TILE 32
+// nested index variables, a struct with methods, one array for both tiles, braces on own lines
+struct Tile
+{
+    ELEMENT* at;
+    int pitch;
+    __device__ ELEMENT get(int r, int c) const
+    {
+        return at[r * pitch + c];
+    }
+    __device__ void put(int r, int c, ELEMENT v)
+    {
+        at[r * pitch + c] = v;
+    }
+};
+
+extern "C" __global__ void matmul(
+    const ELEMENT* A, const ELEMENT* B, ELEMENT* C, int M, int N, int K)
+{
+    __shared__ ELEMENT both[2 * TILE * TILE];
+    Tile lhs = { both, TILE };
+    Tile rhs = { both + TILE * TILE, TILE };
+    const int2 t = make_int2(threadIdx.x, threadIdx.y);
+    const int2 g = make_int2(blockIdx.x * TILE + t.x, blockIdx.y * TILE + t.y);
+    ELEMENT result = 0;
+    for (int tile = 0; tile < (K + TILE - 1) / TILE; ++tile)
+    {
+        const int ak = tile * TILE + t.x;
+        const int bk = tile * TILE + t.y;
+        ELEMENT x = 0;
+        if (g.y < M && ak < K)
+        {
+            x = A[(size_t)g.y * K + ak];
+        }
+        lhs.put(t.y, t.x, x);
+        x = 0;
+        if (bk < K && g.x < N)
+        {
+            x = B[(size_t)bk * N + g.x];
+        }
+        rhs.put(t.y, t.x, x);
+        __syncthreads();
+        int k = 0;
+        do
+        {
+            result += lhs.get(t.y, k) * rhs.get(k, t.x);
+        } while (++k < TILE);
+        __syncthreads();
+    }
+    if (g.y < M)
+    {
+        if (g.x < N)
+        {
+            C[(size_t)g.y * N + g.x] = result;
+        }
+    }
+}

@@ -1,240 +1,279 @@
 //! What lies around a line of a kernel, by how it is written: the loops and conditions that it stands in, and the lines that
 //! set what it uses.
 
+use std::ops::Range;
+
 use simt::Location;
 
-use super::underline::{code, has_word, is_name, uses};
-use crate::code::places;
+use super::source::{Set, Source};
 
-/// The lines up to one of them, from there upwards, with their numbers.
-fn numbered(lines: &[String], last: u32) -> impl Iterator<Item = (u32, &String)> {
-    lines.iter().take(last as usize).enumerate().rev().map(|(at, text)| (at as u32 + 1, text))
+/// A place, and the calls that lead there, the innermost first.
+pub fn and_callers(place: &Location) -> impl Iterator<Item = Location> {
+    let calls = place.calls.iter().map(|&(line, column)| (Some(line), Some(column)));
+    let all = std::iter::once((place.line, place.column)).chain(calls);
+    all.map(|(line, column)| Location { line, column, calls: Box::default(), ..place.clone() })
 }
 
 /// The numbers of the lines around a place that begin with one of these words, the innermost first; then those around the call
 /// of its function.
 pub fn around(place: &Location, words: &[&str]) -> Vec<u32> {
-    let lines = &places::lines_of(place);
-    let calls = place.calls.iter().map(|(line, _)| *line);
-    place.line.into_iter().chain(calls).flat_map(|line| around_line(lines, line, words)).collect()
-}
-
-/// The conditions that a place is under: those around it, and those above in its function under which a thread returns.
-pub fn guards(place: &Location) -> Vec<u32> {
-    let lines = &places::lines_of(place);
-    let mut found = around(place, &["if"]);
-    let own = place.line.and_then(|line| lines.get(line as usize - 1)).map(|text| code(text));
-    found.extend(place.line.filter(|_| own.is_some_and(|text| has_word(text, |word| word == "if"))));
-    let above =
-        place.line.into_iter().flat_map(|line| numbered(lines, line)).take_while(|(_, text)| !text.starts_with('}'));
-    for (number, _) in above.filter(|(_, text)| has_word(code(text), |word| word == "return")) {
-        let there = Location { line: Some(number), ..Location::default() };
-        let under = if code(&lines[number as usize - 1]).trim_start().starts_with("if") {
-            Some(number)
-        } else {
-            around(&Location { file: place.file.clone(), ..there }, &["if"]).first().copied()
-        };
-        found.extend(under);
-    }
-    found
-}
-
-fn around_line(lines: &[String], line: u32, words: &[&str]) -> Vec<u32> {
-    let indent = |text: &str| text.len() - text.trim_start().len();
-    let begins = |text: &str| {
-        words.iter().any(|word| text.trim_start().strip_prefix(word).is_some_and(|rest| !rest.starts_with(is_name)))
-    };
-    let Some(start) = lines.get(line as usize - 1) else { return vec![] };
-    let mut most = indent(start) + usize::from(begins(start));
+    let source = Source::of(place);
     let mut found = vec![];
-    for (number, text) in numbered(lines, line) {
-        let text = code(text);
-        if text.trim().is_empty() || text.starts_with('#') || indent(text) >= most {
-            continue;
+    for at in and_callers(place).filter_map(|place| source.statement(&place)) {
+        let lines = source.around(at, words).into_iter().map(|at| source.line(at));
+        for line in lines.collect::<Vec<_>>() {
+            if !found.contains(&line) {
+                found.push(line);
+            }
         }
-        most = indent(text);
-        let ends = |(_, below): &(u32, &String)| indent(below) == most && below.trim_start().starts_with("} while");
-        if text.trim_start().starts_with("do {") && words.contains(&"while") {
-            found.extend((number + 1..).zip(lines.iter().skip(number as usize)).find(ends).map(|(end, _)| end));
-        }
-        found.extend(begins(text).then_some(number));
     }
     found
 }
 
-/// The names that a line uses, but for those of the kernel's parameters, of constants and of what CUDA brings.
-fn names(code: &str) -> Vec<&str> {
-    const KNOWN: [&str; 10] =
-        ["const", "int", "size_t", "unsigned", "float", "for", "if", "while", "threadIdx", "blockIdx"];
-    let mut names: Vec<&str> = vec![];
-    for word in code.split(|c| !is_name(c) && c != '.') {
-        let word = word.split('.').next().unwrap_or_default();
-        let own = word.contains(|c: char| c.is_lowercase()) && !word.starts_with(|c: char| c.is_ascii_digit());
-        if own && !KNOWN.contains(&word) && !names.contains(&word) {
-            names.push(word);
+/// The conditions that a place is under: those around it, and those above in its function under which a thread leaves that or a
+/// loop around the place.
+pub fn guards(place: &Location) -> Vec<u32> {
+    let source = Source::of(place);
+    let mut found = around(place, &["if"]);
+    for own in and_callers(place).filter_map(|place| source.statement(&place)) {
+        let own_loops = source.around(own, LOOPS);
+        for at in source.function(source.statements[own].function).filter(|&at| at < own) {
+            let leaves = match source.statements[at].keyword {
+                "return" => true,
+                "break" | "continue" => source.around(at, LOOPS).first().is_some_and(|left| own_loops.contains(left)),
+                _ => false,
+            };
+            let condition = source.around(at, &["if"]).first().map(|&at| source.line(at)).filter(|_| leaves);
+            found.extend(condition.filter(|line| !found.contains(line)));
         }
     }
-    names
+    found
 }
 
-/// Whether a line gives the name a value.
-fn sets(code: &str, name: &str) -> bool {
-    code.match_indices(name).any(|(at, _)| {
-        let before = &code[..at];
-        let mut rest = &code[at + name.len()..];
-        if before.ends_with(is_name) || before.ends_with('.') || rest.starts_with(is_name) {
-            return false;
-        }
-        while let Some(inside) = rest.trim_start().strip_prefix('[') {
-            rest = inside.split_once(']').map_or("", |(_, after)| after);
-        }
-        let rest = rest.trim_start();
-        ["+=", "-=", "++"].iter().any(|operator| rest.starts_with(operator))
-            || rest.starts_with('=') && !rest.starts_with("==") && !rest[1..].trim_start().starts_with('[')
-    })
-}
+const LOOPS: &[&str] = &["for", "while"];
 
 /// The lines that set what a line uses, and what those use, each with the name: at most so many, those first that tell most of
 /// where an element lies. Of a line that stores only what stands before the `=` counts.
 pub fn setters(place: &Location, stores: bool, most: usize) -> Vec<(String, u32)> {
-    let (Some(file), Some(line)) = (&place.file, place.line) else { return vec![] };
-    let lines = &places::lines(file);
-    let start = lines.iter().take(line as usize).rposition(|text| text.contains("__global__")).unwrap_or(0);
-    let numbered = (1..).zip(lines.iter().map(|text| code(text))).skip(start);
-    let function: Vec<(u32, &str)> =
-        numbered.take_while(|(number, text)| *number <= line || !text.starts_with('}')).collect();
-    let text = |number: u32| function.iter().find(|(known, _)| *known == number).map_or("", |(_, text)| *text);
+    let mut found = setters_in(place, stores, 2);
+    found.truncate(most);
+    found
+}
+
+/// The lines from which the place follows that a thread stores to, if they name the thread.
+pub fn set_by_thread(place: &Location) -> Vec<(String, u32)> {
+    let source = Source::of(place);
+    let mut found = setters_in(place, true, 3);
+    let names = |line: u32| {
+        let all = (0..source.statements.len()).filter(|&at| source.line(at) == line);
+        all.into_iter().any(|at| source.has(at, |word| matches!(word, "threadIdx" | "thread_idx")))
+    };
+    found.retain(|(_, line)| names(*line));
+    found
+}
+
+/// Those that so many steps back lead to.
+fn setters_in(place: &Location, stores: bool, steps: usize) -> Vec<(String, u32)> {
+    let source = Source::of(place);
+    let Some(own) = source.access(place) else { return vec![] };
+    let function: Vec<usize> = source.function(source.statements[own].function).collect();
+    let sets: Vec<(usize, Set)> =
+        function.iter().flat_map(|&at| source.sets(at).into_iter().map(move |set| (at, set))).collect();
+    let line = source.line(own);
     let mut found: Vec<(String, u32)> = vec![];
-    let mut waiting = vec![line];
-    for _ in 0..2 {
-        let part = |number: u32| match [" = ", " += "].iter().find_map(|set| text(number).split_once(set)) {
-            Some((index, _)) if stores && number == line => index,
-            Some((_, value)) if number == line => value,
-            _ => text(number),
+    let mut waiting = vec![own];
+    for _ in 0..steps {
+        let part = |at: usize| -> Range<usize> {
+            let Range { start, end } = source.statements[at].tokens;
+            match source.sets(at).first().filter(|set| at == own && !set.is_call()) {
+                Some(set) if stores => start..set.value - 1,
+                Some(set) => set.value.min(end)..end,
+                None => start..end,
+            }
         };
-        let used: Vec<String> = waiting.drain(..).flat_map(|number| names(part(number))).map(str::to_owned).collect();
+        let used: Vec<String> = waiting.drain(..).flat_map(|at| source.names(&part(at))).collect();
         for name in used {
             // Not how a tile is filled, nor loops over something else than the matrix.
-            let filled = format!("{name}[");
-            let counts = |text: &str| {
-                let number =
-                    text.split_once(" = ").is_some_and(|(_, from)| from.starts_with(|c: char| c.is_ascii_digit()));
-                let loops = text.trim_start().starts_with("for") && number && (stores || !of_matrix(text));
-                !(loops || name.starts_with(char::is_uppercase) && text.contains(&filled))
+            let is_local = |(at, set): &(usize, Set)| set.path == name && set.declares && !source.has(*at, is_shared);
+            let is_tile = name.starts_with(char::is_uppercase) || !sets.iter().any(is_local);
+            let counts = |at: usize, set: &Set| {
+                let counter = source.statements[at].keyword == "for" && source.begins_with_number(at);
+                let loops = counter && (stores || !source.has(at, is_size));
+                let is_matrix = set.declares && !name.contains(char::is_lowercase);
+                let is_fill = is_tile && set.indexed;
+                set.sets && ![loops, is_matrix, is_fill].contains(&true)
             };
-            let set: Vec<&(u32, &str)> =
-                function.iter().filter(|(number, text)| *number != line && sets(text, &name) && counts(text)).collect();
+            let is_it = |set: &Set| {
+                let whole = name.split('.').next() == Some(&set.path);
+                set.path == name || whole || set.root() == name && !set.indexed
+            };
             // Of several variables of one name it is the one declared last before the line.
-            let nearest =
-                set.iter().rfind(|(number, text)| *number < line && declares(text, &name)).map(|(number, _)| *number);
-            let own = set.into_iter().filter(|(number, text)| Some(*number) == nearest || !declares(text, &name));
-            for &(number, _) in own {
-                if found.iter().all(|(_, known)| *known != number) {
-                    found.push((name.clone(), number));
-                    waiting.push(number);
+            let known = |(at, set): &&(usize, Set)| *at < own && set.declares && is_it(set) && source.is_seen(*at, own);
+            let nearest = sets.iter().rfind(known).map(|(at, _)| *at);
+            let is_set = |(at, set): &&(usize, Set)| *at != own && is_it(set) && counts(*at, set);
+            let of_it = |(at, set): &&(usize, Set)| Some(*at) == nearest || !set.declares;
+            for (at, set) in sets.iter().filter(is_set).filter(of_it) {
+                if found.iter().all(|(_, known)| *known != set.line) {
+                    found.push((set.path.clone(), set.line));
+                    waiting.push(*at);
                 }
             }
         }
     }
     // Sizes and blocks decide which part of a matrix it is; what does not is further away.
-    let tells = |number: u32| of_matrix(text(number)) || text(number).contains("blockIdx");
+    let tells = |line: u32| {
+        let on_line = function.iter().filter(|&&at| source.line(at) == line);
+        on_line.into_iter().any(|&at| source.has(at, |word| is_size(word) || word == "blockIdx"))
+    };
     found.sort_by_key(|(_, number)| (!tells(*number), line.abs_diff(*number)));
-    found.truncate(most);
     found
 }
 
-/// Whether a line names a size of the matrices.
-fn of_matrix(text: &str) -> bool {
-    has_word(text, |word| matches!(word, "M" | "N" | "K"))
+/// Whether a word names a size of the matrices.
+fn is_size(word: &str) -> bool {
+    matches!(word, "M" | "N" | "K")
 }
 
-/// Whether a line declares a variable of this name: a type stands before it.
-fn declares(text: &str, name: &str) -> bool {
-    text.match_indices(name).any(|(at, _)| {
-        let alone = !text[at + name.len()..].starts_with(is_name);
-        alone && text[..at].ends_with([' ', '*']) && text[..at].trim_end().ends_with(|c| is_name(c) || c == '*')
-    })
+fn is_shared(word: &str) -> bool {
+    matches!(word, "__shared__" | "shared")
+}
+
+/// What each statement of the file of a place sets, with its number.
+fn all_sets(source: &Source) -> impl Iterator<Item = (usize, Set)> {
+    (0..source.statements.len()).flat_map(|at| source.sets(at).into_iter().map(move |set| (at, set)))
+}
+
+/// The statement that declares a shared array, and its line.
+fn shared(source: &Source, array: &str) -> Option<(usize, u32)> {
+    let declares = |(at, set): &(usize, Set)| set.declares && set.path == array && source.has(*at, is_shared);
+    all_sets(source).find(declares).map(|(at, set)| (at, set.line))
 }
 
 /// The line that declares a shared array.
 pub fn shared_declaration(place: &Location, array: &str) -> Option<u32> {
-    let lines = places::lines_of(place);
-    let declares = |text: &str| text.contains("__shared__") && has_word(text, |word| word == array);
-    (1..).zip(lines.iter()).find(|(_, text)| declares(code(text))).map(|(line, _)| line)
+    shared(&Source::of(place), array).map(|(_, line)| line)
 }
 
 /// Whether a shared array is declared as one of words of four bytes.
 pub fn of_words(place: &Location, array: &str) -> bool {
-    let lines = places::lines_of(place);
-    let declares = |text: &str| text.contains("__shared__") && has_word(text, |word| word == array);
-    let of = |text: &str| has_word(text, |word| ["ELEMENT", "float", "int", "unsigned"].contains(&word));
-    lines.iter().map(|text| code(text)).any(|text| declares(text) && of(text))
+    let source = Source::of(place);
+    let of = |word: &str| ["ELEMENT", "float", "int", "unsigned"].contains(&word);
+    shared(&source, array).is_some_and(|(at, _)| source.has(at, of))
 }
 
 /// The pointers that are set to a place in an array, such as `As` in `float* As = shared;`.
 pub fn pointers(place: &Location, array: &str) -> Vec<String> {
-    let lines = places::lines_of(place);
-    let sets = |text: &String| {
-        let (left, right) = code(text).split_once(" = ")?;
-        let of_array = has_word(right, |word| word == array) && left.contains('*');
-        set_by_line(code(text)).filter(|_| of_array).map(str::to_owned)
+    let source = Source::of(place);
+    let is_one = |(at, set): &(usize, Set)| {
+        let value = set.value..source.statements[*at].tokens.end;
+        set.sets
+            && set.declares
+            && source.has(*at, |word| word == "*")
+            && source.names(&value).iter().any(|it| it == array)
     };
-    lines.iter().filter_map(sets).collect()
+    all_sets(&source).filter(is_one).map(|(_, set)| set.path).collect()
 }
 
-/// What stands behind the head of a loop or a condition in one line.
-fn statement(text: &str) -> &str {
-    let head = ["for", "while", "if"]
-        .iter()
-        .find_map(|word| text.trim_start().strip_prefix(word)?.trim_start().strip_prefix('('));
-    let mut depth = 1;
-    let end = head.and_then(|head| {
-        head.char_indices().find_map(|(at, c)| {
-            depth += i32::from(c == '(') - i32::from(c == ')');
-            (depth == 0).then_some(&head[at + 1..])
-        })
-    });
-    end.filter(|rest| rest.contains('=')).unwrap_or(text)
+/// What a place gives a value: `sum` in `sum[m] += a * b`.
+pub fn set_by_line(place: &Location) -> Option<Set> {
+    let source = Source::of(place);
+    let at = source.access(place)?;
+    source.sets(at).into_iter().find(|set| set.sets)
 }
 
-/// The name that a line gives a value: `sum` in `sum[m] += a * b`.
-pub fn set_by_line(text: &str) -> Option<&str> {
-    let text = statement(text);
-    let left = ["+=", "-=", "="].iter().find_map(|operator| text.split_once(operator)).map(|(left, _)| left)?;
-    left.split('[').next()?.trim_end().rsplit(|c| !is_name(c)).next().filter(|name| !name.is_empty())
+/// Whether what a place gives a value goes on from the one before: by `+=`, or because it stands in the value, too.
+pub fn keeps(place: &Location) -> bool {
+    let source = Source::of(place);
+    let Some(at) = source.access(place) else { return true };
+    let keeps = |set: &Set| {
+        let value = set.value..source.statements[at].tokens.end;
+        set.operator != "=" || source.names(&value).iter().any(|name| name.split('.').next() == Some(set.root()))
+    };
+    source.sets(at).iter().find(|set| set.sets).is_none_or(keeps)
 }
 
 /// The other lines of a function that give a name a value, the first six.
 pub fn lines_that_set(place: &Location, name: &str) -> Vec<u32> {
-    let Some(line) = place.line else { return vec![] };
-    let lines = places::lines_of(place);
-    let start = lines.iter().take(line as usize).rposition(|text| text.starts_with('}')).map_or(0, |at| at + 1);
-    let function = (1..).zip(lines.iter()).skip(start).take_while(|(_, text)| !text.starts_with('}'));
-    let others = function.filter(|(number, text)| *number != line && sets(code(text), name));
-    others.map(|(number, _)| number).take(6).collect()
+    let source = Source::of(place);
+    let Some(own) = source.access(place) else { return vec![] };
+    let others = source.function(source.statements[own].function).filter(|&at| at != own);
+    let sets = others.flat_map(|at| source.sets(at)).filter(|set| set.sets && set.root() == name);
+    let mut lines: Vec<u32> = sets.map(|set| set.line).filter(|line| Some(*line) != place.line).collect();
+    lines.dedup();
+    lines.truncate(6);
+    lines
+}
+
+/// The variable whose value a place stores: `all` in `C[row] = all;`.
+pub fn value_of(place: &Location) -> Option<String> {
+    let source = Source::of(place);
+    let at = source.access(place)?;
+    let set = source.sets(at).into_iter().find(|set| set.operator == "=")?;
+    let value = set.value..source.statements[at].tokens.end;
+    let indexed = source.words(&value).get(1).is_none_or(|after| matches!(after.text.as_str(), "[" | "."));
+    source.names(&value).into_iter().next().filter(|_| indexed)
+}
+
+/// Whether a variable is set from the numbers of the thread or of its block.
+pub fn of_thread(place: &Location, name: &str) -> bool {
+    let source = Source::of(place);
+    let numbers = ["threadIdx", "thread_idx", "blockIdx", "block_idx"];
+    let found = all_sets(&source).any(|(at, set)| set.path == name && source.has(at, |word| numbers.contains(&word)));
+    found
+}
+
+/// The lines of a file in which lanes exchange values.
+pub fn by_shuffles(place: &Location) -> Vec<u32> {
+    let source = Source::of(place);
+    let all = (0..source.statements.len()).filter(|&at| source.has(at, |word| word.contains("shfl")));
+    all.map(|at| source.line(at)).collect()
+}
+
+/// Whether a file has a word.
+pub fn file_has(place: &Location, word: &str) -> bool {
+    let source = Source::of(place);
+    (0..source.statements.len()).any(|at| source.has(at, |known| known == word))
 }
 
 /// The line that declares what a line adds to or sets, `sum` in `sum[m] += a * b`, with its name.
 pub fn declaration(place: &Location) -> Option<(String, u32)> {
-    let (file, line) = (place.file.as_ref()?, place.line?);
-    let lines = &places::lines(file);
-    let text = code(lines.get(line as usize - 1)?);
-    let name = set_by_line(text)?;
-    let above = numbered(lines, line).find(|(_, text)| declares(code(text), name));
-    above.map(|(number, _)| (name.to_owned(), number))
+    let name = set_by_line(place)?.root().to_owned();
+    Some((name.clone(), declared(place, &name)?))
+}
+
+/// The line that declares a variable, the last one above a place.
+fn declared(place: &Location, name: &str) -> Option<u32> {
+    let source = Source::of(place);
+    let own = source.access(place)?;
+    let above = source.function(source.statements[own].function).filter(|&at| at < own);
+    above.flat_map(|at| source.sets(at)).filter(|set| set.declares && set.path == name).last().map(|set| set.line)
+}
+
+/// The lines that declare the variables which a place uses without a value, each with the name.
+pub fn without_value(place: &Location) -> Vec<(String, u32)> {
+    let source = Source::of(place);
+    let Some(own) = source.access(place) else { return vec![] };
+    let names = source.names(&source.statements[own].tokens);
+    let sets: Vec<Set> = source.function(source.statements[own].function).flat_map(|at| source.sets(at)).collect();
+    let is_bare = |name: &String| sets.iter().any(|set| set.path == *name && set.declares && !set.sets);
+    names.into_iter().filter(is_bare).filter_map(|name| Some((name.clone(), declared(place, &name)?))).collect()
 }
 
 /// The lines of a file that store to an array, the first two.
 pub fn stores_of(place: &Location, array: &str) -> Vec<u32> {
-    let lines = places::lines_of(place);
-    let stores = |text: &str| uses(code(text), array).iter().any(|found| found.writes) && !text.contains("__shared__");
-    let others = (1..).zip(lines.iter()).filter(|(number, _)| Some(*number) != place.line);
-    others.filter(|(_, text)| stores(text)).map(|(number, _)| number).take(2).collect()
+    let source = Source::of(place);
+    let stores = |set: &Set| set.indexed && (set.root() == array || set.last() == array);
+    let lines = all_sets(&source).filter(|(_, set)| stores(set)).map(|(_, set)| set.line);
+    let mut lines: Vec<u32> = lines.filter(|line| Some(*line) != place.line).collect();
+    lines.dedup();
+    lines.truncate(2);
+    lines
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::code::places;
 
     const KERNEL: &str = "__global__ void k() {\n    const int row = blockIdx.y * T + y;\n    const float* a_from = A + row * K;\n    \
                           int far = 3;\n    for (int k0 = 0; k0 < K; k0 += T) {\n        if (k0)\n            s[y] = *a_from;\n        \

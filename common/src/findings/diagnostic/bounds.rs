@@ -2,7 +2,7 @@
 
 use simt::Location;
 
-use super::around::{around, guards};
+use super::around::{around, guards, of_thread};
 use super::texts::help;
 use super::underline::{code, is_name};
 use crate::code::places;
@@ -21,17 +21,23 @@ pub fn remedy(place: &Location) -> Option<Bound> {
     let mut lines = around(place, &["for", "while", "if"]);
     lines.extend(place.line.into_iter().chain(guards(place)));
     let file = place.file.as_ref()?;
-    lines.into_iter().find_map(|line| wrong(line, code(&places::line(file, line)?)))
+    // Up to its own row, for instance, a thread may count.
+    let is_coordinate = |name: &str| of_thread(place, name);
+    lines.into_iter().find_map(|line| wrong(line, code(&places::line(file, line)?), is_coordinate))
 }
 
 /// What is wrong with the comparisons in a line.
-pub fn wrong(line: u32, code: &str) -> Option<Bound> {
+pub fn wrong(line: u32, code: &str, is_coordinate: impl Fn(&str) -> bool) -> Option<Bound> {
     let bound = |cause, [before, size, right]: [&str; 3]| {
         let words = [("before", before), ("size", size), ("right", right)].map(|(name, word)| (name, word.to_owned()));
         let help = help(cause, &[&words[..], &[("line", line.to_string())]].concat());
         Some(Bound { line, of_other_side: cause == "compared with another side", help })
     };
-    let compares = |part: &str| part.contains("< M") || part.contains("< N") || part.contains("< K");
+    let of_name = |part: &str, operator: &str| {
+        let size = part.split_once(operator).map(|(_, size)| size.trim_start());
+        size.is_some_and(|size| size.starts_with(|c: char| c.is_alphabetic()))
+    };
+    let compares = |part: &str| of_name(part, "<");
     if code.trim_start().starts_with("if") && code.split("||").filter(|part| compares(part)).count() > 1 {
         return bound("one comparison is enough", [""; 3]);
     }
@@ -44,7 +50,7 @@ pub fn wrong(line: u32, code: &str) -> Option<Bound> {
             return bound("one too few", [before, size, ""]);
         }
     }
-    let leaves = |part: &&str| part.contains(">= M") || part.contains(">= N") || part.contains(">= K");
+    let leaves = |part: &&str| of_name(part, ">=");
     if code.split("&&").filter(leaves).count() > 1 {
         return bound("every comparison is needed", [""; 3]);
     }
@@ -57,7 +63,7 @@ pub fn wrong(line: u32, code: &str) -> Option<Bound> {
             continue;
         }
         let less = after.trim_start()[size.len()..].trim_start().starts_with('-');
-        if equal && !less && before.contains(|c: char| c.is_lowercase()) {
+        if equal && !less && !is_coordinate(size) && before.contains(|c: char| c.is_lowercase()) {
             let all = after.split([';', ')', '&', '|', '?']).next().unwrap_or_default().trim();
             return bound("one too many", [before, all, ""]);
         }

@@ -3,7 +3,8 @@
 use simt::{AccessKind, Action, Fault, FaultKind, Hazard, HazardKind, Limit, Location, Party, Place, Space};
 
 use super::around::{
-    declaration, lines_that_set, of_words, pointers, set_by_line, setters, shared_declaration, stores_of,
+    and_callers, declaration, guards, lines_that_set, of_words, pointers, set_by_line, set_by_thread, setters,
+    shared_declaration, stores_of, value_of, without_value,
 };
 use super::race::{self, at, code_at};
 use super::render::{Diagnostic, Mark};
@@ -45,7 +46,9 @@ pub fn hazard(hazard: &Hazard, one_warp: bool) -> Diagnostic {
         && owners
         && matches!(role, Role::Output | Role::Shared)
     {
-        marks.extend(set_by(&first.location, true));
+        let by_thread = if role == Role::Shared { set_by_thread(&first.location) } else { vec![] };
+        marks.extend(by_thread.into_iter().map(|(name, line)| sets(&first.location, line, &name)));
+        add(&mut marks, set_by(&first.location, true));
     }
     let mut laid_out = None;
     match (kind, sides, array) {
@@ -60,14 +63,29 @@ pub fn hazard(hazard: &Hazard, one_warp: bool) -> Diagnostic {
             let stores = stores_of(&read.location, name).into_iter();
             marks.extend(stores.map(|line| at_line(&read.location, line, format!("{name} is stored here"))));
         }
+        (HazardKind::UnsetRegister, [read], _) => {
+            let bare = without_value(&read.location).into_iter();
+            add(
+                &mut marks,
+                bare.map(|(name, line)| at_line(&read.location, line, format!("`{name}` has no value here"))),
+            );
+        }
         (HazardKind::Race, [a, b], Some(name)) => {
             laid_out = race::wrong_stride(a, b, name, role).map(|_| name.to_owned());
         }
         _ => {}
     }
     // A tile that has several buffers may be raced for because one of the two accesses takes the wrong one.
-    let buffers = kind == HazardKind::Race && role == Role::Shared && hazard.place.index().len() == 3;
-    let or = if buffers { help("race for a tile of several", &[]) } else { String::new() };
+    let or = match sides {
+        [a, b] if kind == HazardKind::Race && role == Role::Shared && !owners => {
+            let buffers = race::has_buffers(a, b, &hazard.place);
+            for side in [a, b].into_iter().filter(|_| buffers) {
+                add(&mut marks, set_by(&side.location, side.action.writes()));
+            }
+            if buffers { help("race for a tile of several", &[]) } else { String::new() }
+        }
+        _ => String::new(),
+    };
     Diagnostic {
         title: format!("{}: {}", kind.name(), what(hazard, &shown, role == Role::Output)),
         laid_out,
@@ -169,25 +187,35 @@ pub fn fault(fault: &Fault) -> Diagnostic {
     let bounds = access.and_then(|_| bounds::remedy(&fault.location));
     match &bounds {
         Some(bound) => marks.push(at_line(&fault.location, bound.line, "this lets it".into())),
-        None if access.is_some() => marks.extend(set_by(&fault.location, writes)),
+        None if access.is_some() => {
+            marks.extend(set_by(&fault.location, writes));
+            let under = guards(&fault.location).into_iter();
+            add(&mut marks, under.map(|line| at_line(&fault.location, line, "it depends on this".into())));
+        }
         None => {}
     }
     if let Some(simt::Array { name, space: Space::Shared }) = place.and_then(Place::array) {
         add(&mut marks, declared_array(&fault.location, name));
     }
     let code = code_at(&fault.location);
-    let strides = place.and_then(array_name).is_some_and(|array| stride::remedy(&code, array).is_some());
+    let strides = place.and_then(array_name).is_some_and(|array| stride::of_product(&code, array).is_some());
     let past_global = matches!(fault.kind, FaultKind::OutOfBounds { space: Space::Global, .. });
     let vague = past_global && bounds.is_none() && !strides;
     // A store to A or B is wrong however they lie.
     let stray = writes && place.is_some_and(|place| Role::of(place) == Role::Input);
     let by_layout = bounds.as_ref().map_or(past_global && (strides || !stray), |bound| bound.of_other_side);
+    let in_bytes = marks.iter().any(|mark| code_at(&mark.location).contains("sizeof"));
+    let in_bytes = place
+        .and_then(array_name)
+        .filter(|_| in_bytes)
+        .map(|array| help("bytes in place of elements", &[("array", array.to_owned())]));
     let global = place.and_then(Place::array).filter(|array| by_layout && array.space == Space::Global);
     Diagnostic {
         title: format!("fault of the kernel: {}", fault.kind.to_string().trim_end_matches(',')),
         marks: with_calls(marks),
         laid_out: global.map(|array| array.name.clone()),
-        help: bounds.map_or_else(|| remedy::fault(&fault.kind, &at(&fault.location), &code), |bound| bound.help),
+        help: (bounds.map(|bound| bound.help).or(in_bytes))
+            .unwrap_or_else(|| remedy::fault(&fault.kind, &at(&fault.location), &code)),
         vague,
         ..Diagnostic::default()
     }
@@ -195,10 +223,8 @@ pub fn fault(fault: &Fault) -> Diagnostic {
 
 /// The lines that set what a place uses.
 pub fn set_by(place: &Location, stores: bool) -> Vec<Mark> {
-    let mut found = setters(place, stores, if stores { 6 } else { 4 });
-    for &(line, _) in &place.calls {
-        found.extend(setters(&Location { line: Some(line), calls: Box::default(), ..place.clone() }, false, 3));
-    }
+    let mut found = setters(place, stores, if stores { 6 } else { 5 });
+    found.extend(and_callers(place).skip(1).flat_map(|call| setters(&call, false, 3)));
     found.into_iter().map(|(name, line)| sets(place, line, &name)).collect()
 }
 
@@ -210,18 +236,15 @@ fn sets(place: &Location, line: u32, name: &str) -> Mark {
 /// The lines that set what a place sets, and the one that declares it.
 pub fn also_set(place: &Location) -> Vec<Mark> {
     let mut marks: Vec<Mark> = declared(place).into_iter().collect();
-    let Some(name) = set_by_line(&code_at(place)).map(str::to_owned) else { return marks };
-    add(&mut marks, lines_that_set(place, &name).into_iter().map(|line| sets(place, line, &name)));
+    let Some(set) = set_by_line(place) else { return marks };
+    add(&mut marks, lines_that_set(place, set.root()).into_iter().map(|line| sets(place, line, set.root())));
     marks
 }
 
 /// The lines that set the variable whose value a place stores.
 pub fn value_set(place: &Location) -> Vec<Mark> {
-    let code = code_at(place);
-    let value = code.rsplit_once(" = ").map(|(_, value)| value.split(['[', ';']).next().unwrap_or_default().trim());
-    let name = value.filter(|name| !name.is_empty() && name.chars().all(is_name)).unwrap_or_default();
-    let lines = if name.is_empty() { vec![] } else { lines_that_set(place, name) };
-    lines.into_iter().map(|line| sets(place, line, name)).collect()
+    let name = value_of(place).unwrap_or_default();
+    lines_that_set(place, &name).into_iter().map(|line| sets(place, line, &name)).collect()
 }
 
 /// The line that declares what a place sets.

@@ -1,10 +1,12 @@
 //! What to do about a data race. A barrier helps threads of one block, never two blocks; and which barrier is missing
 //! depends on how the two lines lie to each other.
 
-use simt::{Action, Location, Party};
+use std::collections::BTreeSet;
 
-use super::around::{set_by_line, setters};
-use super::situation::{Role, Way, conditional_barrier, way};
+use simt::{Action, Location, Party, Place};
+
+use super::around::{and_callers, file_has, of_words, pointers, set_by_line, setters};
+use super::situation::{Role, Way, situation};
 use super::stride;
 use super::texts::help;
 use super::underline::{code, uses};
@@ -34,17 +36,19 @@ pub fn wrong_stride(a: &Party, b: &Party, array: &str, role: Role) -> Option<Str
     if role == Role::Input {
         return None;
     }
-    [a, b].into_iter().find_map(|side| stride::remedy(&code_at(&side.location), array))
+    [a, b].into_iter().find_map(|side| stride::of_product(&code_at(&side.location), array))
 }
 
 /// One sentence on what to do about a race of two threads for an element of `array`.
 pub fn remedy(a: &Party, b: &Party, array: &str, role: Role) -> String {
-    let (above, below) = if a.location.line <= b.location.line { (a, b) } else { (b, a) };
     let (writer, reader) = if a.action.writes() { (a, b) } else { (b, a) };
     // The access that is not atomic, if the other one is.
     let plain = if a.action == Action::Updates { b } else { a };
-    let words = [("above", above), ("below", below), ("writer", writer), ("reader", reader), ("plain", plain)];
+    let situation = situation(&a.location, &b.location);
+    let words = [("writer", writer), ("reader", reader), ("plain", plain)];
     let mut words = words.map(|(name, party)| (name, at(&party.location))).to_vec();
+    let [above, below] = situation.as_ref().map(|both| both.lines).unwrap_or_default();
+    words.extend([("above", above), ("below", below)].map(|(name, line)| (name, format!("line {line}"))));
     words.push(("array", array.to_owned()));
     if role == Role::Input {
         return help("race for an input", &words);
@@ -56,30 +60,50 @@ pub fn remedy(a: &Party, b: &Party, array: &str, role: Role) -> String {
         return help(between_blocks(a, b, array), &words);
     }
     let both_write = a.action.writes() && b.action.writes();
-    let way = way(&above.location, &below.location);
+    let way = situation.as_ref().map(|both| both.way);
+    // One function stores to both, for two calls.
+    let calls = std::iter::zip(&a.location.calls[..], &b.location.calls[..]).find(|(one, other)| one.0 != other.0);
+    if let Some((one, other)) = calls.filter(|_| way == Some(Way::Same) && a.action.writes() && b.action.writes()) {
+        let lines = BTreeSet::from([one.0, other.0]).into_iter().map(|line| format!("line {line}"));
+        let both = Vec::from_iter(lines).join(" and ") + " store";
+        return help("one place for two arrays", &[("both", both)]);
+    }
+    let is_first = |party: &Party| and_callers(&party.location).any(|place| place.line == Some(above));
+    let [first, second] = if is_first(a) { [a, b] } else { [b, a] }.map(|party| party.action);
     let is_copied = writer.action == Action::Copies && reader.action == Action::Reads;
+    let is_taken = situation.as_ref().is_some_and(|both| both.way == Way::Down && both.barrier_before);
     let two_names = (both_write && role == Role::Shared).then(|| apart([&a.location, &b.location], array)).flatten();
     let cause = match way {
         _ if both_write && (a.action == Action::Updates) != (b.action == Action::Updates) => {
             "race of an atomic and a plain access"
         }
-        Way::Same if adds(a, b, array) => "race of threads that add in one line",
-        Way::Same if both_write => "race of stores in one line",
-        Way::Same if role == Role::Output => "race in one line for an output",
-        Way::Same => "race in one line",
+        Some(Way::Same) if adds(a, b, array) => "race of threads that add in one line",
+        Some(Way::Same) if both_write => "race of stores in one line",
+        Some(Way::Same) if role == Role::Output => "race in one line for an output",
+        Some(Way::Same) => "race in one line",
         _ if two_names.is_some() => return two_names.unwrap_or_default(),
         _ if both_write && role == Role::Output => "race of stores to an output",
         // No block has to exchange values in C, so a barrier would only hide that an element has two owners.
         _ if array == "C" && role == Role::Output => "race in C",
-        Way::WaitLast | Way::Unknown if is_copied => return copied_by_another(writer, reader),
-        Way::Unknown => "race",
+        _ if is_copied && is_taken && first == Action::Copies => "copy into what is read",
+        Some(Way::WaitLast) | None if is_copied => return copied_by_another(writer, reader),
+        None => "race",
         _ => {
-            let under = conditional_barrier(&above.location, &below.location).map(|line| line.to_string());
+            let under = situation.and_then(|both| both.conditional_barrier).map(|line| line.to_string());
             let more = under.map(|line| help("barrier under a condition", &[("line", line)])).unwrap_or_default();
-            return help(barrier(way != Way::Down, above.action, below.action), &words) + &more;
+            let of_warp = file_has(&a.location, "__syncwarp");
+            let more = if of_warp { more + &help("barrier of a warp", &[]) } else { more };
+            return help(barrier(way != Some(Way::Down), first, second), &words) + &more;
         }
     };
     help(cause, &words)
+}
+
+/// Whether the two accesses may mean different tiles: in one loop they reach an array with several, or through pointers.
+pub fn has_buffers(a: &Party, b: &Party, place: &Place) -> bool {
+    let Some(array) = place.array() else { return false };
+    let many = pointers(&a.location, &array.name).len() > 1 || !of_words(&a.location, &array.name);
+    place.index().len() == 3 || many && situation(&a.location, &b.location).is_some_and(|both| both.in_one_loop)
 }
 
 /// Whether one of two lines reads and writes the element, as `C[i] += x` does.
@@ -102,7 +126,7 @@ fn between_blocks(a: &Party, b: &Party, array: &str) -> &'static str {
 
 /// What to do about two lines that store to one place in what the kernel takes for two arrays.
 pub fn apart([a, b]: [&Location; 2], array: &str) -> Option<String> {
-    let [one, other] = [a, b].map(|place| set_by_line(&code_at(place)).unwrap_or_default().to_owned());
+    let [one, other] = [a, b].map(|place| set_by_line(place).map_or(String::new(), |set| set.last().to_owned()));
     let distinct = one != other && !one.is_empty() && !other.is_empty() && one != array && other != array;
     distinct.then(|| {
         let begins = |name: &str, place: &Location| {
@@ -112,8 +136,9 @@ pub fn apart([a, b]: [&Location; 2], array: &str) -> Option<String> {
         // The one that is declared last begins behind the other one.
         let (first, last) = (begins(&one, a), begins(&other, b));
         let (one, other, line) = if first > last { (other, one, first) } else { (one, other, last) };
+        let cause = if line.is_none() { "one array reaches into another" } else { "two names for one place" };
         let line = line.map_or_else(String::new, |line| format!(" in line {line}"));
-        help("two names for one place", &[("one", one), ("other", other), ("in_line", line)])
+        help(cause, &[("one", one), ("other", other), ("in_line", line)])
     })
 }
 

@@ -90,7 +90,7 @@ pub fn fault(kind: &FaultKind, line: &str, code: &str) -> String {
         FaultKind::OutOfBounds { place: Place::Null(_), .. } => "null pointer",
         FaultKind::OutOfBounds { space, access, place, .. } => {
             let array = array_name(place);
-            if let Some(remedy) = array.and_then(|array| stride::remedy(code, array)) {
+            if let Some(remedy) = array.and_then(|array| stride::of_product(code, array)) {
                 return remedy;
             }
             let inside = if array == Some("A") { "row < M, column < K" } else { "row < K, column < N" };

@@ -3,9 +3,8 @@
 
 use simt::{Array, Location, Place, Space};
 
-use super::around::around;
-use super::underline::code;
-use crate::code::places;
+use super::around::and_callers;
+use super::source::Source;
 
 /// What an array is to the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,12 +30,6 @@ impl Role {
     }
 }
 
-/// Whether a barrier of the block stands in a line.
-pub fn is_barrier(line: &str) -> bool {
-    let code = code(line);
-    code.contains("__syncthreads") || code.contains("sync_threads()")
-}
-
 /// How two places of a kernel lie to each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
@@ -48,50 +41,59 @@ pub enum Way {
     Back,
     /// A barrier lies between them, and behind it something is waited for: if that is a copy, the barrier came too early.
     WaitLast,
-    /// It cannot be told: other files, other functions, or no lines.
-    Unknown,
 }
 
-/// The condition of a barrier in a line that the other two lines do not share: not every way between them comes by it.
-fn condition_of(first: &Location, barrier: u32, second: &Location) -> Option<u32> {
-    let at = |line| Location { line: Some(line), calls: Box::default(), ..second.clone() };
-    let conditions = |place: &Location| around(place, &["if", "else", "} else"]);
-    let own = code(places::line(second.file.as_deref()?, barrier)?.as_str())
-        .trim_start()
-        .starts_with("if")
-        .then_some(barrier);
+/// How two accesses lie to each other, in the function in which both happen: there each of them is its line, or the call that
+/// leads to it.
+pub struct Situation {
+    pub way: Way,
+    /// The upper one first.
+    pub lines: [u32; 2],
+    /// The line of a condition, under which is a barrier, that the two do not share.
+    pub conditional_barrier: Option<u32>,
+    /// Both stand in one loop.
+    pub in_one_loop: bool,
+    /// In that loop a barrier comes before both.
+    pub barrier_before: bool,
+}
+
+/// The situation of two places; none if they have no function in common.
+pub fn situation(one: &Location, other: &Location) -> Option<Situation> {
+    let source = Source::of(one);
+    if one.file.is_none() || one.file != other.file {
+        return None;
+    }
+    let [ones, others] = [one, other].map(|place| -> Vec<(u32, usize)> {
+        and_callers(place).filter_map(|place| Some((place.line?, source.statement(&place)?))).collect()
+    });
+    let function = |at: usize| source.statements[at].function;
+    let body = |at: usize| source.statements[at].body;
+    let met = |one: &(u32, usize)| {
+        let beside = others.iter().find(|other| body(other.1) == body(one.1) && function(one.1) > 0)?;
+        Some([*one, *beside])
+    };
+    let mut both = ones.iter().find_map(met)?;
+    both.sort_by_key(|(line, at)| (*at, *line));
+    let [(above, first), (below, second)] = both;
+    let conditions = |at: usize| source.around(at, &["if"]);
     let shared = [conditions(first), conditions(second)].concat();
-    own.into_iter().chain(conditions(&at(barrier))).find(|line| !shared.contains(line))
-}
-
-/// A barrier near two places that is under a condition which they do not share, with no other one between them.
-pub fn conditional_barrier(first: &Location, second: &Location) -> Option<u32> {
-    let lines = places::lines(second.file.as_deref()?);
-    let start = lines.iter().take(first.line? as usize).rposition(|text| text.starts_with('}')).map_or(0, |at| at + 1);
-    let function = (1..).zip(lines.iter()).skip(start).take_while(|(_, text)| !text.starts_with('}'));
-    let mut barriers = function.filter(|(_, text)| is_barrier(text)).map(|(line, _)| line);
-    barriers.find(|&line| condition_of(first, line, second).is_some())
-}
-
-/// The way from one place to another; `first` must not come after `second` in the file.
-pub fn way(first: &Location, second: &Location) -> Way {
-    let (Some(file), Some(one), Some(two)) = (&first.file, first.line, second.line) else { return Way::Unknown };
-    if second.file.as_ref() != Some(file) || two < one {
-        return Way::Unknown;
-    }
-    if one == two {
-        return Way::Same;
-    }
-    let lines = places::lines(file);
-    let between = lines.get(one as usize..two as usize - 1).unwrap_or_default();
-    // Beyond the end of a function lines follow each other on the page only.
-    if between.iter().any(|line| line.starts_with('}')) {
-        return Way::Unknown;
-    }
-    let is_met = |&at: &usize| is_barrier(&between[at]) && condition_of(first, one + 1 + at as u32, second).is_none();
-    match (0..between.len()).rfind(is_met) {
-        Some(at) if between[at..].iter().any(|line| code(line).contains("wait")) => Way::WaitLast,
+    // Not every way between the two comes by it.
+    let condition_of = |barrier: usize| conditions(barrier).into_iter().find(|at| !shared.contains(at));
+    let barriers: Vec<usize> = source.function(function(first)).filter(|&at| source.is_barrier(at)).collect();
+    let lies_between = |at: usize| above < source.line(at) && source.line(at) < below;
+    let between = barriers.iter().rfind(|&&at| lies_between(at) && condition_of(at).is_none());
+    let waits = |from: usize| (from..second).any(|at| source.has(at, |word| word.contains("wait")));
+    let way = match between {
+        _ if above == below => Way::Same,
+        Some(&barrier) if waits(barrier) => Way::WaitLast,
         Some(_) => Way::Back,
         None => Way::Down,
-    }
+    };
+    let conditional_barrier = barriers.iter().find_map(|&at| condition_of(at)).map(|at| source.line(at));
+    let loops = |at: usize| source.around(at, &["for", "while"]);
+    let common = loops(first).into_iter().find(|at| loops(second).contains(at));
+    let barrier_before =
+        common.is_some_and(|common| barriers.iter().any(|&at| at < first && loops(at).contains(&common)));
+    let in_one_loop = common.is_some();
+    Some(Situation { way, lines: [above, below], conditional_barrier, in_one_loop, barrier_before })
 }

@@ -3,21 +3,21 @@
 use super::texts::help;
 use super::underline::{is_name, uses};
 
-/// An element of a matrix by its row and column, and the size that its row is multiplied by.
-fn element(array: &str) -> Option<(&'static str, &'static str)> {
-    match array {
-        "A" => Some(("A[row * K + k]", "K")),
-        "B" => Some(("B[k * N + col]", "N")),
-        "C" => Some(("C[row * N + col]", "N")),
-        _ => None,
-    }
+/// What to do about a line of code in which a matrix of A·B has an index with another size than its own columns.
+pub fn of_product(code: &str, array: &str) -> Option<String> {
+    let (element, columns) = match array {
+        "A" => ("A[row * K + k]", "K"),
+        "B" => ("B[k * N + col]", "N"),
+        "C" => ("C[row * N + col]", "N"),
+        _ => return None,
+    };
+    remedy(code, array, columns, &format!("{array} has {columns} columns, so its elements are {element}"))
 }
 
-/// What to do about a line of code in which a matrix has an index with another size than its own columns.
-pub fn remedy(code: &str, array: &str) -> Option<String> {
-    let (element, columns) = element(array)?;
+/// The same of a matrix with these columns, which is laid out as the last words say.
+pub fn remedy(code: &str, array: &str, columns: &str, layout: &str) -> Option<String> {
     let wrong = uses(code, array).iter().find_map(|found| wrong_factor(&code[found.span.clone()], columns))?;
-    let words = [("array", array), ("columns", columns), ("wrong", wrong), ("element", element)];
+    let words = [("columns", columns), ("wrong", wrong), ("layout", layout)];
     Some(help("row times another size", &words.map(|(name, word)| (name, word.to_owned()))))
 }
 

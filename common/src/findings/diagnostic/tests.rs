@@ -6,6 +6,7 @@ use serde::de::DeserializeOwned;
 use simt::{AccessKind, Action, Array, Dim3, FaultKind, Hazard, HazardKind, Location, Party, Place, Space};
 
 use super::situation::Role;
+use super::source::{Set, Source};
 use super::{bounds, call, remedy, stride, underline};
 use crate::code::places::may_be_shown;
 
@@ -26,7 +27,7 @@ fn says(text: &str, words: &[impl AsRef<str>]) {
 #[test]
 fn a_comparison_is_wrong_if_it_lets_the_index_reach_the_size_or_compares_with_another_one() {
     for (code, words) in cases::<Vec<(String, Option<String>)>>("bounds") {
-        let said = bounds::wrong(7, &code).map(|bound| bound.help);
+        let said = bounds::wrong(7, &code, |_| false).map(|bound| bound.help);
         assert_eq!(said.is_some(), words.is_some(), "{code}: {said:?}");
         says(&said.unwrap_or_default(), words.as_slice());
     }
@@ -36,7 +37,7 @@ fn a_comparison_is_wrong_if_it_lets_the_index_reach_the_size_or_compares_with_an
 #[test]
 fn the_size_in_an_index_is_the_matrix_s_columns_or_is_named() {
     for (code, array, wrong) in cases::<Vec<(String, String, Option<String>)>>("strides") {
-        let said = stride::remedy(&code, &array);
+        let said = stride::of_product(&code, &array);
         assert_eq!(said.is_some(), wrong.is_some(), "{code}: {said:?}");
         says(&said.unwrap_or_default(), wrong.map(|wrong| format!("and not by {wrong}:")).as_slice());
     }
@@ -67,6 +68,38 @@ fn the_access_is_found() {
         assert_eq!(lines[at][span], found, "{text}");
     }
     assert_eq!(underline::access(&[], 0, None, None, false), (0, 0..0));
+}
+
+/// A line's sets are told as `+sum` if they are declared and set, `!s` if they are declared alone, and `sum[]` for elements.
+#[test]
+fn statements_in_any_layout_have_what_is_around_them_and_what_they_set() {
+    let one = |set: Set| {
+        let mark = if set.declares && set.sets { "+" } else { "!" };
+        format!("{}{}{}", if set.declares { mark } else { "" }, set.path, if set.indexed { "[]" } else { "" })
+    };
+    type Case = (Vec<String>, Vec<(u32, String)>, Vec<(u32, u32, Vec<u32>)>, Vec<u32>, Vec<String>);
+    for (lines, sets, around, barriers, functions) in cases::<Vec<Case>>("sources") {
+        let source = Source::read(&lines);
+        for (line, words) in sets {
+            let on_line = (0..source.statements.len()).filter(|&at| source.line(at) == line);
+            let told: Vec<String> = on_line.flat_map(|at| source.sets(at)).map(one).collect();
+            assert_eq!(told.join(" "), words, "{line}");
+        }
+        for (line, column, found) in around {
+            let at = source.at(line, Some(column)).unwrap();
+            let told = source.around(at, &["for", "while", "if"]).into_iter().map(|at| source.line(at));
+            assert_eq!(told.collect::<Vec<_>>(), found, "{line}:{column}");
+        }
+        let waits = (0..source.statements.len()).filter(|&at| source.is_barrier(at)).map(|at| source.line(at));
+        assert_eq!(waits.collect::<Vec<_>>(), barriers);
+        assert_eq!(source.functions, functions);
+        // Nothing is refused, and nothing is too deep.
+        let text = lines.join("\n");
+        for (part, _) in text.char_indices() {
+            Source::read(&[text[part..].to_owned(), text[..part].to_owned()]);
+        }
+        Source::read(&["{ if (a) ".repeat(100_000)]);
+    }
 }
 
 #[test]

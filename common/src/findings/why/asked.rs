@@ -164,7 +164,7 @@ impl Asked {
     }
 
     /// Rows and columns of an operand in memory, each with its name.
-    fn extents(&self, side: Side) -> [(&'static str, u64); 2] {
+    pub fn extents(&self, side: Side) -> [(&'static str, u64); 2] {
         let Problem { m, n, k, .. } = self.problem;
         let own = if side == Side::B && self.kind != Kind::Symmetric { ("N", n) } else { ("M", m) };
         if self.is_by_lines(side) { [own, ("K", k)] } else { [("K", k), own] }

@@ -11,8 +11,8 @@ use super::teller::{Teller, listed, noted};
 use crate::code::places::{index, triple};
 use crate::findings::analysis::HazardReport;
 use crate::findings::diagnostic::{
-    Mark, Word, add, also_set, around, at_line, bounds, code_at, has_word, help, is_name, set_by, set_by_line, uses,
-    value_set,
+    Mark, Word, add, also_set, and_callers, around, at_line, bounds, by_shuffles, code_at, has_word, help, keeps,
+    set_by, set_by_line, value_set,
 };
 use crate::findings::hazard_kind::Mistake;
 
@@ -121,13 +121,18 @@ impl Teller<'_> {
             marks.extend(depends.map(|line| at_line(&location, line, "it depends on this".into())));
             self.set_by(stored, true, &mut marks);
         }
+        // It is no condition's fault if another way to the store has none.
+        let ifs: Vec<Vec<u32>> = stores.iter().map(|&stored| around(&self.origins.location(stored), &["if"])).collect();
+        let under_all = !ifs.iter().any(Vec::is_empty);
+        let conditions: BTreeSet<u32> = ifs.into_iter().flatten().filter(|_| under_all).collect();
         let cause = match stores.len() {
             0 => "unset in an array that nobody stores to",
+            _ if !conditions.is_empty() => "unset under a condition",
             _ => "unset in an array that is stored in part",
         };
         let store = if lines.len() == 1 { "stores" } else { "store" };
-        let words = [words, vec![("lines", listed(&lines)), ("store", store.to_owned())]].concat();
-        Some(self.told(Mistake::Unset, cause, marks, &words))
+        let more = [("lines", listed(&lines)), ("store", store.to_owned()), ("conditions", listed(&conditions))];
+        Some(self.told(Mistake::Unset, cause, marks, &[&words[..], &more].concat()))
     }
 
     /// The sum holds a variable without a value, for which the compiler takes NaN.
@@ -217,8 +222,19 @@ impl Teller<'_> {
             marks.extend(self.store_mark("this sum lacks them"));
             let stores = element.store.iter();
             add(&mut marks, stores.flat_map(|store| value_set(&self.origins.location(store.instruction))));
-            let by_shuffles = marks.iter().any(|mark| code_at(&mark.location).contains("shfl"));
-            let lanes = if by_shuffles { help("parts put together by shuffles", &[]) } else { String::new() };
+            let by_shuffles = by_shuffles(&location);
+            for &line in &by_shuffles {
+                let at = Location { line: Some(line), column: None, calls: Box::default(), ..location.clone() };
+                add(&mut marks, [at_line(&at, line, "lanes exchange values here".into())]);
+                add(
+                    &mut marks,
+                    around(&at, &["for", "while", "if"])
+                        .into_iter()
+                        .map(|line| at_line(&at, line, "it depends on this".into())),
+                );
+            }
+            let lanes =
+                if by_shuffles.is_empty() { String::new() } else { help("parts put together by shuffles", &[]) };
             let store = self.line_of(element.store.map(|store| store.instruction));
             let words = [words, vec![("lanes", lanes), ("store", store)]].concat();
             return Some(self.told(Mistake::Lost, "parts lost", marks, &words));
@@ -231,11 +247,17 @@ impl Teller<'_> {
         add(&mut marks, also_set(&location));
         let rest = element.formed.rest.iter().filter(|value| matches!(value.source, Source::Constant(_)));
         let begins = rest.filter_map(|value| Some(self.mark(value.loaded?, None, "it begins with this number here")));
-        add(&mut marks, begins.filter(|mark| mark.location.line.is_some()));
-        let code = code_at(&location);
-        let keeps = code.contains("+=") || set_by_line(&code).is_some_and(|name| uses(&code, name).len() > 1);
+        // The compiler names any line for a number that several lines may have set.
+        let root = |place: &Location| set_by_line(place).map(|set| set.root().to_owned());
+        let own = root(&location);
+        add(&mut marks, begins.filter(|mark| own.is_some() && root(&mark.location) == own));
+        let keeps = keeps(&location);
         element.store.inspect(|store| self.set_by(store.instruction, false, &mut marks));
-        let cause = if keeps { "replaced elsewhere" } else { "replaced" };
+        let cause = match keeps {
+            _ if pair.term.matrix => "begun anew",
+            true => "replaced elsewhere",
+            false => "replaced",
+        };
         Some(self.told(Mistake::Lost, cause, marks, &words))
     }
 
@@ -267,10 +289,45 @@ impl Teller<'_> {
         let again = gap.repeated.first();
         let stands_for_zero = || element.with_zeros.get(k as usize).is_some_and(Pair::is_zero);
         let arrived = Side::BOTH.into_iter().find_map(|side| Some((side, self.came(side, k)?)));
+        // How often an element that is multiplied again has come.
+        let times = again.zip(Side::BOTH.into_iter().find(|&side| self.is_shared(side)));
+        let came: Vec<Arrived> = times.map_or(vec![], |(&again, side)| {
+            let of = self.arrived(side).into_iter().filter(|(place, _)| *place == (element.own(side), again));
+            of.map(|(_, arrived)| arrived).collect()
+        });
+        let loads: BTreeSet<Option<u32>> = came.iter().map(|arrived| arrived.value.loaded).collect();
+        let arrived = arrived.filter(|_| loads.len() < 2);
         let Some((side, arrived)) = arrived.filter(|_| again.is_some() || stands_for_zero()) else {
             again?;
             let pair = element.pairs.last()?;
             let mut marks = self.passages(pair);
+            if came.len() == 1
+                && let Some((side, (place, value))) =
+                    (Side::BOTH.into_iter()).find_map(|side| Some((side, pair.of(side)?)))
+            {
+                let stored = value.shared.and_then(|passage| passage.stored)?;
+                let at = self.origins.location(stored);
+                let lines = BTreeSet::from_iter(around(&at, &["if"]));
+                add(&mut marks, lines.iter().map(|&line| at_line(&at, line, "it depends on this".into())));
+                let under = if lines.is_empty() {
+                    String::new()
+                } else {
+                    format!(", and not only under the condition in {}", listed(&lines))
+                };
+                self.added_here(gap, &mut marks);
+                let words = [
+                    ("one", self.asked.name(side, place)),
+                    ("need", self.asked.name(side, (place.0, k))),
+                    ("put", self.line(stored)),
+                    ("under", under),
+                ];
+                return Some(self.told(
+                    Mistake::Stale,
+                    "tile of an earlier step left in its place",
+                    marks,
+                    &[&gap.words[..], &words].concat(),
+                ));
+            }
             let loads = pair.factors.iter().filter_map(|(_, value)| value.loaded);
             let lines: BTreeSet<String> = loads.map(|at| self.line(at)).collect();
             self.added_here(gap, &mut marks);
@@ -301,9 +358,52 @@ impl Teller<'_> {
 
     /// No k is missing, and some are there too often.
     fn again(&self, gap: &Gap) -> HazardReport {
+        let pairs = &self.element.pairs;
+        let ks: Vec<u64> = pairs.iter().filter_map(|pair| pair.k_of(self.element.needs)).collect();
+        let depth = self.element.depth;
+        let passage = |pair: &Pair| Side::BOTH.map(|side| pair.of(side).and_then(|(_, value)| value.shared));
+        // The first products are those of the sum, in their order.
+        let first = pairs
+            .get(depth as usize)
+            .filter(|pair| !pair.term.matrix && ks.iter().copied().take(depth as usize).eq(0..depth));
+        if let Some((pair, passage)) = first.and_then(|pair| Some((pair, passage(pair)[0]?))) {
+            let mut marks = self.passages(pair);
+            passage.stored.inspect(|&stored| self.set_by(stored, false, &mut marks));
+            self.added_here(gap, &mut marks);
+            let found = pair.of(Side::A).map(|(_, value)| self.found(&value)).unwrap_or_default();
+            return self.told(Mistake::Stale, "left over beyond the end", marks, &[&gap.words[..], &found].concat());
+        }
+        // Two lines have put the number into the tile.
+        let twice = pairs.iter().enumerate().find_map(|(at, one)| {
+            let stored = |pair: &Pair| passage(pair).map(|it| it.and_then(|it| it.stored));
+            let other =
+                pairs[..at].iter().find(|other| other.places() == one.places() && stored(other) != stored(one))?;
+            let both = std::iter::zip(stored(other), stored(one)).find(|(one, other)| one != other)?;
+            Some([both.0?, both.1?])
+        });
         let mut marks = gap.loops("it is done in this loop");
+        if let Some(lines) = twice.filter(|_| pairs[0].term.matrix) {
+            let mut marks: Vec<Mark> = lines.map(|at| self.stores(at, None, "the whole number is stored here")).into();
+            self.added_here(gap, &mut marks);
+            let both = BTreeSet::from(lines.map(|at| self.origins.line(at).unwrap_or_default()));
+            let words = [gap.words.clone(), vec![("both", format!("{} store", listed(&both)))]].concat();
+            return self.told(Mistake::Part, "whole number in place of a part", marks, &words);
+        }
+        let begins: Vec<usize> = (0..ks.len()).filter(|&at| at == 0 || ks[at] != ks[at - 1] + 1).collect();
+        let mut steps = begins.windows(2).map(|pair| ks[pair[1]].checked_sub(ks[pair[0]]));
+        let step = steps.next().flatten().filter(|step| *step > 0 && steps.all(|other| other == Some(*step)));
         self.added_here(gap, &mut marks);
-        self.told(Mistake::Part, "", marks, &gap.words)
+        let Some((step, outer)) = step.zip(gap.loops.last()) else {
+            return self.told(Mistake::Part, "", marks, &gap.words);
+        };
+        let head = Location { line: Some(*outer), column: None, calls: Box::default(), ..gap.place.clone() };
+        add(&mut marks, set_by(&head, false));
+        let words = [
+            ("step", step.to_string()),
+            ("depth", begins[1].to_string()),
+            ("loop", format!("the loop in line {outer}")),
+        ];
+        self.told(Mistake::Part, "tiles overlap", marks, &[&gap.words[..], &words].concat())
     }
 
     /// Some k are not multiplied at all.
@@ -322,12 +422,14 @@ impl Teller<'_> {
         let lost = missing.len() as u64;
         let is_end = lost * 2 >= depth && missing.last() == Some(&(lost - 1));
         let no_zeros = self.element.with_zeros.len() as u64 + lost < depth + lost.min(64);
-        let code = code_at(place);
-        let only = |name: &str| code.split(|c| !is_name(c)).filter(|word| *word == name).count() == 1;
-        let sets = !code.contains("+=") && set_by_line(&code).is_some_and(only);
+        let sets = !keeps(place);
         if is_end && no_zeros && came || sets && lost + 1 == depth {
-            let mut marks = vec![self.mark(gap.multiply, None, "the sum is set here")];
-            marks.extend(also_set(place));
+            // A function gives back its sum, and the line that calls it sets that of the element.
+            let setter =
+                and_callers(place).find(|at| set_by_line(at).is_some() && !self::keeps(at)).unwrap_or(place.clone());
+            let mark = Mark { location: setter.clone(), ..self.mark(gap.multiply, None, "the sum is set here") };
+            let mut marks = vec![mark];
+            marks.extend(also_set(&setter));
             return self.told(Mistake::Lost, "sum set in the loop", marks, &gap.words);
         }
         let columns = self.asked.are_columns(missing);
@@ -349,7 +451,7 @@ impl Teller<'_> {
         let found = if inner { over.first() } else { over.last() };
         // The size at which it ends, if that is another one.
         let ends = |(line, text): &(u32, String)| {
-            let own = Location { line: Some(*line), ..place.clone() };
+            let own = Location { line: Some(*line), column: None, ..place.clone() };
             let setters = set_by(&own, false).into_iter().map(|mark| code_at(&mark.location));
             let all: Vec<String> = std::iter::once(text.clone()).chain(setters).collect();
             let names = |size: &str| all.iter().any(|text| has_word(text, |word| word == size));
@@ -360,7 +462,7 @@ impl Teller<'_> {
         if let Some(&(line, _)) = found {
             let label = format!("this loop counts {}", if columns { "columns" } else { "k" });
             marks.push(at_line(place, line, label));
-            add(&mut marks, set_by(&Location { line: Some(line), ..place.clone() }, false));
+            add(&mut marks, set_by(&Location { line: Some(line), column: None, ..place.clone() }, false));
         }
         let (head, tail) = (missing.contains(&0), missing.contains(&(depth - 1)));
         let at_the_end = lost == depth - missing[0];

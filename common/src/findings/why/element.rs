@@ -118,6 +118,8 @@ pub struct Element {
     pub formed: Formed,
     /// It is the product of a sum.
     pub of_sums: bool,
+    /// The instructions that read what was in C.
+    pub reads_of_c: Vec<u32>,
     /// The stores before the last one.
     pub earlier: Vec<Store>,
 }
@@ -199,18 +201,21 @@ impl Origins {
         let needs = asked.needs(index);
         let mut with_zeros: Vec<Pair> = formed.terms.drain(..).map(|term| self.pair(asked, needs, &term)).collect();
         let mut weights = asked.weights;
+        let mut reads_of_c = vec![];
         if asked.kind == Kind::Scaled {
             weights[1] = 0.0;
             // What comes from C is no product of A and B.
             with_zeros.retain(|pair| match pair.factors.map(|(factor, _)| factor) {
                 [Factor::Number(number), Factor::Other] | [Factor::Other, Factor::Number(number)] => {
                     weights[1] += pair.term.scale * if pair.term.negative { -number } else { number };
+                    reads_of_c.extend(pair.factors.iter().filter_map(|(_, value)| value.loaded));
                     false
                 }
                 _ => true,
             });
             let of_c = |value: &Value| self.factor(asked, value) == Factor::Other;
             weights[1] += formed.rest.iter().filter(|value| of_c(value)).count() as f32;
+            reads_of_c.extend(formed.rest.iter().filter(|value| of_c(value)).filter_map(|value| value.loaded));
             formed.rest.retain(|value| !of_c(value));
         }
         let is_lost = |pair: &Pair, side| pair.is_loss(needs) && pair.of(side).is_some_and(|(_, value)| value.part);
@@ -228,7 +233,21 @@ impl Origins {
         let depth = asked.depth(needs[0]);
         let scaled = scaled.and_then(|term| term.scaled);
         let name = asked.name_of_c(index);
-        Element { needs, depth, weights, scaled, name, store, pairs, with_zeros, losses, formed, of_sums, earlier }
+        Element {
+            needs,
+            depth,
+            weights,
+            scaled,
+            name,
+            store,
+            pairs,
+            with_zeros,
+            losses,
+            formed,
+            of_sums,
+            reads_of_c,
+            earlier,
+        }
     }
 
     /// The pairs of another store of the element.

@@ -28,7 +28,8 @@ pub fn explain(origins: &Origins, asked: &Asked) -> Option<HazardReport> {
     let stored = origins.stored();
     let mut products = 0;
     for element in origins.elements(asked).take(MOST_ELEMENTS) {
-        if products > MOST_PRODUCTS {
+        // Those that are wrong in the same way as many others tell nothing new.
+        if products > MOST_PRODUCTS || looked_at >= ENOUGH && kept.len() as u64 >= MOST_KEPT {
             break;
         }
         products += element.with_zeros.len();
@@ -95,6 +96,7 @@ pub fn explain(origins: &Origins, asked: &Asked) -> Option<HazardReport> {
 
 /// Elements of C that are looked at, products in them, and elements that are kept of each mistake.
 const MOST_ELEMENTS: usize = 4096;
+const ENOUGH: u64 = 1024;
 const MOST_PRODUCTS: usize = 1 << 19;
 const MOST_KEPT: u64 = 256;
 
@@ -223,8 +225,16 @@ impl Teller<'_> {
                 self.mark(pair.term.instruction, None, format!("each product is multiplied by {} here", scale(pair)))
             }),
         );
+        add(&mut marks, element.reads_of_c.iter().map(|&at| self.mark(at, None, "C is read here")));
         add(&mut marks, self.store_mark("it is stored here"));
-        let cause = if self.asked.kind == Kind::Scaled { "sum or C with another factor" } else { "" };
+        let part = element.pairs.iter().find(|pair| pair.has_part() && pair.k_of(element.needs).is_some());
+        let put = part.and_then(|pair| pair.factors.iter().find(|(_, value)| value.part)?.1.shared?.stored);
+        add(&mut marks, put.map(|put| self.mark(put, None, "what rounding has lost is stored here")));
+        let cause = match part {
+            Some(_) => "parts with another weight",
+            None if self.asked.kind == Kind::Scaled => "sum or C with another factor",
+            None => "",
+        };
         self.told(Mistake::Weight, cause, marks, &[("sum", sum), ("before", before), ("by", by), ("of_c", of_c)])
     }
 
@@ -233,7 +243,8 @@ impl Teller<'_> {
         let place = self.origins.location(instruction);
         let label = format!("no thread comes here for {}", self.element.name);
         let mut marks = vec![self.stores_to_c(instruction, label)];
-        let lines = BTreeSet::from_iter(around(&place, &["for", "while", "if"]));
+        let mut lines = BTreeSet::from_iter(around(&place, &["for", "while", "if"]));
+        lines.extend(guards(&place));
         marks.extend(lines.iter().map(|&line| at_line(&place, line, "it depends on this".into())));
         self.set_by(instruction, true, &mut marks);
         let both = match self.asked.kind {
@@ -275,8 +286,10 @@ impl Teller<'_> {
             let before = arrived.map(|(_, arrived)| arrived).find(|arrived| arrived.address == passage.address)?;
             let lines = [before.stored, passage.stored?];
             let [one, other] = lines.map(|at| self.origins.location(at));
-            let words = lines.map(|at| self.line(at));
-            let words = [("one", words[0].clone()), ("other", words[1].clone())];
+            let both = lines.map(|at| self.line(at));
+            let both =
+                if both[0] == both[1] { format!("{} stores both", both[0]) } else { both.join(" and ") + " store" };
+            let words = [("both", both)];
             Some(apart([&one, &other], "").unwrap_or_else(|| help("one place for two arrays", &words)))
         })
     }
@@ -386,8 +399,22 @@ impl Teller<'_> {
         self.element.store.inspect(|store| self.set_by(store.instruction, true, &mut marks));
         multiply.inspect(|&multiply| self.set_by(multiply, false, &mut marks));
         let store = self.element.store.map(|store| store.instruction);
-        let words = [("of", of), ("multiply", self.line_of(multiply)), ("store", self.line_of(store))];
-        let cause = if note.is_some() { "sum stored by another index" } else { "" };
+        let product = |row: u64| (row / self.asked.problem.m).to_string();
+        let (taken, needed) = (product(place.0), product(self.element.needs[0]));
+        let cause = match note {
+            _ if taken != needed => "sum of another product of the batch",
+            Some(_) => "sum stored by another index",
+            None => "",
+        };
+        let words = [
+            ("of", of),
+            ("multiply", self.line_of(multiply)),
+            ("store", self.line_of(store)),
+            ("row", place.0.to_string()),
+            ("col", place.1.to_string()),
+            ("taken", taken),
+            ("needed", needed),
+        ];
         noted(self.told(Mistake::Elsewhere, cause, marks, &words), note)
     }
 }

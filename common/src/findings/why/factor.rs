@@ -1,15 +1,17 @@
 //! A sum in which the elements of one operand are not those that belong there: which were taken, by what rule, and where they
 //! should have come from.
 
-use simt::analyses::provenance::Value;
+use std::collections::BTreeSet;
 
-use super::asked::{Kind, Side};
+use simt::analyses::provenance::{Passage, Value};
+
+use super::asked::{Kind, Place, Side};
 use super::element::Pair;
 use super::judge::{Verdict, whole};
 use super::rule::{Rule, Sample};
-use super::teller::{Teller, noted};
+use super::teller::{Teller, listed, noted};
 use crate::findings::analysis::HazardReport;
-use crate::findings::diagnostic::{add, code_at, help, stride, text};
+use crate::findings::diagnostic::{add, around, at_line, code_at, help, stride, text};
 use crate::findings::hazard_kind::Mistake;
 
 impl Teller<'_> {
@@ -38,6 +40,42 @@ impl Teller<'_> {
         let [row, _] = self.element.needs;
         let fits = |pair: &&Pair| pair.places().is_some_and(|[(own, p), (_, q)]| own == row && p == q);
         self.element.pairs.iter().filter(fits).count() as u64 >= self.element.depth
+    }
+
+    /// Whether a word was stored once, for a step in which it was read rightly, and is read again.
+    fn is_left_over(&self, side: Side, taken: Place, passage: Passage) -> bool {
+        let arrived = self.arrived(side);
+        let times = arrived.iter().filter(|(place, it)| *place == taken && it.address == passage.address).count();
+        let is_same = |(place, value): (Place, Value)| {
+            place == taken && value.shared.is_some_and(|other| other.address == passage.address)
+        };
+        let reads = self.element.pairs.iter().filter(|pair| pair.of(side).is_some_and(is_same)).count();
+        times == 1 && reads > 1
+    }
+
+    /// The operands whose chunks of 8 k do not lie where tensor cores look for them, if that explains all products.
+    fn unswizzled(&self) -> Option<Vec<Side>> {
+        let pairs = || self.alike.iter().flat_map(|(element, _)| &element.pairs);
+        let fits = |sides: &[Side], places: [Place; 2]| {
+            let [a, b] = Side::BOTH.map(|side| {
+                let (own, k) = places[side as usize];
+                k ^ if sides.contains(&side) { own % 8 * 8 } else { 0 }
+            });
+            a == b
+        };
+        let all =
+            |sides: &[Side]| pairs().all(|pair| pair.term.matrix && pair.places().is_some_and(|it| fits(sides, it)));
+        [&[Side::A][..], &[Side::B], &Side::BOTH].into_iter().find(|sides| all(sides)).map(<[Side]>::to_vec)
+    }
+
+    /// What to do if the chunks of a tile for tensor cores are not exchanged.
+    fn swizzle(&self, pair: &Pair) -> Option<String> {
+        let stored = |side: &Side| {
+            let place = self.origins.location(pair.of(*side)?.1.shared?.stored?);
+            place.calls.last().map(|(line, _)| *line).or(place.line)
+        };
+        let lines: BTreeSet<u32> = self.unswizzled()?.iter().filter_map(stored).collect();
+        Some(help("swizzle left out", &[("lines", listed(&lines))]))
     }
 
     pub fn factor(&self, side: Side, at: usize, k: u64) -> Option<HazardReport> {
@@ -77,7 +115,10 @@ impl Teller<'_> {
             marks.extend(self.passage(pair, side.other()));
         }
         let written = value.loaded.map(|loaded| code_at(&self.origins.location(loaded)));
-        let stride = written.filter(|_| asked.kind == Kind::Product).and_then(|code| stride(&code, array));
+        let [rows, columns] = asked.extents(side).map(|(name, _)| name);
+        let stride =
+            written.filter(|_| rows != columns).and_then(|code| stride(&code, array, columns, &asked.layout(side)));
+        let mut under = String::new();
         let cause = match (value.shared, arrived) {
             (Some(_), _) if stride.is_some() => {
                 value.loaded.inspect(|&loaded| self.set_by(loaded, false, &mut marks));
@@ -121,7 +162,7 @@ impl Teller<'_> {
                     self.set_by(arrived.stored, true, &mut marks);
                     mistake = Mistake::Stale;
                     "taken from another buffer"
-                } else if !self.is_laid_out(side) && value.loaded.is_some() {
+                } else if !self.is_laid_out(side) && value.loaded.is_some() && !rule.is_of_reader() {
                     let put = passage.stored.unwrap_or(arrived.stored);
                     self.set_by(put, false, &mut marks);
                     self.set_by(put, true, &mut marks);
@@ -129,6 +170,18 @@ impl Teller<'_> {
                 } else {
                     "taken from another place"
                 }
+            }
+            (Some(passage), None) if taken.0 == needed.0 && self.is_left_over(side, taken, passage) => {
+                (mistake, note) = (Mistake::Stale, None);
+                let place = self.origins.location(passage.stored.unwrap_or(passage.loaded));
+                let lines = BTreeSet::from_iter(around(&place, &["if"]));
+                add(&mut marks, lines.iter().map(|&line| at_line(&place, line, "it depends on this".into())));
+                under = if lines.is_empty() {
+                    String::new()
+                } else {
+                    format!(", and not only under the condition in {}", listed(&lines))
+                };
+                "tile not stored again"
             }
             (shared, _) => {
                 value.loaded.inspect(|&loaded| self.set_by(loaded, false, &mut marks));
@@ -164,11 +217,12 @@ impl Teller<'_> {
             ("needed", needed.0.to_string()),
             ("store", self.line_of(element.store.map(|store| store.instruction))),
             ("put_there", put.map_or_else(String::new, |put| format!(", and at what {put} stores"))),
+            ("under", under),
             ("layout_of_a", layout_of_a),
             ("layout_of_b", layout_of_b),
         ];
         let mut report = noted(self.told(mistake, cause, marks, &[&told[..], &words].concat()), note);
-        report.diagnostic.help = stride.unwrap_or(report.diagnostic.help);
+        report.diagnostic.help = stride.or_else(|| self.swizzle(pair)).unwrap_or(report.diagnostic.help);
         Some(report)
     }
 }

@@ -140,8 +140,9 @@ fn of_sum(asked: &Asked, element: &Element) -> Verdict {
     let own: Vec<Option<u64>> = ks.iter().copied().filter(right).collect();
     if let Some(at) = ks.iter().position(|k| !right(k)).filter(|_| BTreeSet::from_iter(&own).len() == own.len()) {
         let is_whole = |part: &[Option<u64>]| part.iter().all(right) && part.len() == depth;
-        let too_large =
-            |at: usize| ks[at].is_some() || pairs[at].of(Side::B).is_some_and(|((_, k), _)| k >= asked.problem.k);
+        let of_rows = asked.kind == Kind::RowSums;
+        let most = asked.problem.k * if of_rows { asked.problem.n } else { 1 };
+        let too_large = |at: usize| ks[at].is_some() || pairs[at].of(Side::B).is_some_and(|((_, k), _)| k >= most);
         let of_another = |pair: &Pair| element.store.is_some_and(|store| store.number != pair.term.thread);
         let mut strangers = pairs.iter().zip(&ks).filter(|(_, k)| !right(k)).map(|(pair, _)| pair);
         match ks.len().checked_sub(depth) {
@@ -151,6 +152,15 @@ fn of_sum(asked: &Asked, element: &Element) -> Verdict {
             // What comes after it is too much; the sums of parts of numbers come last.
             Some(_) if own.len() == depth && is_whole(&ks[..depth]) && !pairs[at].has_part() => {
                 return Verdict::Beyond(at);
+            }
+            // The sum of elements of B goes on from another k.
+            Some(_)
+                if own.len() == depth
+                    && of_rows
+                    && pairs[at].of(Side::A).is_some_and(|it| it.0.0 == element.needs[0]) =>
+            {
+                let k = pairs[at].of(Side::A).map_or(0, |((_, k), _)| k);
+                return Verdict::Factor(Side::B, at, k);
             }
             Some(_) if own.len() == depth => return Verdict::Mixed(at),
             _ if !own.is_empty() && strangers.all(of_another) => return Verdict::Mixed(at),

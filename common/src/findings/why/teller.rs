@@ -119,8 +119,8 @@ impl Teller<'_> {
         let before =
             begins.into_iter().filter(|(_, (begin, _))| *begin <= address).max_by_key(|(_, (begin, _))| *begin);
         let named = before.and_then(|(stored, (begin, size))| {
-            let code = code_at(&self.origins.location(stored));
-            Some(element_of(set_by_line(&code)?, Space::Shared, vec![u64::from((address - begin) / size)]))
+            let set = set_by_line(&self.origins.location(stored))?;
+            Some(element_of(set.last(), Space::Shared, vec![u64::from((address - begin) / size)]))
         });
         named.unwrap_or(place)
     }
@@ -328,8 +328,13 @@ pub fn noted(mut report: HazardReport, note: Option<String>) -> HazardReport {
     report
 }
 
-/// `line 3` or `lines 3 and 5`
+/// `line 3` or `lines 3, 5 and 7`
 pub fn listed(lines: &BTreeSet<u32>) -> String {
     let all: Vec<String> = lines.iter().map(u32::to_string).collect();
-    format!("line{} {}", if all.len() == 1 { "" } else { "s" }, all.join(" and "))
+    match &all[..] {
+        [before @ .., one, last] => {
+            format!("lines {} and {last}", [before, std::slice::from_ref(one)].concat().join(", "))
+        }
+        one => format!("line {}", one.concat()),
+    }
 }

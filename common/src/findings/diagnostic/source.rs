@@ -1,0 +1,534 @@
+//! The statements of a kernel's file, in C++ or in Rust: the loops and conditions around each, and what it declares, sets and uses.
+//! Nothing is refused: what is no statement that is known here is one of no kind.
+
+use std::cell::RefCell;
+use std::ops::Range;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use simt::Location;
+
+use super::underline::is_name;
+use crate::code::places;
+
+/// A file as statements, in the order of its text.
+pub struct Source {
+    tokens: Vec<Token>,
+    pub statements: Vec<Statement>,
+    /// The functions outside of others, by their numbers from 1.
+    pub functions: Vec<String>,
+}
+
+/// A word, a number or an operator.
+pub struct Token {
+    pub text: String,
+    pub line: u32,
+    column: u32,
+}
+
+/// A statement that ends in itself, or the head of a loop or of a condition.
+pub struct Statement {
+    /// `if`, `for`, `while`, `return`, `break`, `continue`, `fn` of the head of a function, or nothing.
+    pub keyword: &'static str,
+    pub tokens: Range<usize>,
+    /// The loop or the condition that it stands in.
+    parent: Option<usize>,
+    /// The number of its function; 0 outside of all.
+    pub function: usize,
+    /// The number of the body it is in: of a function, or of one without a name in it.
+    pub body: usize,
+}
+
+/// A variable that a statement declares or gives a value.
+pub struct Set {
+    /// `sum`, or `me.row` of a structure.
+    pub path: String,
+    pub line: u32,
+    pub declares: bool,
+    /// It has a value from here on.
+    pub sets: bool,
+    /// An element of it is set, or what it points to.
+    pub indexed: bool,
+    /// What stands before the value: `=`, `+=` or another one.
+    pub operator: String,
+    /// Behind that: where the value begins.
+    pub value: usize,
+}
+
+impl Set {
+    /// The name of the variable, without its member.
+    pub fn root(&self) -> &str {
+        self.path.split('.').next().unwrap_or_default()
+    }
+
+    /// Whether a method sets it: `tile.store(row, col, x)`.
+    pub fn is_call(&self) -> bool {
+        is_word(&self.operator)
+    }
+
+    /// The name of the member, if there is one.
+    pub fn last(&self) -> &str {
+        self.path.rsplit('.').next().unwrap_or_default()
+    }
+}
+
+impl Source {
+    /// The file of a place. The last one is kept, because a finding asks for the same one again and again.
+    pub fn of(place: &Location) -> Rc<Self> {
+        type Known = (Arc<[String]>, Rc<Source>);
+        thread_local!(static LAST: RefCell<Option<Known>> = const { RefCell::new(None) });
+        let lines = places::lines_of(place);
+        LAST.with_borrow_mut(|last| match last {
+            Some((known, source)) if Arc::ptr_eq(known, &lines) => source.clone(),
+            _ => last.insert((lines.clone(), Rc::new(Self::read(&lines)))).1.clone(),
+        })
+    }
+
+    pub fn read(lines: &[String]) -> Self {
+        let tokens = tokens(lines);
+        let rust = tokens.iter().any(|token| token.text == "fn");
+        let mut parser =
+            Parser { tokens: &tokens, at: 0, rust, statements: vec![], functions: vec![], body: 0, depth: 0 };
+        while parser.at < tokens.len() {
+            parser.statement(None, 0);
+            // A brace too many.
+            parser.take("}");
+        }
+        let Parser { statements, functions, .. } = parser;
+        Self { tokens, statements, functions }
+    }
+
+    pub fn words(&self, of: &Range<usize>) -> &[Token] {
+        &self.tokens[of.clone()]
+    }
+
+    /// Where a statement begins, as it is shown.
+    pub fn line(&self, number: usize) -> u32 {
+        self.tokens[self.statements[number].tokens.start].line
+    }
+
+    /// The statement at a line and a column: the last that begins there or before, or without a column the first.
+    pub fn at(&self, line: u32, column: Option<u32>) -> Option<usize> {
+        let covers = |number: &usize| {
+            let tokens = self.words(&self.statements[*number].tokens);
+            tokens.first().is_some_and(|first| first.line <= line)
+                && tokens.last().is_some_and(|last| last.line >= line)
+        };
+        let begins = |number: &usize| {
+            let first = &self.tokens[self.statements[*number].tokens.start];
+            (first.line, first.column)
+        };
+        let all: Vec<usize> = (0..self.statements.len()).filter(covers).collect();
+        let before = all.iter().copied().filter(|number| column.is_some_and(|column| begins(number) <= (line, column)));
+        before.max_by_key(begins).or_else(|| {
+            all.iter().copied().min_by_key(|number| (self.statements[*number].keyword == "fn", begins(number)))
+        })
+    }
+
+    /// The statement of a place.
+    pub fn statement(&self, place: &Location) -> Option<usize> {
+        self.at(place.line?, place.column)
+    }
+
+    /// The statement of an access: if it is the head of a loop or of a condition, what follows in its line.
+    pub fn access(&self, place: &Location) -> Option<usize> {
+        let at = self.statement(place)?;
+        let follows = |at: &usize| {
+            let next = self.statements.get(at + 1).filter(|next| next.parent == Some(*at) && place.column.is_some())?;
+            (self.tokens[next.tokens.start].line == place.line?).then_some(at + 1)
+        };
+        std::iter::successors(Some(at), follows).last()
+    }
+
+    /// A statement and what is around it, the innermost first.
+    pub fn outwards(&self, number: usize) -> impl Iterator<Item = usize> {
+        std::iter::successors(Some(number), |&number| self.statements[number].parent)
+    }
+
+    /// Whether what one statement declares is known in another one below: it stands around it, or beside what does.
+    pub fn is_seen(&self, declares: usize, number: usize) -> bool {
+        let around = if self.statements[declares].keyword.is_empty() {
+            self.statements[declares].parent
+        } else {
+            Some(declares)
+        };
+        around.is_none_or(|around| self.outwards(number).any(|at| at == around))
+    }
+
+    /// Those of a kind around a statement, itself too.
+    pub fn around(&self, number: usize, keywords: &[&str]) -> Vec<usize> {
+        self.outwards(number).filter(|&at| keywords.contains(&self.statements[at].keyword)).collect()
+    }
+
+    /// Whether a statement has a word of this kind.
+    pub fn has(&self, number: usize, is_it: impl Fn(&str) -> bool) -> bool {
+        self.words(&self.statements[number].tokens).iter().any(|token| is_it(&token.text))
+    }
+
+    /// Whether the first value that a statement sets is a number.
+    pub fn begins_with_number(&self, number: usize) -> bool {
+        let value = self.sets(number).first().and_then(|set| self.tokens.get(set.value));
+        value.is_some_and(|value| value.text.starts_with(|c: char| c.is_ascii_digit()))
+    }
+
+    /// The variables that are used here, each once, with the member that is: not functions, nor what CUDA brings.
+    pub fn names(&self, of: &Range<usize>) -> Vec<String> {
+        let text = |at: usize| if at < of.end { self.tokens[at].text.as_str() } else { "" };
+        let mut names: Vec<String> = vec![];
+        for at in of.clone() {
+            let member = at > of.start && matches!(text(at - 1), "." | "->" | "::");
+            if !is_word(text(at)) || member || matches!(text(at + 1), "(" | "::" | "!") {
+                continue;
+            }
+            let mut name = text(at).to_owned();
+            if matches!(text(at + 1), "." | "->") && is_word(text(at + 2)) && text(at + 3) != "(" {
+                name = format!("{name}.{}", text(at + 2));
+            }
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names
+    }
+
+    /// Whether all threads of the block wait in a statement, or in a function that it calls.
+    pub fn is_barrier(&self, number: usize) -> bool {
+        let waits = |number: usize| self.has(number, |word| word == "__syncthreads" || word == "sync_threads");
+        let is_head = self.statements[number].keyword == "fn";
+        waits(number)
+            || !is_head
+                && (1..).zip(&self.functions).any(|(function, name)| {
+                    self.has(number, |word| word == name)
+                        && (0..self.statements.len()).any(|at| self.statements[at].function == function && waits(at))
+                })
+    }
+
+    /// The statements of a function.
+    pub fn function(&self, function: usize) -> impl Iterator<Item = usize> {
+        (0..self.statements.len()).filter(move |&number| self.statements[number].function == function)
+    }
+
+    /// What a statement declares and sets.
+    pub fn sets(&self, number: usize) -> Vec<Set> {
+        let Range { start, end } = self.statements[number].tokens;
+        if self.statements[number].keyword == "fn" {
+            return vec![];
+        }
+        let text = |at: usize| if (start..end).contains(&at) { self.tokens[at].text.as_str() } else { "" };
+        let mut sets: Vec<Set> = vec![];
+        let mut declared_at = None;
+        let mut depth = 0;
+        let mut at = start;
+        while at < end {
+            depth += i32::from("([{".contains(text(at))) - i32::from(")]}".contains(text(at)));
+            let before = if at > start { text(at - 1) } else { "" };
+            if !is_word(text(at))
+                || [&KEYWORDS[..], &ALIGNMENTS].concat().contains(&text(at))
+                || matches!(before, "." | "->" | "::")
+            {
+                at += 1;
+                continue;
+            }
+            let name = at;
+            let (mut path, mut indexed, mut calls) = (text(at).to_owned(), false, "");
+            at += 1;
+            loop {
+                if text(at) == "[" {
+                    indexed = true;
+                    at = self.behind(at, end);
+                } else if matches!(text(at), "." | "->") && text(at + 2) == "(" {
+                    calls = text(at + 1);
+                    break;
+                } else if matches!(text(at), "." | "->") && is_word(text(at + 1)) {
+                    path = format!("{path}.{}", text(at + 1));
+                    at += 2;
+                } else {
+                    break;
+                }
+            }
+            let operator = text(at);
+            let assigns =
+                operator == "=" || operator.len() > 1 && operator.ends_with('=') && !COMPARES.contains(&operator);
+            let changes = [operator, before].iter().any(|word| matches!(*word, "++" | "--"));
+            let stores = ["store", "set", "copy"].iter().any(|begin| calls.starts_with(begin));
+            let separator = (start..name).rev().map(text).find(|word| !matches!(*word, "*" | "&"));
+            let of_list = separator == Some(",") && declared_at == Some(depth);
+            let declares = !goes_on(operator) && (of_list || self.is_declared(start, name));
+            let of_let = text(start) == "let" && (start..end).any(|at| text(at) == "=");
+            let built = declares && (matches!(operator, "(" | "{" | "in") || of_let);
+            if declares {
+                declared_at = declared_at.or(Some(depth));
+            }
+            if assigns || changes || stores || declares {
+                let operator = if stores { calls } else { operator }.to_owned();
+                let sets_it = assigns || changes || stores || built;
+                let indexed = stores || !declares && (indexed || before == "*");
+                let line = self.tokens[name].line;
+                sets.push(Set { path, line, declares, sets: sets_it, indexed, operator, value: at + 1 });
+            }
+        }
+        sets
+    }
+
+    /// Behind the bracket that closes the one at a place.
+    fn behind(&self, open: usize, end: usize) -> usize {
+        closing(&self.tokens[..end], open) + 1
+    }
+
+    /// Whether nothing but a type stands before a name in its statement, or in the head of its loop.
+    fn is_declared(&self, start: usize, name: usize) -> bool {
+        let before: Vec<&str> = self.tokens[start..name].iter().map(|token| token.text.as_str()).collect();
+        let before = match &before[..] {
+            ["for", "(", rest @ ..] => rest,
+            ["for"] | ["shared", "!", "("] | ["shared", "!", "(", "extern"] => return true,
+            ["let", rest @ ..] => return !rest.contains(&"=") && !rest.contains(&":"),
+            all => all,
+        };
+        let mut inside = 0;
+        let mut words = 0;
+        for word in before {
+            inside += i32::from(matches!(*word, "<" | "(")) - i32::from(matches!(*word, ">" | ")"));
+            let is_type = is_word(word) && !KEYWORDS.contains(word) || word.starts_with('"');
+            words += i32::from(is_type && inside == 0);
+            let may_be = is_type || inside > 0 || matches!(*word, "*" | "&" | "::" | ">" | ")");
+            if !may_be || *word == "(" && !before.iter().any(|word| ALIGNMENTS.contains(word)) {
+                return false;
+            }
+        }
+        words > 0 && before.last().is_some_and(|last| *last != "::")
+    }
+}
+
+const COMPARES: [&str; 4] = ["==", "!=", "<=", ">="];
+const KEYWORDS: [&str; 13] =
+    ["return", "else", "case", "goto", "delete", "throw", "do", "in", "asm", "if", "while", "for", "match"];
+const ALIGNMENTS: [&str; 2] = ["alignas", "__align__"];
+
+/// Whether what follows a name cannot follow one that is declared.
+fn goes_on(after: &str) -> bool {
+    matches!(after, "." | "->" | "::" | "<" | "*" | "&") || is_word(after) && after != "in"
+}
+
+fn is_word(text: &str) -> bool {
+    text.starts_with(|c: char| is_name(c) && !c.is_ascii_digit())
+}
+
+/// Where the bracket that is open at a place is closed, or the last place.
+fn closing(tokens: &[Token], open: usize) -> usize {
+    let mut depth = 0;
+    let closes = |(at, token): (usize, &Token)| {
+        depth += i32::from("([{".contains(&token.text)) - i32::from(")]}".contains(&token.text));
+        (depth == 0).then_some(at)
+    };
+    tokens.iter().enumerate().skip(open).find_map(closes).unwrap_or(tokens.len().saturating_sub(1))
+}
+
+/// The tokens of lines, without comments and without what is for the preprocessor.
+fn tokens(lines: &[String]) -> Vec<Token> {
+    const OPERATORS: [&str; 23] = [
+        "<<=", ">>=", "..=", "::", "->", "++", "--", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "==", "!=", "<=",
+        ">=", "&&", "||", "<<", "..",
+    ];
+    let mut tokens = vec![];
+    let (mut comment, mut continued) = (false, false);
+    for (number, text) in (1..).zip(lines) {
+        let skipped = continued || text.trim_start().starts_with('#');
+        continued = skipped && text.ends_with('\\');
+        let mut at = 0;
+        while let Some(first) = text[at..].chars().next().filter(|_| !skipped) {
+            let rest = &text[at..];
+            let length = match first {
+                _ if comment || rest.starts_with("/*") => {
+                    let end = rest.find("*/").map(|end| end + 2);
+                    comment = end.is_none();
+                    at += end.unwrap_or(rest.len());
+                    continue;
+                }
+                _ if rest.starts_with("//") => break,
+                '"' => rest[1..].find('"').map_or(rest.len(), |end| end + 2),
+                _ if is_name(first) => rest.find(|c| !is_name(c)).unwrap_or(rest.len()),
+                _ => OPERATORS.iter().find(|it| rest.starts_with(**it)).map_or(first.len_utf8(), |it| it.len()),
+            };
+            if !first.is_whitespace() {
+                tokens.push(Token { text: rest[..length].to_owned(), line: number, column: at as u32 + 1 });
+            }
+            at += length;
+        }
+    }
+    tokens
+}
+
+struct Parser<'a> {
+    tokens: &'a [Token],
+    at: usize,
+    rust: bool,
+    statements: Vec<Statement>,
+    functions: Vec<String>,
+    /// The body of which the statements are read.
+    body: usize,
+    /// Statements around the one that is read.
+    depth: usize,
+}
+
+/// Statements in each other at most. What is deeper is no kernel that anybody writes.
+const DEEPEST: usize = 100;
+
+impl Parser<'_> {
+    fn text(&self, at: usize) -> &str {
+        self.tokens.get(at).map_or("", |token| &token.text)
+    }
+
+    /// Goes on if this comes next.
+    fn take(&mut self, text: &str) -> bool {
+        let is_next = self.text(self.at) == text;
+        self.at += usize::from(is_next);
+        is_next
+    }
+
+    fn push(&mut self, keyword: &'static str, start: usize, parent: Option<usize>, function: usize) -> usize {
+        self.statements.push(Statement { keyword, tokens: start..self.at, parent, function, body: self.body });
+        self.statements.len() - 1
+    }
+
+    fn skip_brackets(&mut self) {
+        self.at = closing(self.tokens, self.at) + 1;
+    }
+
+    /// What stands in braces, of which the first one is next.
+    fn block(&mut self, parent: Option<usize>, function: usize) {
+        self.at += 1;
+        while self.at < self.tokens.len() && !self.take("}") {
+            self.statement(parent, function);
+        }
+    }
+
+    fn statement(&mut self, parent: Option<usize>, function: usize) {
+        self.depth += 1;
+        match self.depth {
+            ..=DEEPEST => self.one(parent, function),
+            _ => self.at = self.tokens.len(),
+        }
+        self.depth -= 1;
+    }
+
+    fn one(&mut self, parent: Option<usize>, function: usize) {
+        let start = self.at;
+        let keyword = match self.text(start) {
+            "{" => return self.block(parent, function),
+            "if" => "if",
+            "while" | "loop" | "switch" | "match" => "while",
+            "for" => "for",
+            "do" => {
+                let own = self.push("while", start, parent, function);
+                self.at += 1;
+                self.statement(Some(own), function);
+                let end = self.at;
+                self.at += 1;
+                self.skip_brackets();
+                self.statements[own].tokens = end.min(self.tokens.len() - 1)..self.at.min(self.tokens.len());
+                self.take(";");
+                return;
+            }
+            "case" | "default" => {
+                while self.at < self.tokens.len() && !self.take(":") {
+                    self.at += 1;
+                }
+                return;
+            }
+            "else" | "unsafe" => {
+                self.at += 1;
+                return;
+            }
+            _ => return self.simple(parent, function),
+        };
+        self.at += 1;
+        if self.rust {
+            while self.at < self.tokens.len() && self.text(self.at) != "{" {
+                self.at += 1;
+            }
+        } else {
+            self.take("constexpr");
+            self.skip_brackets();
+        }
+        self.at = self.at.min(self.tokens.len());
+        let own = self.push(keyword, start, parent, function);
+        self.statement(Some(own), function);
+        if keyword == "if" && self.take("else") {
+            self.statement(Some(own), function);
+        }
+    }
+
+    /// Up to a semicolon, or through the body of a function.
+    fn simple(&mut self, parent: Option<usize>, function: usize) {
+        let start = self.at;
+        let keyword = match self.text(start) {
+            "return" => "return",
+            "break" => "break",
+            "continue" => "continue",
+            _ => "",
+        };
+        let (mut is_set, mut depth) = (false, 0);
+        while self.at < self.tokens.len() {
+            let before = if self.at > start { self.text(self.at - 1).to_owned() } else { String::new() };
+            match self.text(self.at) {
+                ";" if depth == 0 => break,
+                "}" => break,
+                "{" if before.starts_with('"') || matches!(self.text(start), "struct" | "union" | "namespace") => {
+                    let of_c = before.starts_with('"');
+                    self.block(None, function);
+                    while !of_c && self.at < self.tokens.len() && !self.take(";") {
+                        self.at += 1;
+                    }
+                    return;
+                }
+                "{" if self.has_body(start, &before, is_set) => {
+                    let head = self.at;
+                    let of_function = function == 0 && !is_set;
+                    let keyword = match is_set {
+                        true => "",
+                        false if of_function => "fn",
+                        false => "for",
+                    };
+                    let own = self.push(keyword, start, parent, function);
+                    let inner = if of_function {
+                        let open =
+                            (start..head).find(|&at| self.text(at + 1) == "(" && !self.text(at).starts_with("__l"));
+                        let name = open.map_or(String::new(), |at| self.text(at).to_owned());
+                        self.functions.push(name);
+                        self.functions.len()
+                    } else {
+                        function
+                    };
+                    let outer = self.body;
+                    if keyword != "for" {
+                        self.body = head;
+                    }
+                    self.block(if keyword == "for" { Some(own) } else { parent }, inner);
+                    self.body = outer;
+                    self.take(";");
+                    return;
+                }
+                "{" => {
+                    self.skip_brackets();
+                    continue;
+                }
+                "(" | "[" => depth += 1,
+                ")" | "]" => depth -= 1,
+                "=" if depth == 0 => is_set = true,
+                _ => {}
+            }
+            self.at += 1;
+        }
+        self.at = self.at.min(self.tokens.len());
+        if self.at > start {
+            self.push(keyword, start, parent, function);
+        }
+        self.take(";");
+    }
+
+    /// Whether a brace behind this word begins statements: the body of a function, of one without a name, or of a macro's loop.
+    fn has_body(&self, start: usize, before: &str, is_set: bool) -> bool {
+        let is_function = (start..self.at).any(|at| self.text(at) == "fn");
+        is_function || matches!(before, ")" | "const" | "mutable") && !(self.rust && is_set)
+    }
+}
