@@ -113,7 +113,7 @@ fn setters_in(place: &Location, stores: bool, steps: usize) -> Vec<(String, u32)
             let is_set = |(at, set): &&(usize, Set)| *at != own && is_it(set) && counts(*at, set);
             let of_it = |(at, set): &&(usize, Set)| Some(*at) == nearest || !set.declares;
             for (at, set) in sets.iter().filter(is_set).filter(of_it) {
-                if found.iter().all(|(_, known)| *known != set.line) {
+                if set.line != line && found.iter().all(|(_, known)| *known != set.line) {
                     found.push((set.path.clone(), set.line));
                     waiting.push(*at);
                 }
@@ -218,8 +218,7 @@ pub fn value_of(place: &Location) -> Option<String> {
 pub fn of_thread(place: &Location, name: &str) -> bool {
     let source = Source::of(place);
     let numbers = ["threadIdx", "thread_idx", "blockIdx", "block_idx"];
-    let found = all_sets(&source).any(|(at, set)| set.path == name && source.has(at, |word| numbers.contains(&word)));
-    found
+    all_sets(&source).any(|(at, set)| set.path == name && source.has(at, |word| numbers.contains(&word)))
 }
 
 /// The lines of a file in which lanes exchange values.

@@ -184,12 +184,15 @@ pub fn fault(fault: &Fault) -> Diagnostic {
     let place = access.map(|(place, ..)| place).filter(|place| place.array().is_some());
     let (location, label) = (fault.location.clone(), format!("{who} {label}"));
     let mut marks = vec![Mark { location, element: place.cloned(), writes, label, aside: false }];
+    let code = code_at(&fault.location);
+    let strides = place.and_then(array_name).is_some_and(|array| stride::of_product(&code, array).is_some());
     let bounds = access.and_then(|_| bounds::remedy(&fault.location));
     match &bounds {
         Some(bound) => marks.push(at_line(&fault.location, bound.line, "this lets it".into())),
         None if access.is_some() => {
             marks.extend(set_by(&fault.location, writes));
             let under = guards(&fault.location).into_iter();
+            let under = under.filter(|_| place.is_some() && !strides);
             add(&mut marks, under.map(|line| at_line(&fault.location, line, "it depends on this".into())));
         }
         None => {}
@@ -197,8 +200,6 @@ pub fn fault(fault: &Fault) -> Diagnostic {
     if let Some(simt::Array { name, space: Space::Shared }) = place.and_then(Place::array) {
         add(&mut marks, declared_array(&fault.location, name));
     }
-    let code = code_at(&fault.location);
-    let strides = place.and_then(array_name).is_some_and(|array| stride::of_product(&code, array).is_some());
     let past_global = matches!(fault.kind, FaultKind::OutOfBounds { space: Space::Global, .. });
     let vague = past_global && bounds.is_none() && !strides;
     // A store to A or B is wrong however they lie.

@@ -65,7 +65,7 @@ pub fn remedy(a: &Party, b: &Party, array: &str, role: Role) -> String {
     let calls = std::iter::zip(&a.location.calls[..], &b.location.calls[..]).find(|(one, other)| one.0 != other.0);
     if let Some((one, other)) = calls.filter(|_| way == Some(Way::Same) && a.action.writes() && b.action.writes()) {
         let lines = BTreeSet::from([one.0, other.0]).into_iter().map(|line| format!("line {line}"));
-        let both = Vec::from_iter(lines).join(" and ") + " store";
+        let both = lines.collect::<Vec<_>>().join(" and ") + " store";
         return help("one place for two arrays", &[("both", both)]);
     }
     let is_first = |party: &Party| and_callers(&party.location).any(|place| place.line == Some(above));
