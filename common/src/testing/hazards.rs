@@ -12,7 +12,6 @@ use super::kernel::{Kernel, code, is_whole};
 use crate::code::Code;
 use crate::device::{Device, SimDevice, SimOptions};
 use crate::findings::analysis::HazardReport;
-use crate::findings::diagnostic;
 use crate::findings::fault::KernelFault;
 use crate::findings::hazard_kind::{FaultClass, ReportKind};
 use crate::verify::Verification;
