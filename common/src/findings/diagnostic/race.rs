@@ -71,6 +71,10 @@ pub fn remedy(a: &Party, b: &Party, array: &str, role: Role) -> String {
     let is_first = |party: &Party| and_callers(&party.location).any(|place| place.line == Some(above));
     let [first, second] = if is_first(a) { [a, b] } else { [b, a] }.map(|party| party.action);
     let is_copied = writer.action == Action::Copies && reader.action == Action::Reads;
+    // What is read above and stored below, with no barrier in their loop, is read in its next pass.
+    let next_pass = situation.as_ref().is_some_and(|both| both.in_one_loop && !both.barrier_in_loop)
+        && first == Action::Reads
+        && second.writes();
     let is_taken = situation.as_ref().is_some_and(|both| both.way == Way::Down && both.barrier_before);
     let two_names = (both_write && role == Role::Shared).then(|| apart([&a.location, &b.location], array)).flatten();
     let cause = match way {
@@ -93,7 +97,7 @@ pub fn remedy(a: &Party, b: &Party, array: &str, role: Role) -> String {
             let more = under.map(|line| help("barrier under a condition", &[("line", line)])).unwrap_or_default();
             let of_warp = file_has(&a.location, "__syncwarp");
             let more = if of_warp { more + &help("barrier of a warp", &[]) } else { more };
-            return help(barrier(way != Some(Way::Down), first, second), &words) + &more;
+            return help(barrier(next_pass || way != Some(Way::Down), first, second), &words) + &more;
         }
     };
     help(cause, &words)

@@ -53,6 +53,8 @@ pub struct Situation {
     pub conditional_barrier: Option<u32>,
     /// Both stand in one loop.
     pub in_one_loop: bool,
+    /// In that loop there is a barrier.
+    pub barrier_in_loop: bool,
     /// In that loop a barrier comes before both.
     pub barrier_before: bool,
 }
@@ -95,5 +97,6 @@ pub fn situation(one: &Location, other: &Location) -> Option<Situation> {
     let barrier_before =
         common.is_some_and(|common| barriers.iter().any(|&at| at < first && loops(at).contains(&common)));
     let in_one_loop = common.is_some();
-    Some(Situation { way, lines: [above, below], conditional_barrier, in_one_loop, barrier_before })
+    let barrier_in_loop = common.is_some_and(|common| barriers.iter().any(|&at| loops(at).contains(&common)));
+    Some(Situation { way, lines: [above, below], conditional_barrier, in_one_loop, barrier_in_loop, barrier_before })
 }
