@@ -271,7 +271,7 @@ impl<'a> Grid<'a> {
                 waiting.push_back(worker);
                 continue;
             }
-            if self.launch.watched && !looks && matches!(turn, Ok(Turn::Told | Turn::Ended)) {
+            if !looks && matches!(turn, Ok(Turn::Told | Turn::Ended)) {
                 waiting.make_contiguous().sort_by_key(|worker: &Worker| !worker.asks());
                 looking = waiting.iter().filter(|worker| worker.asks()).count();
             }

@@ -20,8 +20,6 @@ pub(super) struct Launch<'a> {
     pub config: &'a LaunchConfig,
     /// Its observers are told of every instruction.
     pub steps: bool,
-    /// Whoever waits looks again after each thing that it may wait for.
-    pub watched: bool,
     /// Blocks and warps have their turns in the opposite order.
     pub reversed: bool,
     pub params: &'a [u8],

@@ -121,7 +121,8 @@ pub(super) fn exchange(warp: &mut Warp, context: &mut Context, inst: &Inst, r: R
                     if inst.d != NONE {
                         r.write(inst.d, same, &[leader; 32]);
                     }
-                    set(&mut warp.predicates, inst.e, same, 1 << leader);
+                    // Nobody is chosen of no lane.
+                    set(&mut warp.predicates, inst.e, same, 1_u32.checked_shl(leader).unwrap_or(0));
                     continue;
                 }
                 let alike = |lane: usize| select(compared, |other| values[other] == values[lane]);

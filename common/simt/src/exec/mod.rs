@@ -115,7 +115,6 @@ pub fn launch_blocks(
         memory,
         config,
         steps: analysis.steps(),
-        watched: analysis.second().is_some(),
         reversed: config.backwards,
         params: &params,
         variables: &variables,

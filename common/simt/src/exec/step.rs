@@ -225,7 +225,7 @@ unsafe fn run<I: Isa, const STEPS: bool>(
             }
             Op::Brx => indexed(warp, context, inst, r)?,
             Op::Tell => {
-                if context.launch.watched && (inst.imm != 0 || context.told) {
+                if inst.imm != 0 || context.told {
                     break Stop::Told;
                 }
                 continue;
