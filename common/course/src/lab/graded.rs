@@ -12,7 +12,7 @@ use common::code::hash;
 use serde::{Deserialize, Serialize};
 
 use crate::lab::candidate::Candidate;
-use crate::lab::checklist::{Grade, GradedTask, Line, Next, Part, State, Until, Verdict};
+use crate::lab::checklist::{Grade, GradedTask, Line, Next, Part, State, Until};
 use crate::lab::data::Lab;
 use crate::lab::goals;
 use crate::lab::task::{Points, hidden, names, smallest_ragged};
@@ -45,26 +45,24 @@ pub fn checked(lab: &Lab, candidate: &Candidate, seed: u64, until: Until) -> Gra
     let tasks = &lab.data.tasks;
     let mut grade = Grade::new(tasks, seed, until);
     let progress = Progress::new("grading, tasks", tasks.len() as u64);
-    let mut ask =
-        |task: usize, part: Part, words: String, find: &dyn Fn() -> Verdict| grade.ask(task, part, words, find);
-    ask(0, Part::Compiles, "compiles".into(), &|| candidate.compiles(&tasks[0].shapes));
+    grade.ask(0, Part::Compiles, "compiles".into(), || candidate.compiles(&tasks[0].shapes));
     for (number, task) in tasks.iter().enumerate() {
         if !task.shapes.is_empty() {
             let right = format!("right at {}", names(&task.shapes));
-            ask(number, Part::Correct, right, &|| candidate.right(&task.shapes));
+            grade.ask(number, Part::Correct, right, || candidate.right(&task.shapes));
             if let Some(random) = &task.hidden {
                 let shapes = hidden(random, seed ^ (number as u64) << 32).into_iter().map(|shape| lab.shape(shape));
                 let shapes: Vec<[u64; 3]> = shapes.collect();
-                ask(number, Part::Correct, "right at hidden shapes".into(), &|| candidate.right(&shapes));
+                grade.ask(number, Part::Correct, "right at hidden shapes".into(), || candidate.right(&shapes));
             }
             let small = smallest_ragged(&task.shapes);
-            ask(number, Part::Hazards, format!("no hazard at {}", names(&small)), &|| candidate.safe(&small));
+            grade.ask(number, Part::Hazards, format!("no hazard at {}", names(&small)), || candidate.safe(&small));
         }
         for goal in &task.goals {
-            ask(number, Part::Counters, goal.words.clone(), &|| candidate.goal(goal));
+            grade.ask(number, Part::Counters, goal.words.clone(), || candidate.goal(goal));
         }
         if let Some(speed) = &task.speed {
-            ask(number, Part::Speed, goals::words(speed), &|| candidate.speed(speed));
+            grade.ask(number, Part::Speed, goals::words(speed), || candidate.speed(speed));
         }
         progress.add(1);
     }

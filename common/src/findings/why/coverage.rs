@@ -254,7 +254,7 @@ impl Teller<'_> {
         let keeps = keeps(&location);
         element.store.inspect(|store| self.set_by(store.instruction, false, &mut marks));
         let cause = match keeps {
-            _ if pair.term.matrix => "begun anew",
+            _ if pair.term.matrix => "begun again",
             true => "replaced elsewhere",
             false => "replaced",
         };
@@ -306,14 +306,7 @@ impl Teller<'_> {
                     (Side::BOTH.into_iter()).find_map(|side| Some((side, pair.of(side)?)))
             {
                 let stored = value.shared.and_then(|passage| passage.stored)?;
-                let at = self.origins.location(stored);
-                let lines = BTreeSet::from_iter(around(&at, &["if"]));
-                add(&mut marks, lines.iter().map(|&line| at_line(&at, line, "it depends on this".into())));
-                let under = if lines.is_empty() {
-                    String::new()
-                } else {
-                    format!(", and not only under the condition in {}", listed(&lines))
-                };
+                let under = self.not_only_under(stored, &mut marks);
                 self.added_here(gap, &mut marks);
                 let words = [
                     ("one", self.asked.name(side, place)),

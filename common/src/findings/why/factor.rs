@@ -11,7 +11,7 @@ use super::judge::{Verdict, whole};
 use super::rule::{Rule, Sample};
 use super::teller::{Teller, listed, noted};
 use crate::findings::analysis::HazardReport;
-use crate::findings::diagnostic::{add, around, at_line, code_at, help, stride, text};
+use crate::findings::diagnostic::{add, code_at, help, stride, text};
 use crate::findings::hazard_kind::Mistake;
 
 impl Teller<'_> {
@@ -173,14 +173,7 @@ impl Teller<'_> {
             }
             (Some(passage), None) if taken.0 == needed.0 && self.is_left_over(side, taken, passage) => {
                 (mistake, note) = (Mistake::Stale, None);
-                let place = self.origins.location(passage.stored.unwrap_or(passage.loaded));
-                let lines = BTreeSet::from_iter(around(&place, &["if"]));
-                add(&mut marks, lines.iter().map(|&line| at_line(&place, line, "it depends on this".into())));
-                under = if lines.is_empty() {
-                    String::new()
-                } else {
-                    format!(", and not only under the condition in {}", listed(&lines))
-                };
+                under = self.not_only_under(passage.stored.unwrap_or(passage.loaded), &mut marks);
                 "tile not stored again"
             }
             (shared, _) => {

@@ -72,7 +72,7 @@ impl Rule {
 
     /// Whether one index is always the same or always as far off: then it is what is read that is wrong, however it was stored.
     pub fn is_of_reader(self) -> bool {
-        matches!(self, Self::OneIndex(text, _) if !text.ends_with("mixed"))
+        matches!(self, Self::OneIndex(text, _) if !["k mixed", "lines mixed"].contains(&text))
     }
 
     /// In words, for an operand of a problem whose sizes have names.

@@ -12,7 +12,7 @@ use super::rule;
 use crate::code::places::{index, triple};
 use crate::findings::analysis::{HazardReport, HazardThread};
 use crate::findings::diagnostic::{
-    Diagnostic, Mark, Word, add, code_at, help, set_by, set_by_line, text, uses, with_calls,
+    Diagnostic, Mark, Word, add, around, at_line, code_at, help, set_by, set_by_line, text, uses, with_calls,
 };
 use crate::findings::hazard_kind::{Mistake, ReportKind};
 
@@ -172,6 +172,17 @@ impl Teller<'_> {
             add(&mut marks, [self.mark(loaded, element, format!("{name} is {how} here"))]);
         }
         marks
+    }
+
+    /// Marks the conditions around a store, and says that it is needed without them, too; nothing if there are none.
+    pub fn not_only_under(&self, stored: u32, marks: &mut Vec<Mark>) -> String {
+        let place = self.origins.location(stored);
+        let lines = BTreeSet::from_iter(around(&place, &["if"]));
+        add(marks, lines.iter().map(|&line| at_line(&place, line, "it depends on this".into())));
+        if lines.is_empty() {
+            return String::new();
+        }
+        format!(", and not only under the condition in {}", listed(&lines))
     }
 
     /// The lines that set what the line of an instruction uses, but for those that are marked already.
