@@ -9,7 +9,6 @@ mod generated;
 mod pages;
 mod programs;
 mod ptx;
-mod record;
 #[cfg(test)]
 mod structure;
 
@@ -37,8 +36,6 @@ enum Command {
     Explorer(explore::Options),
     /// Compare the simulator's counters with those that were read on a GPU
     Counters(counters::Options),
-    /// On a machine with a GPU: run every kernel at every shape, and write down which gives the right product
-    Record(record::Options),
     /// Check all that is committed: lines of Rust, PTX, pages, the explorer, counters, the book
     Check,
 }
@@ -49,7 +46,6 @@ fn main() -> ExitCode {
         Command::Pages(options) => pages::run(options),
         Command::Explorer(options) => explore::run(options),
         Command::Counters(options) => counters::run(options),
-        Command::Record(options) => record::run(options),
         Command::Check => check::run(),
     })
 }

@@ -41,7 +41,7 @@ pub fn output(program: &str, arguments: &[&str]) -> Result<Printed> {
 }
 
 /// The file of a step's program, of `course` or of `beyond`, built once.
-pub fn path(program: &str) -> Result<PathBuf> {
+fn path(program: &str) -> Result<PathBuf> {
     static BUILT: Mutex<BTreeMap<String, PathBuf>> = Mutex::new(BTreeMap::new());
     let mut built = BUILT.lock().map_err(|_| anyhow!("another thread failed; run the command again"))?;
     if let Some(path) = built.get(program) {

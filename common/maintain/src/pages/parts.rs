@@ -30,7 +30,6 @@ const PARTS: &[Part] = &[
     ("path", "STEP [only:SIZE,SIZE] [rungs:RUNG,RUNG]: a table of the rungs on the way to its kernel", timed::path),
     ("chart", "CHART [RECORD]: a chart, on a page of docs/src", timed::chart),
     ("results", "a table of all records", |records, _| timed::results(records)),
-    ("acceptance", "which kernel gives the right product at which size", |_, _| timed::acceptance()),
 ];
 
 pub fn names() -> impl Iterator<Item = &'static str> {

@@ -13,7 +13,6 @@ use course::record::{self, CUBLAS, Entry, Outcome, Record, SizeRecord, times};
 use course::steps::{self, Kernel, Role, STEPS};
 
 use crate::charts::{CHARTS, short};
-use crate::record::acceptance::{self, Acceptance};
 use common::basics::table;
 
 /// Where the charts lie: within the book, so that it takes them along.
@@ -63,15 +62,6 @@ pub fn chart(records: &Records, words: &[&str]) -> Result<String> {
     let (name, record) = chosen(records, words.first())?;
     // Where the numbers are from is said in the chart.
     Ok(format!("![{}](results/{name}-{}.svg)", chart.title(record), chart.name))
-}
-
-/// Which kernel gives the right product at which size.
-pub fn acceptance() -> Result<String> {
-    let path = record::folder().join("acceptance.json");
-    let table = serde_json::from_str::<Acceptance>(&read(&path)?);
-    Ok(acceptance::markdown(&table.with_context(|| {
-        format!("{} is not an acceptance table; record it again with cargo x record", workspace::display(&path))
-    })?))
 }
 
 /// Where the numbers come from, and whether they are those of the sources as they are.
