@@ -22,7 +22,7 @@ pub fn least_time(source: &Source, plan: &Plan, problem: &Problem, gpu: &Gpu) ->
 /// The plan on the simulator, and what was seen of its launches.
 fn count(source: &Source, plan: &Plan, problem: &Problem, options: SimOptions) -> Result<(Session, Observations)> {
     let mut device = SimDevice::new(options);
-    let code = source.code(&plan.specialisation, device.info(), source.committed_folder().as_deref())?;
+    let code = source.code(&plan.specialisation, device.info())?;
     let session = Session::new(&mut device, problem, plan.clone(), &code)?;
     session.launch(&mut device)?;
     Ok((session, device.observations()))

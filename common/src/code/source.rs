@@ -1,8 +1,9 @@
 //! From a kernel's source to code a device can load: NVRTC where it is found, else the committed PTX.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use anyhow::{Error, Result, anyhow, bail, ensure};
 use hmac_sha256::Hash;
@@ -185,14 +186,39 @@ impl Source {
         [Some(folder), folder.parent()].into_iter().flatten().map(|step| step.join("ptx")).find(|ptx| ptx.is_dir())
     }
 
-    /// Code for the device: the file itself if it is PTX, else compiled or looked up in `committed`, a `ptx/` folder.
-    pub fn code(&self, specialisation: &Specialisation, device: &DeviceInfo, committed: Option<&Path>) -> Result<Code> {
+    /// Code for the device: the file itself if it is PTX, else what is committed of it, or what is compiled. It is made once in a
+    /// program.
+    pub fn code(&self, specialisation: &Specialisation, device: &DeviceInfo) -> Result<Code> {
+        self.known(specialisation, device, self.committed_folder().as_deref())
+    }
+
+    /// The same where nothing of it is committed, or what is committed does not count: PTX, or what is compiled.
+    pub fn compiled(&self, specialisation: &Specialisation, device: &DeviceInfo) -> Result<Code> {
+        self.known(specialisation, device, None)
+    }
+
+    fn known(&self, specialisation: &Specialisation, device: &DeviceInfo, committed: Option<&Path>) -> Result<Code> {
+        static KNOWN: Mutex<BTreeMap<String, Code>> = Mutex::new(BTreeMap::new());
+        let DeviceInfo { kind, compute_capability, .. } = device;
+        let key =
+            format!("{} {} {specialisation:?} {kind:?} {compute_capability} {committed:?}", self.display, self.hash);
+        let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(code) = known().get(&key) {
+            return Ok(code.clone());
+        }
+        // Others need not wait while a compiler works.
+        let code = self.made(specialisation, device, committed)?;
+        known().insert(key, code.clone());
+        Ok(code)
+    }
+
+    fn made(&self, specialisation: &Specialisation, device: &DeviceInfo, committed: Option<&Path>) -> Result<Code> {
         if self.is_ptx() {
             return Ok(Code::of_ptx(self.text.clone(), self.display.clone()));
         }
         if let Some(other) = specialisation.source.as_ref().filter(|other| **other != self.stem()) {
             let other = Self::read(&self.path.with_file_name(format!("{other}.cu")))?;
-            return other.code(specialisation, device, committed);
+            return other.made(specialisation, device, committed);
         }
         let stored = match committed.map(|folder| self.committed(specialisation, device, folder)) {
             // The simulator runs what is committed, so that its counts are the same on every machine. Of a kernel in Rust both

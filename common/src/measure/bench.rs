@@ -140,7 +140,7 @@ fn on_device(
     };
     capacity::ensure_fits(&problem, Some(&plan), device)?;
     let source = Source::read(&file_of(step, variant))?;
-    let code = source.code(&plan.specialisation, device.info(), source.committed_folder().as_deref())?;
+    let code = source.code(&plan.specialisation, device.info())?;
     if device.info().kind == Kind::Sim {
         eprintln!("{}", counted(&problem, &plan, &code)?);
     }

@@ -86,7 +86,7 @@ impl Run {
         let (source, problem) = (asked.source()?, asked.problem(device.as_ref()));
         let plan = asked.plan(&source, &problem, device.info())?;
         capacity::ensure_fits(&problem, Some(&plan), device.as_ref())?;
-        let code = source.code(&plan.specialisation, device.info(), source.committed_folder().as_deref())?;
+        let code = source.code(&plan.specialisation, device.info())?;
         capacity::ensure_fits_watched(&problem, &plan, &code, device.as_ref())?;
         let session = Session::new(device.as_mut(), &problem, plan, &code)?;
         Ok(Self { device, problem, source, code, session })
@@ -125,7 +125,7 @@ impl Run {
     fn cause(&self, asked: Asked, problem: &Problem, raced: bool) -> Option<HazardReport> {
         let plan = asked.plan(&self.source, problem, self.device.info()).ok()?;
         let same = plan.specialisation == self.session.plan().specialisation;
-        let compile = || self.source.code(&plan.specialisation, self.device.info(), None).ok();
+        let compile = || self.source.compiled(&plan.specialisation, self.device.info()).ok();
         let code = if same { self.code.clone() } else { compile()? };
         cause(&why::Asked::product(problem), raced, |device| multiply(device, problem, &plan, &code))
     }

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail, ensure};
 use libtest_mimic::Trial;
 use simt::HazardKind;
 
-use super::kernel::{Kernel, code, is_whole};
+use super::kernel::{Kernel, is_whole};
 use crate::code::Code;
 use crate::device::{Device, SimDevice, SimOptions};
 use crate::findings::analysis::HazardReport;
@@ -153,7 +153,7 @@ fn barriers(kernel: Kernel) -> Result<()> {
         let mut all_needed = true;
         for compute_capability in capabilities {
             let info = DeviceInfo { compute_capability, ..info.clone() };
-            let code = code(&source, &plan.specialisation, &info)?;
+            let code = source.code(&plan.specialisation, &info)?;
             let barriers = barriers_of(&code)?;
             ensure!(!barriers.is_empty(), "{} has no barrier, and its source has", code.origin);
             let whole = hazards_of(&problem, &plan, &code)?;

@@ -1,20 +1,17 @@
 //! A kernel of a step as one trial runs it: which code, made for which device, and one product of it.
 
-use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
-
 use anyhow::{Result, ensure};
 use libtest_mimic::Trial;
 
 use super::trial::trial;
 use crate::basics::matrix::Operands;
 use crate::basics::{files, host};
-use crate::code::{Code, Source, file_of, rustc};
+use crate::code::{Source, file_of, rustc};
 use crate::device::session::Session;
 use crate::device::{Device, DeviceInfo};
 use crate::verify::Verification;
 use crate::verify::on_device::verify_on;
-use plan::{Defect, Dtype, Fill, Kind, Plan, Problem, Specialisation, Step, Variant};
+use plan::{Defect, Dtype, Fill, Kind, Plan, Problem, Step, Variant};
 
 /// A step's own kernel or one of its variants, in one element type.
 #[derive(Clone, Copy)]
@@ -97,7 +94,7 @@ impl Kernel {
 
     /// Runs and verifies one product.
     pub(super) fn product_on(self, device: &mut dyn Device, plan: Plan, problem: &Problem) -> Result<Verification> {
-        let code = code(&self.source()?, &plan.specialisation, device.info())?;
+        let code = self.source()?.code(&plan.specialisation, device.info())?;
         let session = Session::new(device, problem, plan, &code)?;
         verify_on(device, &session, problem, &Operands::new(problem)?)
     }
@@ -106,17 +103,4 @@ impl Kernel {
 /// Whether a size is a multiple of the tile of the kernels without edge handling.
 pub(super) fn is_whole(size: [u64; 3]) -> bool {
     size.iter().all(|size| size % 32 == 0)
-}
-
-/// The code of a source; what is compiled is compiled once in a program of tests.
-pub(super) fn code(source: &Source, specialisation: &Specialisation, device: &DeviceInfo) -> Result<Code> {
-    static KNOWN: Mutex<Option<HashMap<String, Code>>> = Mutex::new(None);
-    let key = format!("{} {specialisation:?} {:?} {}", source.hash, device.kind, device.compute_capability);
-    let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(code) = known().get_or_insert_default().get(&key) {
-        return Ok(code.clone());
-    }
-    let code = source.code(specialisation, device, source.committed_folder().as_deref())?;
-    known().get_or_insert_default().insert(key, code.clone());
-    Ok(code)
 }

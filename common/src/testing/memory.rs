@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use libtest_mimic::Trial;
 
-use super::kernel::{Kernel, code};
+use super::kernel::Kernel;
 use super::trial::trial;
 use crate::basics::host;
 use crate::device::{Device, SimDevice, SimOptions};
@@ -37,7 +37,7 @@ fn checked_runs_take_what_they_are_said_to_take(kernel: Kernel, device: &SimDevi
         let problem = kernel.problem([edge; 3], 1);
         // What one block or one thread computes is too small to be seen.
         let Ok(plan) = kernel.plan(&problem, device.info()) else { continue };
-        let code = code(&kernel.source()?, &plan.specialisation, device.info())?;
+        let code = kernel.source()?.code(&plan.specialisation, device.info())?;
         let said = device.analyses_bytes(&problem, &plan, &code);
         let taken = peak(kernel.step, edge, &["--check"])?.saturating_sub(peak(kernel.step, edge, &[])?);
         // The peak of a plain run is that of its verification, which begins when nothing is watched any more.
@@ -57,7 +57,7 @@ fn what_does_not_fit_is_refused(kernel: Kernel, device: &SimDevice) -> Result<()
     let edge = (most.min(1 << 40) / 32).isqrt();
     let problem = kernel.problem([edge; 3], 1);
     let Ok(plan) = kernel.plan(&problem, device.info()) else { return Ok(()) };
-    let code = code(&kernel.source()?, &plan.specialisation, device.info())?;
+    let code = kernel.source()?.code(&plan.specialisation, device.info())?;
     capacity::ensure_fits(&problem, Some(&plan), device)?;
     let refusal = capacity::ensure_fits_watched(&problem, &plan, &code, device);
     let words = refusal.err().context("what does not fit was let through")?.to_string();

@@ -1,62 +1,35 @@
 //! Products of one problem on a device, timed in turns.
 
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
-use std::path::Path;
-
 use anyhow::Result;
 use common::basics::matrix::Operands;
-use common::code::{Code, Source, file_of};
+use common::code::{Source, file_of};
 use common::device::Device;
 use common::device::cublas::CublasProduct;
 use common::device::product::{Matrices, Product};
 use common::device::session::Session;
 use common::measure::timing::{self, Cache, Spread};
 use common::verify::on_device::verify_c;
-use common::{DeviceInfo, Plan, PlanFn, Problem, Specialisation};
+use common::{Plan, PlanFn, Problem};
 
 use crate::STEP;
-
-/// A kernel's source, compiled once for each specialisation and kind of device.
-pub struct Compiled {
-    pub source: Source,
-    codes: BTreeMap<String, Code>,
-}
-
-impl Compiled {
-    pub fn read(path: &Path) -> Result<Self> {
-        Ok(Self { source: Source::read(path)?, codes: BTreeMap::new() })
-    }
-
-    pub fn code(&mut self, specialisation: &Specialisation, device: &DeviceInfo) -> Result<&Code> {
-        let key = format!("{specialisation:?}, {:?} {}", device.kind, device.compute_capability);
-        Ok(match self.codes.entry(key) {
-            Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(new) => {
-                let committed = self.source.committed_folder();
-                new.insert(self.source.code(specialisation, device, committed.as_deref())?)
-            }
-        })
-    }
-}
 
 /// A kernel and its plans.
 pub struct OneKernel {
     pub plan: PlanFn,
-    pub compiled: Compiled,
+    pub source: Source,
 }
 
 impl OneKernel {
     /// Step 6's kernel, or one of those beyond it.
     pub fn named(variant: Option<&str>) -> Result<Self> {
         let variant = variant.map(|name| STEP.variant(name)).transpose()?;
-        Ok(Self { plan: STEP.plan_of(variant), compiled: Compiled::read(&file_of(&STEP, variant))? })
+        Ok(Self { plan: STEP.plan_of(variant), source: Source::read(&file_of(&STEP, variant))? })
     }
 
     /// The kernel with this plan, ready to multiply the matrices.
-    fn session(&mut self, device: &mut dyn Device, plan: &Plan, matrices: &Matrices) -> Result<Session> {
-        let code = self.compiled.code(&plan.specialisation, device.info())?;
-        Session::sharing(device, plan.clone(), code, matrices)
+    fn session(&self, device: &mut dyn Device, plan: &Plan, matrices: &Matrices) -> Result<Session> {
+        let code = self.source.code(&plan.specialisation, device.info())?;
+        Session::sharing(device, plan.clone(), &code, matrices)
     }
 }
 
@@ -79,7 +52,7 @@ impl<'a> Bench<'a> {
     }
 
     /// Enters a kernel with this plan.
-    pub fn enter(&mut self, kernel: &mut OneKernel, plan: &Plan) -> Result<()> {
+    pub fn enter(&mut self, kernel: &OneKernel, plan: &Plan) -> Result<()> {
         self.products.push(Box::new(kernel.session(self.device, plan, &self.matrices)?));
         Ok(())
     }
@@ -105,7 +78,7 @@ impl<'a> Bench<'a> {
     }
 
     /// What a plan takes by itself, in µs.
-    pub fn alone(&mut self, kernel: &mut OneKernel, plan: &Plan) -> Result<f64> {
+    pub fn alone(&mut self, kernel: &OneKernel, plan: &Plan) -> Result<f64> {
         let session = kernel.session(self.device, plan, &self.matrices)?;
         let once = self.least_of_two(&session, 1)?;
         let us = self.least_of_two(&session, Cache::warm().products_per_sample(once / 1e3))?;

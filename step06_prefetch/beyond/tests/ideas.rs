@@ -18,7 +18,7 @@ fn products(compiled: bool) -> Result<()> {
         let mut device = SimDevice::new(SimOptions::default());
         let info = DeviceInfo { compiles: compiled, ..device.info().clone() };
         let plan = (idea.plan)(&problem, &info)?;
-        let code = source.code(&plan.specialisation, &info, source.committed_folder().as_deref())?;
+        let code = source.code(&plan.specialisation, &info)?;
         let session = Session::new(&mut device, &problem, plan, &code)?;
         let found = verify_on(&mut device, &session, &problem, &Operands::new(&problem)?);
         let found = found.with_context(|| format!("without {} at {size:?}", idea.name))?;

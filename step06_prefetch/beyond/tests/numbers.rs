@@ -34,7 +34,7 @@ fn multiply(
     let variant = STEP.variant("tensor_cores")?;
     let plan = STEP.plan_of(Some(variant))(&problem, device.info())?;
     let source = Source::read(&file_of(&STEP, Some(variant)))?;
-    let code = source.code(&plan.specialisation, device.info(), source.committed_folder().as_deref())?;
+    let code = source.code(&plan.specialisation, device.info())?;
     let code = code.with_ptx(edit(&code.ptx));
     let matrices = Matrices::allocate(&mut device, &problem)?;
     matrices.upload(&mut device, &Operands::F32 { a: a.clone(), b: b.clone() })?;

@@ -1,7 +1,6 @@
 //! The kernels that take part, and all of them at one size, on the same data, in turns: each is checked, then all are timed round by round, so that a drift of the
 //! clocks hits all alike. A kernel that fails stops no other.
 
-use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use anyhow::{Result, anyhow, ensure};
@@ -38,26 +37,19 @@ pub struct Participant {
     /// The step, or `STEP/VARIANT`.
     pub name: String,
     source: Result<Source, String>,
-    code: BTreeMap<String, Result<Code, String>>,
 }
 
 impl Participant {
     fn new(kernel: Kernel) -> Self {
         let file = if kernel.is_on_host() { folder_of(kernel.step).join("src/lib.rs") } else { kernel.file() };
         let source = Source::read(&file).map_err(|error| format!("{error:#}"));
-        Self { kernel, name: kernel.name(), source, code: BTreeMap::new() }
+        Self { kernel, name: kernel.name(), source }
     }
 
-    /// The code of a plan, compiled or looked up once for each specialisation.
-    pub fn code(&mut self, plan: &Plan, device: &dyn Device) -> Result<Code, String> {
-        let source = self.source.clone()?;
-        let key = format!("{:?}", plan.specialisation);
-        let committed = source.committed_folder();
-        let make = || {
-            let code = source.code(&plan.specialisation, device.info(), committed.as_deref());
-            code.map_err(|error| format!("{error:#}"))
-        };
-        self.code.entry(key).or_insert_with(make).clone()
+    /// The code of a plan.
+    pub fn code(&self, plan: &Plan, device: &dyn Device) -> Result<Code> {
+        let source = self.source.as_ref().map_err(|error| anyhow!("{error}"))?;
+        source.code(&plan.specialisation, device.info())
     }
 
     /// The least time of a plan on a GPU, counted on the simulator.
@@ -259,7 +251,7 @@ fn contender(device: &mut dyn Device, participant: &mut Participant, matrices: &
     if let Err(error) = capacity::ensure_fits(problem, Some(&plan), device) {
         return without(Outcome::Skipped, error);
     }
-    let code = participant.code(&plan, device).map_err(|error| anyhow!("{error}"))?;
+    let code = participant.code(&plan, device)?;
     let mut entry = Entry {
         origin: Some(code.origin.clone()),
         defines: plan.specialisation.defines.clone(),

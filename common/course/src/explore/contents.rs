@@ -74,7 +74,7 @@ fn of_course(kernel: steps::Kernel) -> Result<Kernel> {
         Planner { step: Some(kernel.step.name.into()), variant: variant.map(str::to_owned), ..Planner::default() };
     let taken = [Dtype::F32, Dtype::I32].into_iter().flat_map(|dtype| specialisations(&planner, dtype, &source.text));
     let form = |one: Specialisation| {
-        let code = source.code(&one, &device(), source.committed_folder().as_deref())?;
+        let code = source.code(&one, &device())?;
         Ok(forms::form(&planner, &one, code.ptx))
     };
     let all = taken.filter(|one| committed.contains(one)).map(form).collect::<Result<Vec<_>>>()?;

@@ -54,7 +54,7 @@ pub fn kernel(file: &Path, step: Option<&str>) -> Result<Kernel> {
 }
 
 fn code(source: &Source, specialisation: &Specialisation, device: &DeviceInfo) -> Result<String> {
-    let code = source.code(specialisation, device, None)?;
+    let code = source.compiled(specialisation, device)?;
     check_signature(&code, "matmul", 3, 3)?;
     code.module()?.kernel("matmul").map_err(|error| anyhow!("{}: {error}", source.display))?;
     Ok(code.ptx)

@@ -1,7 +1,5 @@
 //! A kernel that is being graded: its launches, its code, and its runs on the simulator.
 
-use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Instant;
 
@@ -28,7 +26,6 @@ pub struct Candidate {
     pub source: Source,
     /// The launch that the kernel asks for.
     launch: OwnLaunch,
-    codes: RefCell<BTreeMap<String, Code>>,
     /// Warp instructions after which a launch is stopped, if the learner says.
     instruction_limit: Option<u64>,
     /// Whether what the kernel prints is left out.
@@ -71,7 +68,6 @@ impl Candidate {
             kernel,
             source: Source::read(&kernel.file())?,
             launch: OwnLaunch::default(),
-            codes: RefCell::default(),
             instruction_limit: None,
             silent: false,
             device: device::open(Choice::Sim, &SimOptions::default())?.info().clone(),
@@ -155,13 +151,7 @@ impl Candidate {
 
     /// The kernel's code for a plan, compiled once for each specialisation.
     pub fn code(&self, plan: &Plan) -> Result<Code> {
-        let key = format!("{:?}", plan.specialisation);
-        if let Some(code) = self.codes.borrow().get(&key) {
-            return Ok(code.clone());
-        }
-        let code = self.source.code(&plan.specialisation, &self.device, None)?;
-        self.codes.borrow_mut().insert(key, code.clone());
-        Ok(code)
+        self.source.compiled(&plan.specialisation, &self.device)
     }
 
     pub fn run(&self, size: [u64; 3], options: &SimOptions) -> Result<Seen> {

@@ -117,8 +117,7 @@ impl Candidate {
         let mut times = Vec::new();
         for candidate in [self, &theirs] {
             let plan = candidate.plan_on(&info, speed.size)?;
-            let committed = candidate.source.committed_folder();
-            let code = candidate.source.code(&plan.specialisation, &info, committed.as_deref())?;
+            let code = candidate.source.code(&plan.specialisation, &info)?;
             let session = Session::new(device, &problem, plan, &code)?;
             let verification = verify_on(device, &session, &problem, &operands)?;
             ensure!(verification.ok, "{}: {}", candidate.source.display, verification.diagnosis.unwrap_or_default());

@@ -80,7 +80,7 @@ fn no_cause(like: &Kernel, file: &Path, launch: Option<OwnLaunch>) -> Result<()>
         };
         // One block cannot compute all sizes.
         let Ok(plan) = plan else { continue };
-        let code = source.code(&plan.specialisation, &device, None).with_context(|| file.display().to_string())?;
+        let code = source.compiled(&plan.specialisation, &device).with_context(|| file.display().to_string())?;
         let found = cause(&Asked::product(&problem), false, |device| multiply(device, &problem, &plan, &code));
         ensure!(found.is_none(), "{size:?}: {}", found.map(|found| found.text()).unwrap_or_default());
     }

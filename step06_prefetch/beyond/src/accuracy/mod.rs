@@ -115,11 +115,9 @@ pub fn run(options: &Options) -> Result<bool> {
     let cubes = SIZES.into_iter().filter(|_| !sim).map(|size| [size; 3]);
     let [lengths, cubes] =
         [lengths.collect(), cubes.collect()].map(|sizes: Vec<[u64; 3]>| sizes.into_iter().map(Problem::uniform));
-    let mut kernels = KERNELS.iter().map(|(_, variant)| OneKernel::named(*variant)).collect::<Result<Vec<_>>>()?;
-    let hashes = KERNELS
-        .iter()
-        .zip(&kernels)
-        .map(|((name, _), kernel)| ((*name).to_owned(), kernel.compiled.source.hash.clone()));
+    let kernels = KERNELS.iter().map(|(_, variant)| OneKernel::named(*variant)).collect::<Result<Vec<_>>>()?;
+    let hashes =
+        KERNELS.iter().zip(&kernels).map(|((name, _), kernel)| ((*name).to_owned(), kernel.source.hash.clone()));
     let mut record = Measured {
         provenance: record::provenance(device.info(), options.commit.as_ref()),
         hashes: hashes.collect(),
@@ -129,7 +127,7 @@ pub fn run(options: &Options) -> Result<bool> {
     // The number that `nvidia-smi` knows the GPU by, if no environment variable hides some.
     let gpu = if let device::Choice::Cuda(number) = options.device { number } else { 0 };
     for problem in cubes {
-        let mut bench = bench(device, &mut kernels, &problem, Values::Both)?;
+        let mut bench = bench(device, &kernels, &problem, Values::Both)?;
         let times = bench.in_turns()?.into_iter().map(|all| [all.min, all.median, all.max]);
         let (times, errors) = (named(times), errors(&mut bench)?);
         let power = power(&mut bench, gpu)?;
@@ -143,7 +141,7 @@ pub fn run(options: &Options) -> Result<bool> {
     }
     for &values in Values::value_variants() {
         for problem in lengths.clone() {
-            let mut bench = bench(device, &mut kernels, &problem, values)?;
+            let mut bench = bench(device, &kernels, &problem, values)?;
             let contenders = errors(&mut bench)?;
             bench.close()?;
             print(&line(&format!("{}, {}²×{}", values.words(), problem.m, problem.k), &contenders))?;
@@ -168,7 +166,7 @@ fn named<T>(all: impl IntoIterator<Item = T>) -> BTreeMap<String, T> {
 /// The contenders and the matrices that they multiply.
 fn bench<'a>(
     device: &'a mut dyn Device,
-    kernels: &mut [OneKernel],
+    kernels: &[OneKernel],
     problem: &Problem,
     values: Values,
 ) -> Result<Bench<'a>> {

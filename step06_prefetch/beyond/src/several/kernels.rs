@@ -12,7 +12,6 @@ use common::{DeviceInfo, Dtype, Fill, Kind, Launch, Plan, Problem, Specialisatio
 use step06_prefetch::STEP;
 
 use super::plan::length;
-use crate::bench::Compiled;
 
 /// A folder of this crate.
 pub fn folder(name: &str) -> PathBuf {
@@ -55,23 +54,23 @@ fn plan(device: &dyn Device, [m, n, k]: [u64; 3]) -> Result<Plan> {
 
 /// What the kernels of all GPUs are loaded from.
 pub struct Sources {
-    step: Compiled,
-    operands: Compiled,
-    check: Compiled,
+    step: Source,
+    operands: Source,
+    check: Source,
     /// What is loaded on the GPU of each rank.
     loaded: Vec<(usize, Specialisation, Kernels)>,
 }
 
 impl Sources {
     pub fn read() -> Result<Self> {
-        let [operands, check] = HELPING.map(|name| Compiled::read(&folder("several").join(name)));
-        let step = Compiled::read(&file_of(&STEP, None))?;
+        let [operands, check] = HELPING.map(|name| Source::read(&folder("several").join(name)));
+        let step = Source::read(&file_of(&STEP, None))?;
         Ok(Self { step, operands: operands?, check: check?, loaded: Vec::new() })
     }
 
     /// For records: the step's kernel and its hash.
     pub fn named(&self) -> (String, String) {
-        (self.step.source.display.clone(), self.step.source.hash.clone())
+        (self.step.display.clone(), self.step.hash.clone())
     }
 
     /// The kernels of a rank for products m×n of any depth: the tiling follows from C alone.
@@ -92,11 +91,11 @@ impl Sources {
             device.load(code, entry)
         };
         let kernels = Kernels {
-            step: load(step, "matmul", 3, 3)?,
-            adding: load(&adding(step)?, "matmul", 3, 3)?,
-            draw: load(operands, "draw", 1, 14)?,
-            rows_times: load(check, "rows_times", 4, 2)?,
-            sampled_rows: load(check, "sampled_rows", 4, 2)?,
+            step: load(&step, "matmul", 3, 3)?,
+            adding: load(&adding(&step)?, "matmul", 3, 3)?,
+            draw: load(&operands, "draw", 1, 14)?,
+            rows_times: load(&check, "rows_times", 4, 2)?,
+            sampled_rows: load(&check, "sampled_rows", 4, 2)?,
         };
         self.loaded.push((rank, specialisation, kernels));
         Ok(kernels)
@@ -177,8 +176,7 @@ mod tests {
     fn the_kernel_that_adds_has_no_store() {
         let step = Source::read(&file_of(&STEP, None)).unwrap();
         for specialisation in (STEP.specialisations)(Dtype::F32) {
-            let folder = step.committed_folder();
-            let code = step.code(&specialisation, &DeviceInfo::simulated(0), folder.as_deref()).unwrap();
+            let code = step.code(&specialisation, &DeviceInfo::simulated(0)).unwrap();
             let additions = adding(&code).unwrap().ptx.matches("red.global.add.f32").count();
             assert!(additions > 0 && additions == code.ptx.matches("st.global").count(), "{specialisation:?}");
         }

@@ -85,19 +85,19 @@ pub fn run(options: &Options) -> Result<bool> {
         return squares::record(device, step.into(), &options.out, options.commit.as_ref(), end);
     }
     let variant = if options.tensor_cores { tensor_cores::VARIANT } else { every_shape::VARIANT };
-    let mut kernel = OneKernel::named(Some(variant.name))?;
+    let kernel = OneKernel::named(Some(variant.name))?;
     let sizes = match options.sizes.as_slice() {
         [] => draw::shapes(options.seed, options.count.into(), options.tune),
         sizes => sizes.to_vec(),
     };
     let measure = if options.tune { tune } else { race };
-    measure(device, &mut kernel, options, &sizes, end)
+    measure(device, &kernel, options, &sizes, end)
 }
 
 /// Measures plans and the library at every shape, and writes shapes.json.
 fn race(
     device: &mut dyn Device,
-    kernel: &mut OneKernel,
+    kernel: &OneKernel,
     options: &Options,
     sizes: &[[u64; 3]],
     end: Instant,
@@ -108,7 +108,7 @@ fn race(
     }
     let mut record = Measured {
         provenance: record::provenance(device.info(), options.commit.as_ref()),
-        hash: kernel.compiled.source.hash.clone(),
+        hash: kernel.source.hash.clone(),
         seed: options.seed,
         ideas: ideas.into_iter().map(|(name, title)| (name.to_owned(), title.to_owned())).collect(),
         shapes: Vec::new(),
@@ -142,7 +142,7 @@ fn race(
 /// Times every choice that is not far off at every shape, and fits the figures to the times.
 fn tune(
     device: &mut dyn Device,
-    kernel: &mut OneKernel,
+    kernel: &OneKernel,
     options: &Options,
     sizes: &[[u64; 3]],
     end: Instant,

@@ -10,7 +10,7 @@ use super::measured::{Shape, Timed};
 use crate::bench::{Bench, OneKernel};
 
 /// The chosen plan, the fastest, the fastest without each idea that the chosen one uses, and the library.
-pub fn measure(device: &mut dyn Device, kernel: &mut OneKernel, problem: &Problem, field: &Field) -> Result<Shape> {
+pub fn measure(device: &mut dyn Device, kernel: &OneKernel, problem: &Problem, field: &Field) -> Result<Shape> {
     let mut bench = Bench::new(device, problem, Operands::new(problem)?)?;
     bench.enter_cublas(false)?;
     bench.enter(kernel, &field.chosen)?;

@@ -61,7 +61,7 @@ const SIZES: [u64; 2] = [1024, 4096];
 /// Measures all sizes that are so far apart, as far as the time goes, and writes squares.json.
 pub fn record(device: &mut dyn Device, step: usize, out: &Path, commit: Option<&String>, end: Instant) -> Result<bool> {
     let [first, last] = SIZES;
-    let mut kernels = [OneKernel::named(None)?, OneKernel::named(Some(every_shape::VARIANT.name))?];
+    let kernels = [OneKernel::named(None)?, OneKernel::named(Some(every_shape::VARIANT.name))?];
     let provenance = record::provenance(device.info(), commit);
     let mut record = Squares { provenance, squares: Vec::new() };
     for size in (first..=last).step_by(step) {
@@ -71,7 +71,7 @@ pub fn record(device: &mut dyn Device, step: usize, out: &Path, commit: Option<&
         let problem = Problem::uniform([size; 3]);
         let mut bench = Bench::new(device, &problem, Operands::new(&problem)?)?;
         bench.enter_cublas(false)?;
-        for kernel in &mut kernels {
+        for kernel in &kernels {
             let plan = (kernel.plan)(&problem, bench.device.info())?;
             bench.enter(kernel, &plan)?;
         }
