@@ -31,7 +31,7 @@ impl Module {
         let program = parser::parse(source)?;
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
         let lowered = program.functions.iter().map(|_| OnceLock::new()).collect();
-        Ok(Self { inner: Arc::new(Parsed::new(id, source, program)), lowered })
+        Ok(Self { inner: Arc::new(Parsed::new(id, source, program)?), lowered })
     }
 
     /// Source files named by the line information: number and name.

@@ -5,7 +5,7 @@
 //! name.
 
 use crate::ast::{Item, Operand, Position, Program, Register, Statement, Type, Variable};
-use crate::error::Location;
+use crate::error::{Error, Location};
 use crate::place::Space;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -17,26 +17,44 @@ pub(crate) struct Parsed {
     pub id: u64,
     pub source: String,
     pub program: Program,
-    /// Functions that can be called, by name: numbers in the program.
+    /// Functions and kernels that have a body, by name: numbers in the program.
     functions: HashMap<String, usize>,
-    /// Where each function is first declared, by name: a line of the text.
+    /// Where each function, kernel or variable of the module is first declared, by name: a line of the text.
     declared: HashMap<String, u32>,
-    /// Variables of the module, likewise.
+    /// Variables of the module, by name: numbers in the program.
     variables: HashMap<String, u32>,
     /// Those that a function declares, by its number and theirs.
     pub inner: HashMap<(usize, u32), u32>,
 }
 
 impl Parsed {
-    /// A file as read. The first of several functions or variables of one name is meant.
-    pub fn new(id: u64, source: &str, mut program: Program) -> Self {
+    /// A file as read, unless it defines a name twice.
+    pub fn new(id: u64, source: &str, mut program: Program) -> Result<Self, Error> {
         direct(&mut program);
-        let (mut functions, mut variables) = (HashMap::new(), HashMap::new());
-        for (number, function) in program.functions.iter().enumerate().filter(|(_, f)| f.defined && !f.entry) {
-            functions.entry(function.name.clone()).or_insert(number);
+        let (mut functions, mut variables, mut declared) = (HashMap::new(), HashMap::new(), HashMap::new());
+        // One definition may follow any number of declarations, or come before them.
+        let mut defined = HashMap::new();
+        let mut know = |name: &String, line: u32, defines: bool| {
+            let first: &mut u32 = declared.entry(name.clone()).or_insert(line);
+            *first = line.min(*first);
+            match defines.then(|| defined.insert(name.clone(), line)).flatten() {
+                Some(first) => {
+                    Err(Error::parse(line, format!("{name} is defined a second time (first in line {first})")))
+                }
+                None => Ok(()),
+            }
+        };
+        for (number, function) in program.functions.iter().enumerate() {
+            know(&function.name, function.line, function.defined)?;
+            if function.defined {
+                functions.insert(function.name.clone(), number);
+            }
         }
         for (number, variable) in (0u32..).zip(&program.variables) {
-            variables.entry(variable.name.clone()).or_insert(number);
+            know(&variable.name, variable.line, !variable.external)?;
+            if !variable.external || !variables.contains_key(&variable.name) {
+                variables.insert(variable.name.clone(), number);
+            }
         }
         // Variables of functions that all threads share are the module's, too, but nobody else can name them.
         let mut inner = HashMap::new();
@@ -47,22 +65,17 @@ impl Parsed {
                 program.variables.push(variable.clone());
             }
         }
-        let mut declared = HashMap::new();
-        for function in &program.functions {
-            declared.entry(function.name.clone()).or_insert(function.line);
-        }
-        Self { id, source: source.into(), program, functions, declared, variables, inner }
+        Ok(Self { id, source: source.into(), program, functions, declared, variables, inner })
     }
 
     /// Whether a function or a variable of the module is declared, but only behind this line.
     pub fn comes_later(&self, name: &str, line: u32) -> bool {
-        let variable = self.variable(name).map(|number| self.program.variables[number as usize].line);
-        variable.or(self.declared.get(name).copied()).is_some_and(|declared| declared > line)
+        self.declared.get(name).is_some_and(|&declared| declared > line)
     }
 
     /// The number of the function of that name, if it can be called.
     pub fn function(&self, name: &str) -> Option<usize> {
-        self.functions.get(name).copied()
+        self.functions.get(name).copied().filter(|&number| !self.program.functions[number].entry)
     }
 
     /// The address of the function of that name.

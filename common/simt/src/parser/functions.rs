@@ -88,11 +88,12 @@ impl Cursor<'_> {
                 ".param" => {
                     let of = cursor.variable_type()?;
                     let variable = cursor.variable(Space::Param, false, of)?;
-                    Ok(Operand::Local { id: body.declare_variable(variable), offset: 0 })
+                    Ok(Operand::Local { id: body.declare_variable(variable)?, offset: 0 })
                 }
                 ".reg" if !body.function.entry => {
                     let (kind, elements) = cursor.register_type()?;
                     let name = cursor.word("a register's name")?;
+                    body.take(name.text, name.line)?;
                     Ok(body.declare_register(name.text, kind, elements))
                 }
                 _ => Err(wrong(token, "`.param`")),
@@ -101,7 +102,7 @@ impl Cursor<'_> {
     }
 
     fn statements(&mut self, body: &mut Body) -> Result<(), Error> {
-        body.scopes.push(Scope::default());
+        // The parameters' names are taken between the outermost braces, too.
         let outer = body.scopes.len();
         while body.scopes.len() >= outer {
             let token = self.next();
@@ -152,7 +153,7 @@ impl Cursor<'_> {
             ".reg" => self.registers(body),
             ".shared" | ".local" | ".param" | ".const" | ".global" => {
                 for variable in self.variables(token, false)? {
-                    body.declare_variable(variable);
+                    body.declare_variable(variable)?;
                 }
                 Ok(())
             }
@@ -188,9 +189,11 @@ impl Cursor<'_> {
         self.list(b';', |cursor| {
             let name = cursor.word("a register's name")?;
             if !cursor.eat(b'<') {
+                body.take(name.text, name.line)?;
                 body.declare_register(name.text, kind, elements);
                 return Ok(());
             }
+            body.take(&format!("{}<", name.text), name.line)?;
             let count = cursor.unsigned("a number of registers")?;
             let Some(scope) = body.scopes.last_mut() else { return Err(cursor.wrong("a scope")) };
             scope.ranges.insert(name.text.into(), (count, kind, elements));

@@ -54,7 +54,9 @@ impl<'a> Parser<'a> {
                         (Some(Ok(_)), Some(Ok(_))) => {}
                         _ => return Err(Error::parse(number.line, "`.version` needs a number such as 8.1")),
                     }
-                    seen_version = true;
+                    if std::mem::replace(&mut seen_version, true) {
+                        return Err(Error::parse(token.line, "a second `.version`: a file is one module"));
+                    }
                 }
                 (Kind::Word, _) if DECLARATIONS.contains(&token.text) => self.declaration(token)?,
                 (Kind::Word, ".target") => self.target()?,

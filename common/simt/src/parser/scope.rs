@@ -2,7 +2,7 @@
 
 use crate::Error;
 use crate::ast::{Function, Item, Operand, Register, Type, Variable};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// Names of a vector's elements.
@@ -12,6 +12,8 @@ const COLOURS: [&str; 4] = ["r", "g", "b", "a"];
 /// Names known between two braces.
 #[derive(Default)]
 pub(super) struct Scope {
+    /// All that is declared, a range as `%r<`.
+    names: HashSet<String>,
     /// `%r<10>`: prefix to count, type and elements of a vector.
     pub ranges: HashMap<String, (u64, Type, u8)>,
     pub registers: HashMap<String, u32>,
@@ -30,19 +32,39 @@ pub(super) struct Body {
     pub scopes: Vec<Scope>,
 }
 
+impl Scope {
+    /// The type of a register of a range, and its elements.
+    fn of_range(&self, name: &str) -> Option<(Type, u8)> {
+        let digits = name.bytes().rev().take_while(u8::is_ascii_digit).count();
+        let (prefix, number) = name.split_at(name.len() - digits);
+        let &(count, kind, elements) = self.ranges.get(prefix)?;
+        (number.parse::<u64>().ok()? < count).then_some((kind, elements))
+    }
+}
+
 pub(super) fn register(id: u32) -> Operand {
     Operand::Register { id, negated: false }
 }
 
 impl Body {
+    /// Takes a name, which can mean one thing only between the innermost braces.
+    pub(super) fn take(&mut self, name: &str, line: u32) -> Result<(), Error> {
+        let Some(scope) = self.scopes.last_mut() else { return Ok(()) };
+        if scope.of_range(name).is_some() || !scope.names.insert(name.into()) {
+            return Err(Error::parse(line, format!("{name} is there twice between the same braces")));
+        }
+        Ok(())
+    }
+
     /// Declares a variable of the innermost scope.
-    pub(super) fn declare_variable(&mut self, variable: Variable) -> u32 {
+    pub(super) fn declare_variable(&mut self, variable: Variable) -> Result<u32, Error> {
+        self.take(&variable.name, variable.line)?;
         let id = self.function.variables.len() as u32;
         if let Some(scope) = self.scopes.last_mut() {
             scope.variables.insert(variable.name.clone(), id);
         }
         self.function.variables.push(variable);
-        id
+        Ok(id)
     }
 
     /// Declares a register of the innermost scope, or a vector of them.
@@ -67,17 +89,12 @@ impl Body {
 
     /// Finds a name in the innermost scope that has it; that of a range is declared when it is used first.
     fn find<T>(&mut self, name: &str, vector: bool, known: impl Fn(&Scope) -> Option<T>) -> Option<T> {
-        let digits = name.bytes().rev().take_while(u8::is_ascii_digit).count();
-        let (prefix, number) = name.split_at(name.len() - digits);
         for depth in (0..self.scopes.len()).rev() {
             if let Some(found) = known(&self.scopes[depth]) {
                 return Some(found);
             }
-            if let (Some(&(count, kind, elements)), Ok(number)) =
-                (self.scopes[depth].ranges.get(prefix), number.parse::<u64>())
-                && number < count
-                && vector == (elements > 1)
-            {
+            let of_range = self.scopes[depth].of_range(name);
+            if let Some((kind, elements)) = of_range.filter(|(_, elements)| vector == (*elements > 1)) {
                 // The name belongs to the scope of its range.
                 let inner = self.scopes.split_off(depth + 1);
                 self.declare_register(name, kind, elements);
@@ -105,9 +122,9 @@ impl Body {
     pub(super) fn declare_label(&mut self, name: &str, line: u32) -> Result<Arc<str>, Error> {
         // A name that no source can contain.
         let unique: Arc<str> = format!("{name} {}", self.function.body.len()).into();
-        let Some(scope) = self.scopes.last_mut() else { return Ok(unique) };
-        if scope.labels.insert(name.into(), unique.clone()).is_some() {
-            return Err(Error::parse(line, format!("the label {name} is there twice between the same braces")));
+        self.take(name, line)?;
+        if let Some(scope) = self.scopes.last_mut() {
+            scope.labels.insert(name.into(), unique.clone());
         }
         Ok(unique)
     }
