@@ -221,9 +221,7 @@ impl<'a> Layout<'a> {
         if self.callers.len() > DEEPEST_CALL {
             return refuse("calls nested this deep");
         }
-        if results.len() != function.results.len() || arguments.len() != function.params.len() {
-            return refuse("a call with other parameters than the function declares");
-        }
+        let mut fits = results.len() == function.results.len() && arguments.len() == function.params.len();
         let (mut bound, mut before, mut after) = (HashMap::new(), vec![], vec![]);
         let callee = self.frames.len();
         let results = function.results.iter().zip(results).map(|pair| (pair, true));
@@ -233,13 +231,21 @@ impl<'a> Layout<'a> {
             match (formal, actual) {
                 (_, Operand::Sink) if result => {}
                 (&Operand::Local { id, .. }, Operand::Local { id: own, offset: 0 }) => {
-                    bound.insert(id, self.frames[frame].places[*own as usize]);
+                    let own = *own as usize;
+                    let actual = &self.function(self.frames[frame].function).variables[own];
+                    // An indirect call only tries functions until it finds the one it means.
+                    fits &= indirect || function.variables[id as usize].bytes == actual.bytes;
+                    bound.insert(id, self.frames[frame].places[own]);
                 }
                 _ if result => after.push((outside, inside)),
                 _ => before.push((inside, outside)),
             }
         }
         let position = statement.position;
+        if !fits {
+            let message = format!("{name} is called with other parameters than it declares");
+            return Err(Error::parse(position.ptx, message));
+        }
         let pass = |(to, from)| Flat::Pass { to, from, position };
         self.flat.extend(before.into_iter().map(pass));
         // A label no source can contain.

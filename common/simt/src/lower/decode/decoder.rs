@@ -133,17 +133,16 @@ impl<'a> Decoder<'a> {
         Ok(())
     }
 
-    /// Puts operands into an instruction; whether a condition among them is negated.
-    fn bind(&mut self, inst: &mut Inst, to: (&Operand, Type), from: &[(&Operand, Type)]) -> Result<bool, Error> {
+    /// Puts operands into an instruction.
+    fn bind(&mut self, inst: &mut Inst, to: (&Operand, Type), from: &[(&Operand, Type)]) -> Result<(), Error> {
         inst.d = self.destination(to.0, to.1)?;
-        let mut any_negated = false;
         for (index, &(operand, kind)) in from.iter().enumerate() {
-            let (value, negated) =
+            let (a, negated) =
                 if kind == Type::Pred { self.condition(operand)? } else { (self.source(operand, kind)?, false) };
-            *input(inst, index) = value;
-            any_negated |= negated;
+            let not = Inst { a, ..Inst::new(Op::PredNot) };
+            *input(inst, index) = if negated { self.temporary(kind, not) } else { a };
         }
-        Ok(any_negated)
+        Ok(())
     }
 
     /// An instruction with an operation of its own.
@@ -153,8 +152,12 @@ impl<'a> Decoder<'a> {
         to: (&Operand, Type),
         from: &[(&Operand, Type)],
     ) -> Result<(), Error> {
-        let negated = self.bind(&mut inst, to, from)?;
-        self.refuse_if(negated, "a negated operand here")?;
+        self.bind(&mut inst, to, from)?;
+        // A register less itself is zero, whatever it holds.
+        if inst.a == inst.b && matches!(inst.op, Op::Xor32 | Op::Xor64 | Op::Sub32 | Op::Sub64) {
+            inst.a = self.preset(Preset::Constant(0), to.1.bytes() == 8);
+            inst.b = inst.a;
+        }
         self.finish(inst)
     }
 
@@ -166,7 +169,7 @@ impl<'a> Decoder<'a> {
         from: &[(&Operand, Type)],
     ) -> Result<(), Error> {
         let mut inst = Inst::new(Op::Generic);
-        detail.negate |= self.bind(&mut inst, to, from)?;
+        self.bind(&mut inst, to, from)?;
         for (index, &(_, kind)) in std::iter::once(&to).chain(from).enumerate() {
             detail.wide[index] = kind.bytes() == 8;
             detail.predicate[index] = kind == Type::Pred;
