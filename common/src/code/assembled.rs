@@ -1,5 +1,5 @@
-//! What the assembler makes of the committed PTX, for the GPU that the simulated device stands for. The simulator runs PTX and
-//! cannot know it.
+//! What the assembler makes of the committed PTX, for the GPU that the simulated device represents. The simulator runs PTX, so it
+//! cannot know this by itself.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -25,13 +25,13 @@ pub type Kernels = BTreeMap<String, MachineCode>;
 
 /// The machine code of a kernel.
 ///
-/// A basic block is code that no jump leaves or enters in the middle: whoever runs one of its instructions runs them all. So the
-/// one with the fewest other instructions for each multiply-add says how many the kernel runs at least.
+/// No jump enters or leaves a basic block in its middle, so a warp that runs one of its instructions runs them all. The block with the
+/// fewest other instructions for each multiply-add therefore gives a lower bound for the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MachineCode {
     /// Registers of a thread.
     pub registers: u32,
-    /// Single-precision multiply-adds of that basic block; 0 if the kernel has none.
+    /// Single-precision multiply-adds of that block; 0 if the kernel has none.
     pub fma: u32,
     /// Its instructions that are neither these nor accesses to memory.
     pub others: u32,
@@ -41,7 +41,7 @@ impl Assembled {
     /// Name of the file in a step's `ptx/` folder.
     pub const FILE: &str = "assembled.json";
 
-    /// What is known of a `ptx/` folder; nothing if the file is missing.
+    /// Reads the file of a `ptx/` folder; empty if there is none.
     pub fn read(folder: &Path) -> Self {
         let text = std::fs::read_to_string(folder.join(Self::FILE)).unwrap_or_default();
         serde_json::from_str(&text).unwrap_or_default()
@@ -49,7 +49,7 @@ impl Assembled {
 }
 
 impl MachineCode {
-    /// Instructions that come with each multiply-add at least, accesses to memory not among them.
+    /// The least number of instructions that come with each multiply-add, without accesses to memory.
     pub fn others_per_fma(&self) -> f64 {
         if self.fma == 0 { 0.0 } else { f64::from(self.others) / f64::from(self.fma) }
     }

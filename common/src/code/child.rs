@@ -1,5 +1,5 @@
-//! A compiler in a process of its own, with bounds on its time and its memory: a few lines of macros or templates keep it busy for
-//! ever. The process is this program again, with an argument that nobody else gives.
+//! Runs a compiler in a child process, with limits on its time and its memory: a few lines of macros or templates can keep it busy
+//! for ever. The child is this program again, started with a private argument.
 
 use std::fs::{self, File};
 use std::io::Read as _;
@@ -22,7 +22,7 @@ const ARGUMENT: &str = "--compile-for-the-course";
 const SECONDS: u64 = 20;
 const MEMORY_GIB: u64 = 2;
 
-/// Whether this program answers to the argument: a program of tests does not, and compiles by itself.
+/// Whether this program handles the argument. Test programs do not, so they compile in their own process.
 static ANSWERS: AtomicBool = AtomicBool::new(false);
 
 /// What is to be compiled, and by which compiler.
@@ -35,7 +35,7 @@ pub enum Job {
 }
 
 impl Job {
-    /// Compiles it in this process, for as long as it takes.
+    /// Compiles it in this process, without a time limit.
     fn run(&self) -> Result<Compiled> {
         match self {
             Self::Cuda(library, unit) => Nvrtc::open(library)?.compile(unit),
@@ -44,7 +44,7 @@ impl Job {
     }
 }
 
-/// Compiles what the process that started this one asks for, if one did.
+/// If this process was started as a compiler's child, compiles what the parent asks for.
 pub fn answer() -> Option<ExitCode> {
     if std::env::args_os().nth(1).is_none_or(|argument| argument != ARGUMENT) {
         ANSWERS.store(true, Ordering::Relaxed);
@@ -57,13 +57,13 @@ pub fn answer() -> Option<ExitCode> {
     Some(ExitCode::from(u8::from(written.is_err())))
 }
 
-/// Bounds this process. Should the one that started it be gone, it ends by itself.
+/// Limits this process, so that it ends even if its parent is gone.
 #[cfg(unix)]
 fn limit() {
     use rustix::process::{Resource, Rlimit, setrlimit};
     let (memory, answer) = ((Resource::As, MEMORY_GIB << 30), (Resource::Fsize, 8 * LARGEST));
     for (resource, most) in [memory, answer, (Resource::Cpu, SECONDS + 1), (Resource::Core, 0)] {
-        // Where the system refuses, the time is still bounded.
+        // If the system refuses, the parent still limits the time.
         let _ = setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) });
     }
 }
@@ -71,7 +71,7 @@ fn limit() {
 #[cfg(not(unix))]
 fn limit() {}
 
-/// Compiles a kernel within the bounds.
+/// Compiles a kernel within the limits.
 pub fn compile(job: &Job) -> Result<Compiled> {
     if !ANSWERS.load(Ordering::Relaxed) {
         return job.run();
@@ -87,7 +87,7 @@ pub fn compile(job: &Job) -> Result<Compiled> {
         )
     };
     let job = serde_json::to_vec(job)?;
-    // What it leaves there if it is ended goes with this folder.
+    // If the child is killed, its temporary files are removed with this folder.
     let folder = tempfile::tempdir().map_err(no_process)?;
     let program = std::env::current_exe().map_err(no_process)?;
     let mut command = Command::new(program);

@@ -1,5 +1,5 @@
-//! The headers that a kernel includes: those beside it and those of its step. Nothing else of this machine is opened for it, because
-//! a compiler opens whatever it is told to, and quotes from it.
+//! The headers that a kernel includes: those beside it and those of its step. A compiler opens whatever file it is told to and quotes
+//! from it, so nothing else of this machine is offered to it.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -15,8 +15,8 @@ pub type Headers = Vec<[String; 3]>;
 /// Headers that a kernel may include.
 const MOST: usize = 256;
 
-/// What a text includes from these folders, and what that includes, each before what comes after it. What is not found there is
-/// left to the compiler, which looks among its own headers only.
+/// Collects what a text includes from these folders, and what those headers include, in order. What is not found there is left to the
+/// compiler, which looks among its own headers only.
 pub fn headers(text: &str, folders: &[PathBuf], headers: &mut Headers) -> Result<()> {
     for name in included(text)? {
         if headers.iter().any(|[known, ..]| *known == name) {
@@ -50,8 +50,8 @@ fn is_plain(name: &str) -> bool {
         && Path::new(name).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
 }
 
-/// The names that a text includes or asks for. Directives that a comment or a string hides count, too: it is the compiler
-/// that knows what those are.
+/// The names that a text includes or asks for. Directives within comments and strings count, too: only the compiler knows for sure
+/// what those are.
 fn included(text: &str) -> Result<Vec<String>> {
     // A line goes on after a backslash at its end.
     let text = text.replace("\r\n", "\n").replace("\\\n", "");
@@ -75,7 +75,7 @@ fn included(text: &str) -> Result<Vec<String>> {
         let quoted = rest.strip_prefix('"').and_then(|rest| rest.split_once(['"', '\n']));
         let Some((name, _)) = quoted.or_else(|| rest.strip_prefix('<').and_then(|rest| rest.split_once(['>', '\n'])))
         else {
-            // Whoever only asks whether the compiler can ask names none.
+            // `#ifdef __has_include` names no header.
             if sign == "_" && !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_') {
                 continue;
             }

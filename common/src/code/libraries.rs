@@ -1,4 +1,4 @@
-//! Where NVIDIA's libraries lie on this machine: as pip, conda, a CUDA toolkit or the system puts them.
+//! Where NVIDIA's libraries are on this machine: pip, conda, a CUDA toolkit or the system puts them there.
 
 #![allow(unsafe_code, reason = "opens libraries, and finds C functions in them")]
 
@@ -42,7 +42,7 @@ impl Library {
         files
     }
 
-    /// Files in whatever other places this machine's Python keeps its packages. Slow, because a Python starts.
+    /// Files in the other places where this machine's Python keeps its packages. Slow, because it starts Python.
     fn python_files(&self) -> Vec<PathBuf> {
         let script =
             "import site, sys; print('\\n'.join(site.getsitepackages() + [site.getusersitepackages()] + sys.path))";
@@ -52,7 +52,7 @@ impl Library {
         folders.flat_map(|folder| self.files_in(&folder)).collect()
     }
 
-    /// The first of its files that opens, those in likely places before those of Python.
+    /// The first of its files that opens; likely places come before Python's.
     pub fn first<T>(&self, open: impl Fn(&Path) -> Result<T>) -> Option<T> {
         let first = |files: Vec<PathBuf>| files.iter().find_map(|path| open(path).ok());
         first(self.likely_files()).or_else(|| first(self.python_files()))
@@ -111,7 +111,7 @@ pub struct Opened {
 }
 
 impl Opened {
-    /// Opens the file, which must be one of this library of NVIDIA's.
+    /// Opens the file, which must be NVIDIA's library `name`.
     pub fn new(path: &Path, name: &'static str) -> Result<Self> {
         // SAFETY: the file is named as the library is; its initialisers are NVIDIA's.
         let library = unsafe { libloading::Library::new(path) };
@@ -122,7 +122,7 @@ impl Opened {
     /// A function of the library.
     ///
     /// # Safety
-    /// `T` must be the C signature of the function, and must not be called when this is gone.
+    /// `T` must be the C signature of the function, and must not be called after `self` is dropped.
     pub unsafe fn get<T: Copy>(&self, function: &[u8]) -> Result<T> {
         // SAFETY: the caller vouches for the signature, and for when it is called.
         let symbol = unsafe { self.library.get::<T>(function) };

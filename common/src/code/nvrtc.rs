@@ -1,6 +1,6 @@
 //! NVRTC, NVIDIA's run-time compiler: found where pip, conda, a CUDA toolkit or the system puts it.
 //!
-//! It is bound here and not through cudarc because it must be opened by its path, and cudarc opens it by name alone.
+//! It is bound here and not through cudarc because it must be opened by its path, and cudarc can only open it by name.
 //! Function signatures: NVRTC's documentation, "NVRTC - Runtime Compilation", chapter 3.
 
 #![allow(unsafe_code, reason = "calls the C functions of NVRTC's library")]
@@ -56,7 +56,7 @@ pub struct Unit {
     pub name: String,
     /// The compiler's options.
     pub options: Vec<String>,
-    /// Headers of the kernel's own; crates of a kernel in Rust, each after those that it uses itself.
+    /// The kernel's headers; for a kernel in Rust its crates, each after those that it uses.
     pub headers: Headers,
 }
 
@@ -101,7 +101,7 @@ const COMPILATION_FAILED: c_int = 6;
 /// NVRTC's status when it does not find its own second library.
 const BUILTINS_MISSING: c_int = 7;
 
-/// Why a compilation failed, and what to do about it: the kernel is to blame only if its source is wrong.
+/// Why a compilation failed, and what to do about it. Only a wrong source is the kernel's fault.
 fn refusal(status: c_int, log: &str, name: &str, library: &Path) -> String {
     let mut lines = log.lines().map(str::trim).filter(|line| !line.is_empty());
     match status {
@@ -126,7 +126,7 @@ fn refusal(status: c_int, log: &str, name: &str, library: &Path) -> String {
     }
 }
 
-/// The first errors of a log: the others mostly follow from them.
+/// The first `most` lines of a log: later errors mostly follow from earlier ones.
 pub fn first_errors(log: &str, most: usize) -> String {
     let lines: Vec<&str> = log.trim_end().lines().collect();
     let more = lines.len().saturating_sub(most);
@@ -195,7 +195,7 @@ impl Nvrtc {
         folders
     }
 
-    /// The best target for a device: the newest that is not newer than it.
+    /// The best target for a device: the newest that is not newer than the device.
     pub fn target_for(&self, compute_capability: u32) -> Result<u32> {
         self.targets.iter().copied().filter(|&target| target <= compute_capability).max().with_context(|| {
             format!(
@@ -205,7 +205,7 @@ impl Nvrtc {
         })
     }
 
-    /// Compiles CUDA C to PTX, in this process and for as long as it takes.
+    /// Compiles CUDA C to PTX in this process, without a time limit.
     ///
     /// The error of a source that does not compile holds the compiler's log.
     pub fn compile(&self, unit: &Unit) -> Result<Compiled> {
@@ -249,7 +249,7 @@ impl Nvrtc {
     fn text(&self, program: Program, size_name: &[u8], text_name: &[u8]) -> Result<String> {
         let mut bytes = self.bytes(program, size_name, text_name)?;
         bytes.truncate(bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len()));
-        // What a source spells as an escape stands here as it is.
+        // An escape sequence in the source arrives here as raw control characters.
         Ok(escape(&String::from_utf8_lossy(&bytes)))
     }
 
@@ -265,7 +265,7 @@ impl Nvrtc {
     }
 }
 
-/// What C takes for these texts, as long as they live.
+/// Pointers to these texts for C; valid as long as `texts` is.
 fn pointers(texts: &[CString]) -> Vec<Text> {
     texts.iter().map(|text| text.as_ptr()).collect()
 }

@@ -1,24 +1,24 @@
-//! Places in a kernel's source and threads of a launch: the lines of what was compiled, and words for both.
+//! Places in a kernel's source and threads of a launch: the text of source lines, and words for both.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The lines that may be shown, by the names that line information gives their files: those of kernels that were read, and of the
-/// headers that came with them. Line information names what it likes, and nothing else of this machine is opened for it.
+/// The lines that messages may quote, by the file names of line information: those of kernels that were read, and of their headers.
+/// Line information in PTX may name any file of this machine, so no other file is opened for it.
 static TEXTS: Mutex<BTreeMap<String, Arc<[String]>>> = Mutex::new(BTreeMap::new());
 
-/// Lets the lines of a text be shown.
+/// Allows messages to quote the lines of a text.
 pub fn may_be_shown(file: &str, text: &str) {
     let lines = text.lines().map(str::to_owned).collect();
     TEXTS.lock().unwrap_or_else(PoisonError::into_inner).insert(file.to_owned(), lines);
 }
 
-/// All lines of a file; none if it may not be shown.
+/// All lines of a file; empty if they may not be quoted.
 pub fn lines(file: &str) -> Arc<[String]> {
     TEXTS.lock().unwrap_or_else(PoisonError::into_inner).get(file).cloned().unwrap_or_default()
 }
 
-/// All lines of the file that a place is in; none if it is unknown.
+/// All lines of the file that a place is in; empty if the file is unknown.
 pub fn lines_of(place: &simt::Location) -> Arc<[String]> {
     place.file.as_deref().map(lines).unwrap_or_default()
 }
@@ -28,7 +28,7 @@ pub fn line(file: &str, line: u32) -> Option<String> {
     lines(file).get((line as usize).checked_sub(1)?).cloned()
 }
 
-/// File, line and text of a place; the PTX's line and the instruction if there is no line information.
+/// File, line and text of a place. Without line information: the line in the PTX, and the instruction.
 pub fn place(location: &simt::Location) -> (Option<String>, u32, String) {
     match (&location.file, location.line) {
         (Some(file), Some(number)) => {
@@ -39,23 +39,23 @@ pub fn place(location: &simt::Location) -> (Option<String>, u32, String) {
     }
 }
 
-/// Whether a line of the file that a place is in is PTX in C++.
+/// Whether this line of the place's file is inline PTX (`asm`).
 pub fn is_ptx(place: &simt::Location, line: u32) -> bool {
     let index = (line as usize).checked_sub(1);
     index.is_some_and(|index| lines_of(place).get(index).is_some_and(|text| text.contains("asm")))
 }
 
-/// A place, or the one that calls it if nothing but PTX stands there, which says what happens and not to what.
+/// A place to show for `place`: if its line is inline PTX, which does not name what it works on, the line that calls it.
 pub fn told(mut place: simt::Location) -> simt::Location {
     let outer = place.calls.iter().position(|(line, _)| !is_ptx(&place, *line));
     if let Some(at) = outer.filter(|_| place.line.is_some_and(|line| is_ptx(&place, line))) {
-        // What the PTX takes is decided there, too.
+        // The caller's line decides the operands of the PTX.
         let inner = (place.line.unwrap_or_default(), place.column.unwrap_or_default());
         let (line, column) = place.calls[at];
         (place.line, place.column) = (Some(line), Some(column));
         place.calls = std::iter::once(inner).chain(place.calls[at + 1..].iter().copied()).collect();
     }
-    // The compiler takes the line of a condition for a store under it that it has made of several.
+    // A store that the compiler merged from several under a condition has the condition's line.
     let head = |line: u32| {
         let text = lines_of(&place).get((line as usize).wrapping_sub(1)).map_or("", |text| text.trim()).to_owned();
         ["if", "else", "} else"].iter().any(|word| text.starts_with(word)) && !text.contains(" = ")
@@ -66,17 +66,17 @@ pub fn told(mut place: simt::Location) -> simt::Location {
     place
 }
 
-/// An index as reports hold it.
+/// An index in the form that reports use.
 pub fn index(at: simt::Dim3) -> [u32; 3] {
     [at.x, at.y, at.z]
 }
 
-/// An index for people, without a z of 0.
+/// An index as text, without a z of 0: `(3,4)`.
 pub fn triple([x, y, z]: [u32; 3]) -> String {
     if z == 0 { format!("({x},{y})") } else { format!("({x},{y},{z})") }
 }
 
-/// A thread of a launch for people.
+/// A thread of a launch as text.
 pub fn who(block: simt::Dim3, thread: simt::Dim3) -> String {
     format!("thread {} of block {}", triple(index(thread)), triple(index(block)))
 }

@@ -1,9 +1,9 @@
-//! rustc for kernels in Rust: it writes PTX by itself, if it has `core` for GPUs. The crates `gpu` and `host`, of which the second
-//! holds the constants that a step gives its kernel, are compiled with each kernel.
+//! rustc for kernels in Rust: it writes PTX by itself, if it has `core` for GPUs. Two crates are compiled with each kernel: `gpu`,
+//! and `host`, which holds the constants that a step gives its kernel.
 //!
-//! A kernel is a text that nobody trusts. It is compiled in a folder of its own with no environment; it cannot name a file
-//! (`bounded`), nor ask for a feature of the compiler beyond `FEATURES`; there are no macros in it that run code. What is not bounded: what
-//! a fault of rustc or of LLVM could be made to do.
+//! A kernel is untrusted text. It is compiled in a separate folder with an empty environment. It cannot name a file (`bounded`), nor
+//! enable a compiler feature beyond `FEATURES`, and it has no macros that run code. Bugs of rustc or LLVM that a kernel may exploit
+//! are not covered.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -32,7 +32,7 @@ const LLVM: &str = "-unroll-threshold=20000 -generate-arange-section=false -disa
 /// A rustc that compiles for GPUs.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Rustc {
-    /// Where it lies.
+    /// The compiler's file.
     pub path: PathBuf,
     /// What it calls itself: `rustc 1.96.0`.
     pub version: String,
@@ -59,14 +59,14 @@ fn search() -> Result<Rustc> {
         files.any(|file| is_core(&file.file_name().to_string_lossy())),
         "{version} has no core library for GPUs; rustup target add {TARGET} brings it, and {VARIABLE}=/path/to/rustc points to a compiler that has it"
     );
-    // What rustup calls rustc is a program that looks for it, which needs an environment.
+    // The rustc on rustup's path is a proxy that looks for the compiler, and needs an environment for it.
     let real =
         Path::new(&ask(&["--print", "sysroot"])?).join("bin/rustc").with_extension(std::env::consts::EXE_EXTENSION);
     let path = if real.is_file() { real } else { PathBuf::from(program) };
     Ok(Rustc { path, version })
 }
 
-/// The shared arrays and the constants of a kernel in Rust, declared in CUDA C, from which messages know the extents of arrays.
+/// The shared arrays and the constants of a kernel in Rust, as CUDA C declarations: messages take the extents of arrays from them.
 pub fn declarations(text: &str) -> String {
     let mut found = String::new();
     for code in text.lines().map(|line| line.split("//").next().unwrap_or_default().trim()) {
@@ -94,8 +94,8 @@ pub fn host(specialisation: &Specialisation) -> String {
     text
 }
 
-/// An error if a text names what would let the compiler open another file of this machine. A comment counts as text, unless nothing in
-/// it could end a string or a comment that hides its beginning.
+/// Refuses a text with a word that would let the compiler open another file of this machine. Comments count, too, unless nothing in
+/// them could end a string or a comment that began before.
 pub fn bounded(text: &str) -> Result<()> {
     const WORDS: [&str; 6] = ["include", "include_str", "include_bytes", "path", "env", "option_env"];
     for line in text.lines() {
@@ -112,7 +112,7 @@ pub fn bounded(text: &str) -> Result<()> {
 }
 
 impl Rustc {
-    /// Compiles a kernel to PTX, in this process's limits. The error of one that does not compile holds what rustc says.
+    /// Compiles a kernel to PTX, within this process's limits. If it does not compile, the error holds rustc's messages.
     pub fn compile(&self, unit: &Unit) -> Result<Compiled> {
         let folder = tempfile::tempdir().context("there is no folder for temporary files; set TMPDIR to one")?;
         let (mut known, at) = (Vec::new(), folder.path());
@@ -162,8 +162,8 @@ impl Rustc {
     }
 }
 
-/// PTX as rustc writes it, with lines of the kernel's file only: what the kernel calls and the compiler puts in its place is done by
-/// the line that calls it. Comments tell the calls: `.loc 3 76 9 // gpu.rs:76:9 @[ kernel.rs:40:19 ]`.
+/// Rewrites rustc's PTX so that it names lines of the kernel's file only: an inlined function counts as the line that calls it, which
+/// rustc gives in a comment: `.loc 3 76 9 // gpu.rs:76:9 @[ kernel.rs:40:19 ]`.
 fn tidy(ptx: &str, name: &str) -> String {
     let mut text = String::new();
     let mut last = String::new();

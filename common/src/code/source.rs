@@ -49,16 +49,16 @@ pub struct Code {
     pub origin: String,
     /// Name of the committed file, if it is one.
     pub committed: Option<String>,
-    /// What the assembler makes of it, as far as that is known: of committed PTX.
+    /// What the assembler makes of it; known for committed PTX only.
     pub machine: Kernels,
-    /// Text of the CUDA C source and its integer constants, from which messages know the extents of shared arrays.
+    /// Text of the CUDA C source and its integer constants; messages take the extents of shared arrays from them.
     pub source: (String, Vec<(String, i64)>),
-    /// The PTX as the simulator reads it, once it was asked for.
+    /// The PTX parsed by the simulator, filled on first use.
     module: OnceLock<Result<simt::Module, simt::Error>>,
 }
 
 impl Code {
-    /// PTX of which nothing else is known.
+    /// Code of which only the PTX is known.
     pub fn of_ptx(ptx: String, origin: String) -> Self {
         Self { ptx, origin, ..Self::default() }
     }
@@ -69,7 +69,7 @@ impl Code {
         Self { ptx, module: OnceLock::new(), ..self.clone() }
     }
 
-    /// The PTX as the simulator reads it. It is read once.
+    /// The PTX parsed by the simulator; it is parsed once.
     pub fn module(&self) -> Result<&simt::Module> {
         let module = self.module.get_or_init(|| simt::Module::parse(&self.ptx));
         module.as_ref().map_err(|error| anyhow!("{error}").context(self.origin.clone()))
@@ -108,7 +108,7 @@ impl Source {
         Ok(source)
     }
 
-    /// For a learner's file, which may include what this kernel of the course includes.
+    /// Looks for headers where `kernel` has them, too: a learner's copy of it may include what it includes.
     #[must_use]
     pub fn with_headers_of(mut self, kernel: &Path) -> Self {
         let mut all = self.own_folders();
@@ -121,14 +121,14 @@ impl Source {
         folders(files::folder_of(&self.path))
     }
 
-    /// Finds the headers in these folders. Their lines and its own may be shown from now on.
+    /// Finds the headers in these folders. From now on messages may quote their lines and those of the source.
     fn include(&mut self, folders: &[PathBuf]) {
         may_be_shown(&self.compiled_name(), &self.text);
         let mut hasher = Hash::new();
         // Line endings do not change a kernel, and git may change them on Windows.
         hasher.update(self.text.replace("\r\n", "\n"));
         if self.is_ptx() {
-            // The source that PTX names, if it lies beside it.
+            // The source that the PTX names, if it is beside the file.
             for name in self.text.lines().filter_map(|line| line.trim_start().strip_prefix(".file")?.split('"').nth(1))
             {
                 if let Some(text) = folders.first().and_then(|folder| beside(folder, name)) {
@@ -192,7 +192,7 @@ impl Source {
         self.known(specialisation, device, self.committed_folder().as_deref())
     }
 
-    /// The same where nothing of it is committed, or what is committed does not count: PTX, or what is compiled.
+    /// Code for the device without what is committed: the file itself if it is PTX, else compiled. It is made once in a program.
     pub fn compiled(&self, specialisation: &Specialisation, device: &DeviceInfo) -> Result<Code> {
         self.known(specialisation, device, None)
     }
@@ -232,7 +232,7 @@ impl Source {
             nvrtc::find().map(|nvrtc| self.compile_for(specialisation, device, nvrtc))
         };
         match (compiled, stored) {
-            // What has compiled before is not to blame: there is no NVRTC, it is incomplete, or it is too new for the GPU.
+            // The committed PTX shows that the kernel compiles: NVRTC is missing, incomplete, or too new for the GPU.
             (Err(_) | Ok(Err(_)), Some(Ok(code))) => Ok(code),
             (Ok(compiled), _) => compiled,
             (Err(error), Some(Err(reason))) => Err(anyhow!("{reason}, and {error}")),
@@ -259,7 +259,7 @@ impl Source {
     }
 
     fn compile_rust(&self, specialisation: &Specialisation, device: &DeviceInfo, rustc: &Rustc) -> Result<Code> {
-        // Asynchronous copies came with compute capability 8.0, beyond which the simulator needs nothing.
+        // Asynchronous copies need compute capability 8.0; the simulator needs nothing newer.
         let target = specialisation.target.max(device.compute_capability.min(80));
         let ptx = self.rust_ptx(&specialisation.clone().for_target(target), rustc)?;
         let origin = format!("{}, compiled by {} for sm_{target}", self.display, rustc.version);
@@ -272,7 +272,7 @@ impl Source {
         Ok(child::compile(&Job::Rust(rustc.clone(), unit))?.ptx)
     }
 
-    /// Whether this is PTX of this source and specialisation, whatever made it.
+    /// Whether `ptx` was made from this source with this specialisation, by any compiler.
     pub fn gave(&self, specialisation: &Specialisation, ptx: &str) -> bool {
         ptx.starts_with(&self.header(specialisation))
     }
@@ -286,7 +286,7 @@ impl Source {
             let nvrtc = nvrtc::find()?;
             let unit = self.unit(options(specialisation, &format!("compute_{}", specialisation.architecture())))?;
             let ptx = self.relative_files(&child::compile(&Job::Cuda(nvrtc.path.clone(), unit))?.ptx);
-            // Constants of a header that is built in and that no kernel uses: 4,600 bytes of every file.
+            // Constants of NVRTC's built-in header that no kernel uses; they would add 4,600 bytes to every file.
             let unused = |line: &&str| line.starts_with(".global ") && line.contains("2nv6target");
             (nvrtc.name(), ptx.split_inclusive('\n').filter(|line| !unused(line)).collect())
         };
@@ -330,7 +330,7 @@ impl Source {
         })
     }
 
-    /// Whether the form that copies four elements at once is committed of what copies one.
+    /// Whether PTX is committed for the form that copies four elements at once; `specialisation` copies one.
     fn has_wide_form(&self, specialisation: &Specialisation, folder: &Path) -> bool {
         let wide = specialisation.name.strip_suffix("v1").map(|tile| format!("{tile}v4"));
         let wide = wide.map(|name| self.committed_name(&Specialisation { name, ..specialisation.clone() }));
@@ -355,14 +355,14 @@ impl Source {
         Ok(Unit { source: self.text.clone(), name: self.compiled_name(), options, headers })
     }
 
-    /// What compilers call it: a name that is no option, and that ends where PTX says so.
+    /// The file name given to compilers: it cannot be taken for an option, and no quote in it ends it early in PTX.
     fn compiled_name(&self) -> String {
         let name = self.display.replace('"', "'");
         if name.starts_with('-') { name.replacen('-', "_", 1) } else { name }
     }
 
-    /// NVRTC writes absolute paths into `.file`; they become relative to the workspace, the same on every machine, and the
-    /// kernel and its headers have the names under which they were compiled.
+    /// Makes the absolute paths that NVRTC writes into `.file` relative to the workspace, so that PTX is the same on every
+    /// machine. The kernel and its headers keep the names under which they were compiled.
     fn relative_files(&self, ptx: &str) -> String {
         let root = format!("{}/", workspace::root().display());
         let here = std::env::current_dir().map(|folder| format!("{}/", folder.display())).unwrap_or_default();
@@ -385,13 +385,13 @@ impl Source {
     }
 }
 
-/// Where a kernel in this folder has its headers: there, and in its step if it is a rung or a variant.
+/// Folders with the headers of a kernel in `folder`: that folder, and its step's if it is a rung or a variant.
 fn folders(folder: &Path) -> Vec<PathBuf> {
     let step = folder.parent().filter(|step| step.join("ptx").is_dir());
     std::iter::once(folder).chain(step).map(Path::to_owned).collect()
 }
 
-/// The crate that kernels in Rust use, as if it were a header of theirs.
+/// The crate `gpu` that kernels in Rust use, treated like a header.
 fn gpu() -> Result<Headers> {
     let file = workspace::root().join("common/gpu/src/lib.rs");
     let display = workspace::display(&file);
@@ -406,7 +406,7 @@ fn defines(specialisation: &Specialisation) -> Vec<String> {
     defines
 }
 
-/// NVRTC's options. The headers of a kernel are given with it; beside it the compiler has nothing to look for.
+/// NVRTC's options. A kernel's headers are passed along with it, so the compiler need not look beside the file.
 fn options(specialisation: &Specialisation, architecture: &str) -> Vec<String> {
     let mut options =
         vec![format!("--gpu-architecture={architecture}"), "-lineinfo".into(), "--no-source-include".into()];

@@ -1,6 +1,6 @@
-//! cuBLAS, the vendor's library: what the last step is measured against, on a CUDA device, in matrices that are there already.
+//! cuBLAS, the vendor's library that the last step is measured against. It multiplies matrices that are on a CUDA device already.
 //!
-//! It is bound here and not through cudarc because it must be opened by its path, and cudarc opens it by name alone.
+//! It is bound here and not through cudarc because it must be opened by its path, and cudarc can only open it by name.
 //! Function signatures: NVIDIA's cuBLAS documentation, "Using the cuBLAS API".
 
 #![allow(unsafe_code, reason = "calls the C functions of cuBLAS's library")]
@@ -32,7 +32,7 @@ const LT: Library = Library { so: "libcublasLt.so", dll: "cublasLt64_", wheels: 
 /// An open cuBLAS library.
 struct Found {
     library: Opened,
-    /// Opened before, so that the loader finds it.
+    /// Opened first, so that the loader finds it.
     _lt: Option<Opened>,
     version: String,
 }
@@ -47,7 +47,7 @@ pub fn remedy() -> &'static str {
     "pip install nvidia-cublas-cu12 brings cuBLAS, and so does a CUDA toolkit on the library path"
 }
 
-/// Why a baseline is not computed for this problem, if cuBLAS has no such product.
+/// Why there is no baseline for this problem; `None` if cuBLAS can multiply it.
 pub fn refuses(problem: &Problem) -> Option<&'static str> {
     (problem.dtype == Dtype::I32)
         .then_some("cuBLAS does not multiply 32-bit integers; leave --dtype i32 out to compare")
@@ -98,11 +98,11 @@ fn check(status: c_int, doing: &str) -> Result<()> {
 
 type Handle = *mut c_void;
 
-/// `cublasSgemm`: the handle, two operations, three sizes, a factor, two matrices with their columns, a factor, and the product.
+/// `cublasSgemm`: handle, two operations, three sizes, alpha, A and B with their leading dimensions, beta, and C with its own.
 type Sgemm =
     unsafe extern "C" fn(Handle, i32, i32, i32, i32, i32, *const f32, u64, i32, u64, i32, *const f32, u64, i32) -> i32;
 
-/// The vendor's library, ready to multiply matrices that belong to the caller.
+/// cuBLAS, ready to multiply matrices that belong to the caller.
 pub struct CublasProduct {
     found: &'static Found,
     handle: Handle,
@@ -149,7 +149,7 @@ impl CublasProduct {
     }
 }
 
-/// The device as the CUDA device that it is.
+/// The device, if it is a CUDA device.
 fn of(device: &dyn Device) -> Result<&CudaDevice> {
     (device as &dyn Any).downcast_ref().context("cuBLAS runs on CUDA only; take --device cuda")
 }
@@ -159,7 +159,7 @@ impl Product for CublasProduct {
         &self.matrices
     }
 
-    /// cuBLAS knows columns first. Row-major C = A·B is column-major Cᵀ = Bᵀ·Aᵀ in the same memory: the operands swap.
+    /// cuBLAS stores matrices by columns. Row-major C = A·B is column-major Cᵀ = Bᵀ·Aᵀ in the same memory, so the operands swap.
     fn launch(&self, device: &mut dyn Device) -> Result<()> {
         let (device, Matrices { problem, a, b, c }) = (of(device)?, self.matrices);
         let address = |buffer, elements: u64| {

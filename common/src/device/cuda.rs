@@ -1,6 +1,6 @@
 //! CUDA through the driver, found when the program runs.
 //!
-//! The driver library may be missing, and calling into a missing library panics: every path into it starts at
+//! The driver library may be missing, and calling into a missing library panics, so every path into it begins with
 //! [`driver_present`].
 
 #![allow(unsafe_code, reason = "launches kernels through the CUDA driver")]
@@ -26,10 +26,10 @@ use plan::Launch;
 use plan::info::{DeviceInfo, Kind};
 use plan::occupancy::SmLimits;
 
-/// Shared memory that every kernel may have without asking, in bytes.
+/// Shared memory in bytes that a kernel may have without an attribute set.
 const DEFAULT_SHARED_BYTES: u32 = 48 * 1024;
 
-/// What each CUDA device is, or why there is none.
+/// Describes each CUDA device. The error says why there is none.
 pub fn cuda_devices() -> Result<Vec<DeviceInfo>> {
     (0..device_count()?).map(|index| CudaDevice::open(index).map(|device| device.info)).collect()
 }
@@ -56,7 +56,7 @@ fn name_of(error: DriverError) -> String {
     }
 }
 
-/// Says what a driver's error means to whoever launched a kernel. An error of the kernel itself becomes a
+/// Puts a driver's error into words for somebody who launched a kernel. An error of the kernel itself becomes a
 /// [`KernelFault`].
 fn explain(error: DriverError, doing: &str) -> anyhow::Error {
     let name = name_of(error);
@@ -94,16 +94,16 @@ fn explain(error: DriverError, doing: &str) -> anyhow::Error {
     }
 }
 
-/// A kernel, with what a launch would have to ask the driver for each time.
+/// A kernel, with what each launch would otherwise ask the driver for.
 struct Loaded {
     function: CudaFunction,
-    /// Threads that a block of it may have, as far as its registers go.
+    /// Threads that a block of it may have, limited by its registers.
     max_threads: u64,
-    /// Dynamic shared memory that it may have, in bytes.
+    /// Dynamic shared memory in bytes that it may have at present.
     shared_bytes: u32,
 }
 
-/// The longest that work is held back on the stream: many times what a few hundred launches take.
+/// The longest time that work is held back on the stream: many times what a few hundred launches take.
 const LONGEST_HOLD: Duration = Duration::from_millis(50);
 
 /// Keeps the stream waiting until the flag is set, or for [`LONGEST_HOLD`].
@@ -151,7 +151,7 @@ impl CudaDevice {
         &self.stream
     }
 
-    /// Copies and launches on another stream from here on. Nothing orders the two streams but the caller's events.
+    /// Copies and launches on another stream from now on. Only the caller's events order the two streams.
     pub fn use_stream(&mut self, stream: Arc<CudaStream>) {
         self.stream = stream;
     }
@@ -166,13 +166,13 @@ impl CudaDevice {
         Ok(self.slice(buffer)?.len() as u64)
     }
 
-    /// The stream as a library takes it that works in this thread's context: the device's, from here on.
+    /// The stream for a C library, which works in this thread's context; makes that the device's context.
     pub(super) fn raw_stream(&self) -> Result<*mut c_void> {
         self.context.bind_to_thread().map_err(|error| explain(error, "binding the GPU to this thread"))?;
         Ok(self.stream.cu_stream().cast())
     }
 
-    /// A number the driver knows of the device, e.g. its clock in kHz.
+    /// A property of the device from the driver, e.g. its clock in kHz.
     fn attribute(&self, attribute: Attribute) -> Result<i32> {
         self.context.attribute(attribute).map_err(|error| explain(error, "asking for a property"))
     }

@@ -1,8 +1,8 @@
-//! What the hardware or the driver tells of a GPU and of a kernel on it.
+//! Properties of a GPU, and of a kernel loaded on it, from the hardware or the driver.
 
 use serde::{Deserialize, Serialize};
 
-/// What the hardware or the driver says of a loaded kernel.
+/// What a loaded kernel needs, as the driver reports it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KernelResources {
     /// Registers per thread; `None` on the simulator, whose registers are not a GPU's.
@@ -13,14 +13,14 @@ pub struct KernelResources {
     pub local_bytes: u32,
 }
 
-/// What the driver says of a GPU's speed; for shares of a peak.
+/// A GPU's speed as the driver reports it, for shares of a peak.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Figures {
     /// Highest clock of the SMs in MHz.
     pub clock_mhz: f64,
-    /// FP32 units of an SM, each a multiply-add a clock.
+    /// FP32 units of an SM; each does a multiply-add per clock cycle.
     pub cores_per_sm: u32,
-    /// Multiply-adds of all SMs at the highest clock, counted as two operations, in GFLOP/s.
+    /// Peak of all SMs at the highest clock in GFLOP/s; a multiply-add counts as two operations.
     pub fp32_peak_gflops: f64,
     /// Highest rate of the device memory in 10⁹ bytes a second.
     pub memory_gb_per_s: f64,

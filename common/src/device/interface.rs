@@ -78,7 +78,7 @@ pub trait Device: Any {
     /// Loads the code and finds the kernel `entry` in it.
     fn load(&mut self, code: &Code, entry: &str) -> Result<Kernel>;
 
-    /// What the kernel needs, as far as the device knows it.
+    /// What the kernel needs; a device leaves out what it does not know.
     fn resources(&self, kernel: Kernel) -> KernelResources;
 
     /// Blocks of a launch that one SM holds at a time, if the device can be asked.
@@ -89,22 +89,22 @@ pub trait Device: Any {
     /// Starts a launch. On CUDA it returns before the kernel ends.
     fn launch(&mut self, kernel: Kernel, launch: &Launch, args: &[Value]) -> Result<()>;
 
-    /// What the analyses saw of the launches since the last call; nothing on a GPU.
+    /// Takes what the analyses saw of the launches since the last call; empty on a GPU.
     fn observations(&mut self) -> Observations {
         Observations::default()
     }
 
-    /// Bytes of the host's memory that the analyses take beside a product of this plan; nothing on a GPU.
+    /// Bytes of the host's memory that the analyses need in addition to a product of this plan; 0 on a GPU.
     fn analyses_bytes(&self, _problem: &Problem, _plan: &Plan, _code: &Code) -> u64 {
         0
     }
 
-    /// Waits for all work, and says what went wrong with it.
+    /// Waits for all work. The error says what went wrong with it.
     fn synchronize(&mut self) -> Result<()> {
         Ok(())
     }
 
-    /// Marks this point of the stream; `None` if the device has no clock of its own (the simulator).
+    /// Marks this point of the stream; `None` on the simulator, which has no clock.
     fn mark(&mut self) -> Result<Option<Mark>> {
         Ok(None)
     }
@@ -114,13 +114,13 @@ pub trait Device: Any {
         bail!("the simulator has no clock; its speed is not a GPU's")
     }
 
-    /// Holds work on the stream back until the result is dropped, so that what is timed waits for no launch of the host;
+    /// Holds work on the stream back until the result is dropped, so that a timed run does not wait for the host's launches;
     /// `None` if the device cannot.
     fn hold(&mut self) -> Option<Hold> {
         None
     }
 
-    /// How fast the device can be, if it has a speed of its own (not the simulator).
+    /// How fast the device can be; `None` on the simulator.
     fn figures(&self) -> Option<Figures> {
         None
     }

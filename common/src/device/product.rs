@@ -1,7 +1,7 @@
 //! What computes C = A·B in a device's memory, and the three matrices there.
 //!
 //! A step's kernels do ([`crate::device::session::Session`]) and so does the vendor's library
-//! ([`crate::device::cublas::CublasProduct`]). Whoever verifies or times a product need not know which it is.
+//! ([`crate::device::cublas::CublasProduct`]). Verification and timing treat both alike.
 
 use std::cell::Cell;
 use std::time::Instant;
@@ -47,12 +47,12 @@ impl Matrices {
             .try_for_each(|(buffer, bytes)| device.write(buffer, 0, bytes))
     }
 
-    /// Overwrites C with a pattern that no kernel leaves by accident.
+    /// Overwrites C with a pattern that no kernel writes by accident.
     pub fn poison(&self, device: &mut dyn Device) -> Result<()> {
         device.fill(self.c, self.problem.dtype.poison_byte())
     }
 
-    /// Copies C to the host in panels, as an end-to-end time counts it.
+    /// Copies C to the host in panels, as a part of an end-to-end time.
     pub fn download(&self, device: &mut dyn Device) -> Result<()> {
         let bytes = self.problem.c_elements() * 4;
         let mut panel = vec![0_u8; bytes.min(64 << 20) as usize];
@@ -71,7 +71,7 @@ impl Matrices {
     }
 }
 
-/// Milliseconds that the first product took on the host's clock, launch to end: the driver loads the kernel then.
+/// Milliseconds from launch to end of the first product, on the host's clock: the driver loads the kernel during it.
 pub type FirstRun = Cell<Option<f64>>;
 
 /// Something that computes C = A·B in a device's memory.
@@ -92,16 +92,16 @@ pub trait Product {
     /// Starts the product; on a GPU it may still run when this returns.
     fn launch(&self, device: &mut dyn Device) -> Result<()>;
 
-    /// Of each launch, the instructions that come with each multiply-add of a warp on a GPU of this compute capability, beside
-    /// those that the simulator counts; empty if that is not known.
+    /// For each launch, the instructions that come with each multiply-add of a warp on a GPU of this compute capability and that
+    /// the simulator does not count; empty if unknown.
     fn others_per_fma(&self, _capability: u32) -> Vec<f64> {
         Vec::new()
     }
 
-    /// Keeps the time of the first run: `None` before it.
+    /// The time of the first run; `None` before it.
     fn first_run(&self) -> &FirstRun;
 
-    /// Overwrites C, and whatever else the product writes, with a pattern that no kernel leaves by accident.
+    /// Overwrites C, and everything else that the product writes, with a pattern that no kernel writes by accident.
     fn poison(&self, device: &mut dyn Device) -> Result<()> {
         self.matrices().poison(device)
     }
@@ -111,7 +111,7 @@ pub trait Product {
         None
     }
 
-    /// Gives back what was allocated for this product.
+    /// Frees what was allocated for this product.
     fn close(&self, _device: &mut dyn Device) -> Result<()> {
         Ok(())
     }

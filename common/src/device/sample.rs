@@ -1,16 +1,15 @@
-//! A few blocks of a launch in place of all: those at the edges of the grid, and of the others as many as show what they have
-//! in common.
+//! A few blocks of a launch in place of all: those at the edges of the grid, and two of those between.
 
-/// Blocks that do the same, but for what is at an edge of the grid.
+/// Blocks that do the same work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Class {
-    /// Numbers of the blocks that stand for them.
+    /// Numbers of the blocks that represent them.
     pub blocks: Vec<u64>,
     /// How many there are.
     pub count: u64,
 }
 
-/// The classes of a grid of this size: in each direction the first, the last, and what lies between, for which two stand.
+/// The classes of a grid of this size: in each direction the first, the last, and those between, which two represent.
 pub fn classes(grid: [u32; 3]) -> Vec<Class> {
     let [x, y, z] = grid.map(parts);
     let mut classes = Vec::new();
@@ -31,7 +30,7 @@ pub fn classes(grid: [u32; 3]) -> Vec<Class> {
     classes
 }
 
-/// Indices that stand for all in one direction, and for how many.
+/// Indices that represent all in one direction, and how many each group represents.
 fn parts(size: u32) -> Vec<(Vec<u64>, u64)> {
     let size = u64::from(size);
     match size {

@@ -1,4 +1,4 @@
-//! A plan on a device: its kernels loaded, and its launches started on the matrices of one problem.
+//! A plan on a device: loads its kernels, and starts its launches on the matrices of one problem.
 
 use std::collections::HashMap;
 
@@ -18,7 +18,7 @@ pub struct Session {
     machine: Kernels,
     matrices: Matrices,
     workspace: Option<Buffer>,
-    /// A, B and C belong to the caller, and stay when this session closes.
+    /// Whether A, B and C belong to the caller, and so are kept when this session closes.
     borrowed: bool,
     first_run: FirstRun,
 }
@@ -51,7 +51,7 @@ impl Session {
         Ok(Self { plan, kernels, machine, matrices, workspace, borrowed, first_run: FirstRun::default() })
     }
 
-    /// The occupancy of the launch that multiplies; registers from the driver, else from the assembler.
+    /// The occupancy of the launch that multiplies. Registers come from the driver, or else from the assembler.
     pub fn occupancy(&self, device: &dyn Device) -> Option<Occupancy> {
         let (kernel, launch) = (self.main_kernel()?, self.plan.main()?);
         let resources = device.resources(kernel);
@@ -68,7 +68,7 @@ impl Session {
     }
 }
 
-/// What a launch passes to its kernel for an argument of a plan: a place in A, B, C or the workspace, or an integer.
+/// The value that a launch passes for an argument of a plan: a place in A, B, C or the workspace, or an integer.
 pub fn value(arg: Arg, [a, b, c]: [Buffer; 3], workspace: Option<Buffer>) -> Result<Value> {
     let place = |buffer: Buffer, offset: u64| Value::Pointer(buffer, offset * 4);
     Ok(match arg {
@@ -147,7 +147,7 @@ fn load(device: &mut dyn Device, plan: &Plan, code: &Code) -> Result<HashMap<Str
     Ok(kernels)
 }
 
-/// Refuses a launch that no device like this one can make, in words that name the flag to change.
+/// Refuses a launch that this device cannot make, and names the option to change.
 fn check_launch(device: &dyn Device, launch: &Launch) -> Result<()> {
     let info = device.info();
     let threads: u64 = launch.block.iter().map(|&edge| u64::from(edge)).product();

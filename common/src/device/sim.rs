@@ -18,11 +18,11 @@ use crate::findings::why::Origins;
 use plan::info::DeviceInfo;
 use plan::{Arg, Launch, Plan, Problem};
 
-/// What is asked of the simulator beside the product.
+/// What the simulator does besides computing the product.
 #[derive(Clone, Debug, Default)]
 #[allow(clippy::struct_excessive_bools)] // Each is asked for by itself.
 pub struct SimOptions {
-    /// Warp instructions a launch may execute before it is stopped; by the size of the problem if it is not given.
+    /// Warp instructions that a launch may execute before it is stopped; `None` derives it from the size of the problem.
     pub instruction_limit: Option<u64>,
     /// Count what the hardware counts.
     pub counters: bool,
@@ -32,11 +32,11 @@ pub struct SimOptions {
     pub trace: Vec<([u32; 3], [u32; 3])>,
     /// Leave out what the kernel prints: standard output belongs to a program that reads JSON.
     pub silent: bool,
-    /// Run the blocks one after the other: what blocks race for is then the same each time, on every host.
+    /// Run the blocks one after the other, so that races between blocks end the same way each time, on every host.
     pub one_by_one: bool,
-    /// Run and count a few blocks of each launch, and take them for all. What they compute is no product.
+    /// Run and count a few blocks of each launch in place of all. The result is not a product.
     pub sample: bool,
-    /// Follow the values of a launch, and nothing else (see [`SimDevice::origins`]), with turns of this number of instructions.
+    /// Only follow the values of a launch (see [`SimDevice::origins`]), with this number of instructions in a warp's turn.
     pub follow: Option<u64>,
 }
 
@@ -48,7 +48,7 @@ pub struct SimDevice {
     buffers: Vec<Option<simt::DevicePointer>>,
     kernels: Vec<(simt::Kernel, Vec<(String, simt::analyses::declarations::Extents)>)>,
     seen: Seen,
-    /// Allocations that the host has filled with elements: whatever reads them reads what was meant.
+    /// Allocations that the host has filled with elements: reading them is not a mistake.
     given: Vec<simt::DevicePointer>,
     /// The launches whose values were followed.
     origins: Vec<Origins>,
@@ -70,7 +70,7 @@ impl SimDevice {
         }
     }
 
-    /// Where the values of the only launch came from; none if there were several, or they were not to be followed.
+    /// Where the values of the only launch came from; `None` if there were several, or values were not followed.
     pub fn origins(&mut self) -> Option<Origins> {
         let mut origins = std::mem::take(&mut self.origins);
         origins.pop().filter(|_| origins.is_empty())
@@ -93,11 +93,11 @@ struct Seen {
     written: Vec<simt::DevicePointer>,
 }
 
-/// Warp instructions that a launch may execute if nobody says: far more than a product takes, few enough that an
+/// Warp instructions that a launch may execute by default: far more than a product takes, and few enough that an
 /// endless loop ends within seconds.
 ///
-/// A product's work is M·N·K, which are the kernel's integers; tiles reach beyond a side that is shorter than they are. If a block
-/// has less than a warp, each instruction does less of it.
+/// A product's work is M·N·K, and these are the kernel's integers. A side shorter than a tile counts as a whole tile. In a block
+/// of less than a warp, each instruction does less work.
 fn instruction_limit(launch: &Launch, args: &[Value]) -> u64 {
     const LEAST: u64 = 4_000_000;
     const PER_MULTIPLY_ADD: u64 = 32;
@@ -109,12 +109,12 @@ fn instruction_limit(launch: &Launch, args: &[Value]) -> u64 {
     (work / lanes).saturating_mul(PER_MULTIPLY_ADD).saturating_add(LEAST)
 }
 
-/// Seconds of a launch that executes nothing, and warp instructions for each of which it has one second more: a slow machine
-/// that watches everything is ten times faster.
+/// A launch has this many seconds, and one second more for every `INSTRUCTIONS_A_SECOND` of its limit. A slow machine that watches
+/// everything is still ten times faster.
 const SECONDS: u64 = 20;
 const INSTRUCTIONS_A_SECOND: u64 = 4_000_000;
 
-/// An error of the simulator: a fault of the kernel or a limit reached ends with exit status 1, all else with 2.
+/// Translates an error of the simulator: a fault of the kernel or a reached limit ends with exit status 1, the rest with 2.
 fn explain(error: simt::Error) -> anyhow::Error {
     match error {
         simt::Error::Fault(mut fault) => {
@@ -138,7 +138,7 @@ fn explain(error: simt::Error) -> anyhow::Error {
     }
 }
 
-/// The work of a launch by that of a few of its blocks; blocks of a class count as the least of those that stand for it.
+/// The work of a launch, estimated from a few of its blocks; a class counts with the least work of the blocks that represent it.
 fn sampled(
     kernel: &simt::Kernel,
     memory: &mut simt::GlobalMemory,
@@ -157,9 +157,9 @@ fn sampled(
     Ok(Some(works))
 }
 
-/// What a launch of a plan accesses, as far as the plan tells: a block reads the rows of A and the columns of B of its tile.
+/// What a launch accesses according to its plan: a block reads the rows of A and the columns of B of its tile.
 fn touched(problem: &Problem, plan: &Plan) -> simt::Touched {
-    // Every row may begin and end in the middle of a piece.
+    // Every row may begin and end in the middle of a piece of 128 bytes.
     let rows = |rows: u64, elements: u64| rows.saturating_mul(elements.saturating_mul(4).saturating_add(128));
     let [columns, height] = plan.tile.map(u64::from);
     let (columns, height) = (columns.min(problem.n), height.min(problem.m));
@@ -175,7 +175,7 @@ fn touched(problem: &Problem, plan: &Plan) -> simt::Touched {
     }
 }
 
-/// How often a thread accesses memory at most: four times for each of its multiply-adds, and as often for an element of C.
+/// An upper bound on a thread's accesses to memory: four for each of its multiply-adds, and four for each element of C.
 fn accesses_of_a_thread(problem: &Problem, plan: &Plan, launch: &Launch) -> u64 {
     let tile = plan.tile.map(u64::from).into_iter().product::<u64>().min(problem.c_elements());
     let threads = launch.block.map(u64::from).into_iter().product::<u64>().max(1);
@@ -183,7 +183,7 @@ fn accesses_of_a_thread(problem: &Problem, plan: &Plan, launch: &Launch) -> u64 
 }
 
 impl SimDevice {
-    /// How the simulator is asked for a launch.
+    /// The simulator's configuration for a launch.
     fn config(&self, launch: &Launch) -> simt::LaunchConfig {
         let [x, y, z] = launch.grid;
         let [block_x, block_y, block_z] = launch.block;
@@ -194,8 +194,8 @@ impl SimDevice {
         config
     }
 
-    /// The analysis of hazards for a launch: C is an output unless the host has given it elements, and so is
-    /// a workspace that no launch before has written. Of a workspace in several parts each launch writes some.
+    /// The analysis of hazards for a launch. C is an output unless the host has filled it. So is a workspace that no earlier
+    /// launch has written, unless the kernel takes several parts of it, of which each launch writes some.
     fn watch(&mut self, kernel: Kernel, launch: &Launch, args: &[Value]) -> Result<simt::Hazards> {
         let mut hazards = simt::Hazards::new();
         let whole = launch.args.iter().filter(|arg| matches!(arg, Arg::Workspace(_))).count() == 1;
@@ -228,7 +228,7 @@ impl Device for SimDevice {
     }
 
     fn alloc(&mut self, name: &str, bytes: u64) -> Result<Buffer> {
-        // A kernel whose values are followed may reach beyond an array: what it multiplied there tells more than that it did.
+        // A kernel whose values are followed may reach beyond an array: which elements it then multiplies explains more than a fault.
         let beyond = if self.options.follow.is_some() { bytes.saturating_mul(4).max(1 << 18) } else { 0 };
         let pointer = self.memory.alloc(name, bytes.saturating_add(beyond), 4);
         let pointer = pointer.map_err(|error| anyhow!("{error}; choose a smaller --size"))?;
