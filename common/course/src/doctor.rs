@@ -82,6 +82,10 @@ pub fn text() -> String {
         },
     );
     line(
+        "",
+        "it need not be a nightly one: kernels use features of Rust that are not stable, and the course sets RUSTC_BOOTSTRAP=1 for them".into(),
+    );
+    line(
         "cuBLAS",
         match common::device::cublas::find() {
             Ok(version) => format!("{version}: --baseline cublas compares with it"),

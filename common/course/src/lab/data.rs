@@ -81,11 +81,11 @@ impl Lab {
         self.kernel.name() + &seed
     }
 
-    /// The name of the lab after this one.
+    /// The command of the lab after this one, in the same language if it has a start in that.
     pub fn following(&self) -> Option<String> {
-        let all = Self::all().ok()?;
-        let next = all.iter().skip_while(|lab| lab.full_name() != self.full_name()).nth(1)?;
-        Some(next.name().to_owned())
+        let next = Self::all().ok()?.into_iter().skip_while(|lab| lab.full_name() != self.full_name()).nth(1)?;
+        let in_rust = if self.rust { next.clone().in_rust().ok() } else { None };
+        Some(in_rust.unwrap_or(next).command())
     }
 
     pub fn copy(&self) -> PathBuf {

@@ -122,18 +122,19 @@ fn done_with(lab: &Lab, kernel: &Path, grade: &Grade) -> String {
     if !grade.is_done() {
         return text;
     }
+    let rust = if lab.rust { " --rust" } else { "" };
     if let Some(drawn) = &lab.transfer {
         let own = name.split('-').next().unwrap_or(name);
-        let (next, rust) = (drawn.seed.wrapping_add(1), if lab.rust { " --rust" } else { "" });
+        let next = drawn.seed.wrapping_add(1);
         let _ = writeln!(text, "\nanother one: cargo course lab {own}-{next}{rust}");
         text += "where you stand in the course: cargo course\n";
     } else if !lab.data.transfer.is_empty() {
-        let _ =
-            writeln!(text, "\na task that is solved nowhere, and another for each number: cargo course lab {name}-1");
+        let drawn = format!("cargo course lab {name}-1{rust}");
+        let _ = writeln!(text, "\na task that is solved nowhere, and another for each number: {drawn}");
     }
     if let Some(following) = lab.following() {
         let breaks = lab.data.after.as_ref().map_or_else(String::new, |after| format!("{after}\n"));
-        let _ = writeln!(text, "\n{breaks}the lab after this one: cargo course lab {following}");
+        let _ = writeln!(text, "\n{breaks}the lab after this one: {following}");
     }
     text
 }
@@ -148,6 +149,9 @@ pub fn hints(lab: &Lab, number: usize, shown: usize) -> String {
     let mut text = title(lab, number) + "\n\n";
     for (place, hint) in task.hints.iter().take(shown).enumerate() {
         let _ = writeln!(text, "  {}. {hint}", place + 1);
+    }
+    if lab.rust {
+        text.push_str("\nhints speak CUDA C; docs/src/rust-kernels.md says what its words are in Rust\n");
     }
     let _ = match (task.hints.len() - shown.min(task.hints.len()), lab.answer(task)) {
         (0, None) => writeln!(text, "\nthat was the last hint"),

@@ -163,10 +163,23 @@ pub fn languages(words: &[&str]) -> Result<String> {
     for (size, step) in record.sizes.iter().flat_map(|size| record.steps.iter().map(move |step| (size, step))) {
         let median = |name: &str| size.entry(name)?.spread().map(|spread| spread.median);
         let (Some(cuda), Some(rust)) = (median(&step.name), median(&format!("{}/rust", step.name))) else { continue };
-        rows.push(vec![size.words(), short(&step.name), ms(cuda), ms(rust), format!("{:.2}", cuda / rust)]);
+        let registers = [step.name.clone(), format!("{}/rust", step.name)]
+            .map(|name| size.entry(&name).and_then(registers).unwrap_or_else(|| "–".into()));
+        let speed = format!("{:.2}", cuda / rust);
+        rows.push(vec![size.words(), short(&step.name), ms(cuda), ms(rust), speed, registers.join(", ")]);
     }
-    let head = ["M×N×K", "step", "CUDA C", "Rust", "speed in Rust over CUDA C"];
+    let head = ["M×N×K", "step", "CUDA C", "Rust", "speed in Rust over CUDA C", "registers: CUDA C, Rust"];
     Ok(format!("{}\n{}", table::markdown(&head, &rows), source(&format!("rust/{name}"), &record)))
+}
+
+/// The registers of a thread, and what did not fit into them.
+fn registers(entry: &Entry) -> Option<String> {
+    let resources = entry.resources?;
+    let registers = resources.registers?;
+    Some(match resources.local_bytes {
+        0 => registers.to_string(),
+        spilled => format!("{registers} and {spilled} bytes spilled"),
+    })
 }
 
 /// The sizes after `only:`, as `only:256,4096x64x64`; without it all that a step was timed at.
@@ -226,7 +239,10 @@ pub fn bound(records: &Records, words: &[&str]) -> Result<String> {
     let mut record = record.clone();
     least::fill(&mut record, |_, entry| entry.least_time.is_none());
     let Some(size) = record.ladder_size() else { return Ok(format!("*Record `{name}` has no times.*")) };
-    let bounded = size.entries.iter().filter_map(|entry| Some((entry, entry.spread()?, entry.least_time.as_ref()?)));
+    // What goes past the course has pages of its own.
+    let own: Vec<String> = kernels().iter().map(Kernel::name).collect();
+    let entries = size.entries.iter().filter(|entry| own.contains(&entry.name));
+    let bounded = entries.filter_map(|entry| Some((entry, entry.spread()?, entry.least_time.as_ref()?)));
     let rows: Vec<Vec<String>> = bounded
         .map(|(entry, spread, least)| {
             let over = or_dash(entry.over_least(), times);
