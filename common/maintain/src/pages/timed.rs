@@ -240,8 +240,7 @@ pub fn bound(records: &Records, words: &[&str]) -> Result<String> {
     least::fill(&mut record, |_, entry| entry.least_time.is_none());
     let Some(size) = record.ladder_size() else { return Ok(format!("*Record `{name}` has no times.*")) };
     // What goes past the course has pages of its own.
-    let own: Vec<String> = kernels().iter().map(Kernel::name).collect();
-    let entries = size.entries.iter().filter(|entry| own.contains(&entry.name));
+    let entries = size.entries.iter().filter(|entry| !Kernel::beyond().any(|kernel| kernel.name() == entry.name));
     let bounded = entries.filter_map(|entry| Some((entry, entry.spread()?, entry.least_time.as_ref()?)));
     let rows: Vec<Vec<String>> = bounded
         .map(|(entry, spread, least)| {
