@@ -125,7 +125,7 @@ fn shown(hazard: &Hazard) -> (String, Place) {
     match &names.iter().filter_map(used).collect::<Vec<_>>()[..] {
         [(name, text)] => {
             let array = simt::Array { name: name.clone(), space: Space::Shared };
-            (format!("{text}, which is {element},"), Place::Element { array, index: vec![], bytes: 0 })
+            (format!("{text} (which is {element})"), Place::Element { array, index: vec![], bytes: 0 })
         }
         _ => (element, place()),
     }
