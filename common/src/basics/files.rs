@@ -75,10 +75,26 @@ fn part(path: &Path, text: &str) -> io::Result<TempPath> {
     name.push(".");
     // Readable as any file of the user's is: what is temporary is the user's alone otherwise.
     let make = |path: &Path| File::create_new(path);
+    room(text.len())?;
     let (mut file, part) = tempfile::Builder::new().prefix(&name).suffix(".part").make_in(folder, make)?.into_parts();
     file.write_all(text.as_bytes())?;
     file.sync_all()?;
     Ok(part)
+}
+
+/// Fails where the system would end a program that writes a file of so many bytes (`ulimit -f`).
+fn room(bytes: usize) -> io::Result<()> {
+    #[cfg(unix)]
+    if rustix::process::getrlimit(rustix::process::Resource::Fsize).current.is_some_and(|most| most < bytes as u64) {
+        return Err(ErrorKind::FileTooLarge.into());
+    }
+    Ok(())
+}
+
+/// Writes a file for another program, in a folder that goes when that ends.
+pub fn hand_over(path: &Path, text: &[u8]) -> io::Result<()> {
+    room(text.len())?;
+    fs::write(path, text)
 }
 
 /// A second name for a file, which nothing may have yet. Where the disk knows no second names it is a copy.

@@ -1,7 +1,7 @@
 //! Runs a compiler in a child process, with limits on its time and its memory: a few lines of macros or templates can keep it busy
 //! for ever. The child is this program again, started with a private argument.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::Read as _;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::nvrtc::{Compiled, Nvrtc, Unit};
 use super::rustc::Rustc;
-use crate::basics::files::LARGEST;
+use crate::basics::files::{LARGEST, hand_over};
 use crate::basics::output::io_reason;
 use crate::basics::process::wait;
 
@@ -91,9 +91,9 @@ pub fn compile(job: &Job) -> Result<Compiled> {
     let folder = tempfile::tempdir().map_err(no_process)?;
     let program = std::env::current_exe().map_err(no_process)?;
     let mut command = Command::new(program);
-    let run = || -> std::io::Result<_> {
+    let mut run = || -> std::io::Result<_> {
         let [asked, answered] = ["asked", "answered"].map(|name| folder.path().join(name));
-        fs::write(&asked, job)?;
+        hand_over(&asked, &job)?;
         command.arg(ARGUMENT).stdin(File::open(asked)?).stdout(File::create(&answered)?).stderr(Stdio::null());
         let ended = wait(&mut command.env("TMPDIR", folder.path()).spawn()?, Duration::from_secs(SECONDS))?;
         let mut answer = Vec::new();

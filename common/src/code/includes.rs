@@ -53,8 +53,9 @@ fn is_plain(name: &str) -> bool {
 /// The names that a text includes or asks for. Directives within comments and strings count, too: only the compiler knows for sure
 /// what those are.
 fn included(text: &str) -> Result<Vec<String>> {
-    // A line goes on after a backslash at its end.
-    let text = text.replace("\r\n", "\n").replace("\\\n", "");
+    // A line goes on after a backslash at its end, of which returns are no part, however many there are.
+    let lines: Vec<&str> = text.split('\n').map(|line| line.trim_end_matches('\r')).collect();
+    let text = lines.join("\n").replace("\\\n", "");
     let mut names = Vec::new();
     for (at, sign) in text.match_indices(['#', '%', '_']) {
         let rest = &text[at..];
@@ -112,6 +113,7 @@ mod tests {
             "%:include \"../x.h\"",
             "#/**/include/**/\"/etc/passwd\"",
             "#inc\\\nlude \"/etc/\\\r\npasswd\"",
+            "#inc\\\r\r\nlude \"/etc/passwd\"",
             "/* a\n */ #include \"a/../../x.h\"",
             "#include_next \"/etc/passwd\"",
             "#\u{b}include\u{c}\"/etc/passwd\"",

@@ -14,6 +14,7 @@ use std::sync::OnceLock;
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use serde::{Deserialize, Serialize};
 
+use crate::basics::files::hand_over;
 use crate::basics::output::escape;
 use crate::basics::workspace::{self, escaped};
 use crate::code::nvrtc::{Compiled, Unit, first_errors};
@@ -117,7 +118,7 @@ impl Rustc {
         let folder = tempfile::tempdir().context("there is no folder for temporary files; set TMPDIR to one")?;
         let (mut known, at) = (Vec::new(), folder.path());
         for [name, text, _] in &unit.headers {
-            fs::write(at.join(format!("{name}.rs")), text)?;
+            hand_over(&at.join(format!("{name}.rs")), text.as_bytes())?;
             let output =
                 self.run(at, unit, name, &["--edition=2024", "--emit=metadata", "-Zalways-encode-mir"], &known)?;
             let log = String::from_utf8_lossy(&output.stderr);
@@ -125,7 +126,7 @@ impl Rustc {
             ensure!(output.status.success(), "{version} does not compile the crate {name} ({log}); update one of them");
             known.push(format!("--extern={name}=lib{name}.rmeta"));
         }
-        fs::write(at.join("kernel.rs"), &unit.source)?;
+        hand_over(&at.join("kernel.rs"), unit.source.as_bytes())?;
         let attributes = ["no_std", &format!("feature({FEATURES})")].map(|text| format!("-Zcrate-attr={text}"));
         let features = format!("-Zallow-features={FEATURES}");
         let options = ["--edition=2021", "--emit=asm", "-Zverbose-asm", &features, &attributes[0], &attributes[1]];

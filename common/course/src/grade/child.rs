@@ -1,11 +1,12 @@
 //! One hand-in graded in a process of its own, whose time and memory are limited.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use common::basics::files::hand_over;
 use common::basics::{process, workspace};
 use common::code::nvrtc;
 
@@ -35,7 +36,7 @@ pub fn grade(
     let file = kernel.lab.copy().with_extension(kernel.kind);
     let file = folder.join(file.file_name().unwrap_or_default());
     let (out, err) = (folder.join("out"), folder.join("err"));
-    fs::write(&file, &kernel.text)?;
+    hand_over(&file, kernel.text.as_bytes())?;
     let mut command = Command::new(std::env::current_exe().context("this program is gone; start it again")?);
     command.args(["lab", kernel.lab.name(), "--json", "--seed", &seed.to_string(), "--kernel"]);
     command.arg(file.file_name().unwrap_or_default()).current_dir(folder);
