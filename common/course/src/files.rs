@@ -50,6 +50,10 @@ fn free_names(path: &Path) -> impl Iterator<Item = PathBuf> {
 /// Keeps other programs of the course from changing the files of a folder until the lock is dropped. Where the disk knows no
 /// locks there is none.
 pub fn lock(folder: &Path) -> Option<File> {
+    // A pipe would be waited for.
+    if !folder.is_dir() {
+        return None;
+    }
     // Where a folder cannot be opened as a file, one within it can.
     let file = File::open(folder).or_else(|_| File::create(folder.join(".lock"))).ok()?;
     file.lock().ok().map(|()| file)

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use common::basics::process;
+use common::code::nvrtc;
 use libtest_mimic::Trial;
 
 use super::support::{self, PROGRAM, course, trial};
@@ -34,7 +35,11 @@ pub fn trials() -> Vec<Trial> {
         trial("more_threads_than_there_are_cores", many_threads),
     ];
     #[cfg(unix)]
-    trials.push(trial("an_argument_that_is_no_text", no_text));
+    trials.extend([
+        trial("an_argument_that_is_no_text", no_text),
+        trial("pipes_instead_of_a_folder_and_a_library", pipes),
+        trial("no_file_may_be_written", no_room),
+    ]);
     let attacks: BTreeMap<String, Vec<Attack>> = serde_json::from_str(ATTACKS).expect("attacks.json is JSON");
     for (after, attacks) in attacks {
         // Those are stopped after seconds of work.
@@ -137,6 +142,35 @@ fn no_text() -> Result<()> {
     use std::os::unix::ffi::OsStrExt as _;
     let said = support::said(Command::new(PROGRAM).arg(std::ffi::OsStr::from_bytes(b"l\xffb")), "")?;
     ensure!(said.status == Some(2) && said.text().lines().count() == 1, "{}", said.text());
+    Ok(())
+}
+
+/// Who opens a pipe waits for ever.
+#[cfg(unix)]
+fn pipes() -> Result<()> {
+    let pipe = support::mine("attack-pipes")?.join("pipe");
+    ensure!(Command::new("mkfifo").arg(&pipe).status()?.success(), "there are no pipes here");
+    let attacks = [(course::mine::VARIABLE, &["lab", "2", "--hint"][..]), (nvrtc::PATH_VARIABLE, &["doctor"])];
+    for ((variable, arguments), words) in attacks.into_iter().zip(["is a file, but", "it is not a file"]) {
+        let said = course(arguments, &[(variable, &pipe)], "")?;
+        ensure!(said.text().contains(words), "{}", said.text());
+    }
+    Ok(())
+}
+
+/// The system ends a program that writes more than it may.
+#[cfg(unix)]
+fn no_room() -> Result<()> {
+    let folder = support::mine("attack-room")?;
+    let kernel = folder.join("k.cu");
+    std::fs::write(&kernel, HEAD)?;
+    for arguments in ["review --exam --out e.html", "grade . --lab 2 --csv t.csv", "lab 2 --restart"] {
+        let script = format!("ulimit -f 0; cd '{}'; echo y | '{PROGRAM}' {arguments}", folder.display());
+        let said = support::said(Command::new("sh").args(["-c", &script]).env(course::mine::VARIABLE, &folder), "")?;
+        ensure!(said.status == Some(2) && said.text().contains("make room"), "{:?}: {}", said.status, said.text());
+    }
+    let left: Vec<_> = std::fs::read_dir(&folder)?.flatten().map(|entry| entry.path()).collect();
+    ensure!(left == [kernel], "{left:?}");
     Ok(())
 }
 

@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Result, anyhow};
+use anyhow::{Result, anyhow, ensure};
 
 use crate::basics::process::printed;
 use crate::basics::workspace::{self, escaped};
@@ -113,6 +113,8 @@ pub struct Opened {
 impl Opened {
     /// Opens the file, which must be NVIDIA's library `name`.
     pub fn new(path: &Path, name: &'static str) -> Result<Self> {
+        // A pipe would be waited for; a name that is no file is looked for by the system.
+        ensure!(path.is_file() || !path.exists(), "{} is not a library: it is not a file", escaped(path));
         // SAFETY: the file is named as the library is; its initialisers are NVIDIA's.
         let library = unsafe { libloading::Library::new(path) };
         let library = library.map_err(|error| anyhow!("{} is not a library: {error}", escaped(path)))?;
