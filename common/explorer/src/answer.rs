@@ -20,7 +20,7 @@ pub fn counts(counts: &Counts, all: bool) -> Value {
     Value::Object(entries.map(|(name, count)| (name.to_owned(), whole(count))).collect::<Map<_, _>>())
 }
 
-/// An object with the fields of another one behind its own.
+/// `object` with the fields of `more` appended.
 pub fn with(mut object: Value, more: Value) -> Value {
     if let (Value::Object(object), Value::Object(more)) = (&mut object, more) {
         object.extend(more);

@@ -36,7 +36,7 @@ impl Engine {
             .to_string()
     }
 
-    /// An array of the latest answer; empty if there is no such.
+    /// Array number `which` of the latest answer; empty if it does not exist.
     pub fn bulk(&self, which: usize) -> &[u32] {
         self.bulk.get(which).map_or(&[], Vec::as_slice)
     }
@@ -82,7 +82,7 @@ impl Engine {
     }
 }
 
-/// What a run found.
+/// The answer to a run: its length, outcome, launches, hazards and counters.
 fn summary(run: &Run) -> Value {
     let tape = &run.tape;
     let [m, n, k] = run.size;
@@ -117,7 +117,7 @@ fn summary(run: &Run) -> Value {
     })
 }
 
-/// What the instructions of a launch multiply, by their numbers.
+/// The shapes of a kernel's warpgroup products, by instruction number.
 fn shapes(program: &Program) -> Value {
     let shape = |(number, product): (&u32, &WarpgroupProduct)| {
         let WarpgroupProduct { columns, length, sums, left, by_column } = product;

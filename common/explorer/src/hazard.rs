@@ -1,4 +1,4 @@
-//! A hazard as a picture: the two accesses, what the cell held before and after, where a barrier is missing, and the element that goes wrong.
+//! A hazard as a picture: the two accesses, the cell's value before and after, where a barrier is missing, and the element that goes wrong.
 
 use crate::answer::{real, with};
 use crate::instructions::own_line;
@@ -45,7 +45,7 @@ fn touched(run: &Run, event: u32, lane: usize) -> Vec<Word> {
     own.map(|touched| (touched.array, touched.word)).collect()
 }
 
-/// What a cell holds at a time, and what that means.
+/// A cell's value at a time, and its meaning.
 fn held(run: &Run, (launch, block): (usize, u32), (array, word): Word, time: u32) -> Value {
     let mut state = run.tape.start();
     run.tape.seek(&mut state, time);
@@ -127,7 +127,7 @@ pub fn picture(run: &Run, number: usize) -> Result<Value, String> {
 /// An access of a hazard: the thread, and the event.
 type Access = (Party, u32);
 
-/// The two accesses of a hazard as it was found, as far as it is about two, and the word of memory, as far as it is about one.
+/// The two accesses and the word of memory of a hazard as it was found; not every hazard has them.
 fn listed(run: &Run, launch: &LaunchTape, found: &Found) -> (Option<Access>, Option<Access>, Option<Word>) {
     let parties = &found.hazard.parties;
     let touched = |party: &Party, event: u32| touched(run, event, launch.numbers(party).1 as usize % 32);
@@ -166,7 +166,7 @@ fn seen(run: &Run, found: &Found) -> Option<([Access; 2], u32)> {
             let before = launch.events.start..place.block.event_of(term.tag);
             let loads = |number: &u32| tape.event(*number).instruction == passage.loaded;
             let Some(read) = tape.of_warp((block, term.thread / 32), before).rfind(loads) else { continue };
-            // What no barrier keeps apart from the read.
+            // The events that no barrier separates from the read.
             let mut openings = tape.opened.iter().filter(|opened| opened.block == block);
             let next = openings
                 .clone()
@@ -191,7 +191,7 @@ fn seen(run: &Run, found: &Found) -> Option<([Access; 2], u32)> {
     None
 }
 
-/// What an asynchronous copy that never lands would bring to a word of shared memory; none of another access.
+/// The value that an asynchronous copy that never lands would bring to a word of shared memory; `None` for another access.
 fn on_its_way(run: &Run, launch: &LaunchTape, (party, event): &Access, word: u32) -> Option<Value> {
     let request = run.tape.request(*event)?;
     let (copy, lane) = (request.copy.as_ref()?, launch.numbers(party).1 as usize % 32);
@@ -203,7 +203,7 @@ fn on_its_way(run: &Run, launch: &LaunchTape, (party, event): &Access, word: u32
     Some(json!({ "value": null, "meaning": format!("{brings}, on its way") }))
 }
 
-/// The element of C that what a thread read from a cell becomes part of, and whether it goes wrong there.
+/// The element of C to which a value contributes that a thread read from a cell, and whether the element goes wrong by it.
 fn becomes(
     run: &Run,
     (launch, block): (usize, u32),
@@ -231,8 +231,8 @@ fn becomes(
     Some((index, run.wrong(run.c_at_end()).any(|wrong| wrong == index)))
 }
 
-/// What would have kept two accesses of a block apart, and before which line of the source: a wait, if the first is a copy on its way, or a
-/// barrier.
+/// What would have separated two accesses of a block, and before which line of the source: a barrier, or a wait if the first access is
+/// a copy that has not landed.
 fn missing(run: &Run, launch: &LaunchTape, first: &Access, second: &Access, waits: bool) -> Option<Value> {
     let [one, other] = [first, second].map(|(party, _)| launch.numbers(party));
     if one.0 != other.0 || (one.1 == other.1 && !waits) {

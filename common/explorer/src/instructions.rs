@@ -7,7 +7,7 @@ use std::path::Path;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Register {
     pub name: String,
-    /// Bytes that a lane has of it; none of a predicate.
+    /// Bytes per lane; 0 for a predicate.
     pub bytes: u32,
     pub float: bool,
     /// The memory that it is an address of, if an instruction uses it as one.
@@ -18,7 +18,7 @@ pub struct Register {
 pub struct Instruction {
     /// As written in the PTX.
     pub text: String,
-    /// The line of the source that it stands for; of an instruction from another file the line that used it.
+    /// The line of the source that it comes from; for an instruction of another file the line that used it.
     pub line: Option<u32>,
     /// Number of its line among the lines of all kernels.
     pub key: usize,
@@ -28,7 +28,7 @@ pub struct Instruction {
 }
 
 impl Instruction {
-    /// Tells whether instructions stand for the same line: that of the source, or that of another file if nothing in the source uses it.
+    /// Equal for instructions of one line: a line of the source, or of another file if no line of the source uses it.
     pub fn place(&self) -> (Option<u32>, usize) {
         (self.line, if self.line.is_some() { 0 } else { self.key })
     }
@@ -70,7 +70,7 @@ pub fn file_name(path: &str) -> &str {
     path.rsplit(['/', '\\']).next().unwrap_or(path)
 }
 
-/// The line of the source, if a place lies in it. Of a source that is PTX itself it is the PTX's.
+/// The line of the source at a place, if the place is in the source. If the source is PTX, it is the line of the PTX.
 pub fn own_line(location: &Location, file: &str) -> Option<u32> {
     if Path::new(file).extension().is_some_and(|extension| extension == "ptx") {
         return Some(location.ptx_line);
@@ -80,7 +80,7 @@ pub fn own_line(location: &Location, file: &str) -> Option<u32> {
 }
 
 impl Program {
-    /// Reads a kernel. `file` is the source's; `lines` are those known so far, and grow.
+    /// Reads a kernel whose source is `file`. Adds its lines to `lines`.
     pub fn new(kernel: &Kernel, file: &str, lines: &mut Vec<String>) -> Self {
         let mut program =
             Self { kernel: kernel.clone(), instructions: vec![], registers: vec![], products: BTreeMap::new() };

@@ -1,14 +1,14 @@
 //! The explorer's engine: a kernel runs, is recorded, and a page asks what it looked like at any time.
 //!
-//! It knows PTX, the steps and their plans, and matrices, and nothing of how a page draws. [`engine::Engine`] answers requests in JSON;
-//! `INTERFACE.md` beside the sources says which. On the target `wasm32-unknown-unknown` the crate is a module with a few exported
-//! functions (`wasm`); everywhere else it is a library, for tests and for the course's programs.
+//! It knows PTX, the steps and their plans, and matrices, but not how a page draws. [`engine::Engine`] answers requests in JSON, which
+//! `INTERFACE.md` describes. For the target `wasm32-unknown-unknown` the crate is a module with a few exported functions (`wasm`);
+//! everywhere else it is a library, for tests and for the course's programs.
 //!
 //! # How it is built
 //!
-//! [`planner`] and `matrices` say what is launched on what; `recorder` watches the launches through `simt`'s observer and writes a `log`:
-//! every instruction that a warp executes, with the values that it wrote, where they come from, and its effects. `state` applies the log,
-//! forwards; its tape has whole states now and then, so that any time is a short way from one. The other files answer from these.
+//! [`planner`] plans the launches and `matrices` makes their data. `recorder` watches the launches through `simt`'s observer and writes a
+//! `log`: every instruction that a warp executes, with the values that it wrote, their origins, and its effects. `state` applies the log
+//! forwards; the tape keeps whole states now and then, so that no time is far from one. The other files answer requests from these.
 
 #[allow(missing_docs, reason = "what has no sentence is said by its name")]
 pub mod answer;

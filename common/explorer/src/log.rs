@@ -21,9 +21,9 @@ pub struct Event {
     pub lanes: u32,
     /// What it added to the counters.
     pub counts: Arc<Counts>,
-    /// What it wrote to registers, one after the other: the low words of the lanes that executed it, and of a wide one the high words.
+    /// The values that it wrote, register by register: the low words of the lanes that executed it, then for a wide register the high words.
     pub written: Box<[u32]>,
-    /// The tags of these values, likewise; those of a wide one once. None if they were not followed.
+    /// The tags of these values, in the same order, one per lane. Empty if values were not followed.
     pub tags: Box<[Tag]>,
     pub effects: Box<[Effect]>,
 }
@@ -58,7 +58,7 @@ pub struct LaunchTape {
 }
 
 impl LaunchTape {
-    /// How many blocks are shown: a run has no events of more.
+    /// Number of blocks to show: a run never has events of more.
     pub fn blocks(&self) -> u32 {
         self.grid.count().min(1 << 16) as u32
     }
@@ -74,7 +74,7 @@ impl LaunchTape {
         (number(party.block, self.grid), number(party.thread, self.block))
     }
 
-    /// The shared array that a position in bytes lies in.
+    /// The shared array at a position in bytes.
     pub fn shared_array(&self, position: u32) -> Option<&SharedArray> {
         self.program.kernel.shared_arrays().iter().rfind(|array| array.offset <= position)
     }
@@ -110,7 +110,7 @@ pub struct Log {
     events_bytes: usize,
 }
 
-/// Bytes at most.
+/// Most bytes that a log may take.
 const LONGEST: usize = 800 << 20;
 
 /// Words of the lanes of a mask, in their places; zero in the other lanes.
@@ -125,7 +125,7 @@ impl Log {
         Self { arrays, clock: Arc::new(AtomicU64::new(1)), ..Self::default() }
     }
 
-    /// The array that an address lies in, by number, and where it starts.
+    /// The array at an address, by number, and the array's base address.
     pub fn array_at(&self, address: u64) -> Option<(usize, u64)> {
         let within = |array: &Array| (array.base..array.base + 4 * array.words.len() as u64).contains(&address);
         self.arrays.iter().position(within).map(|at| (at, self.arrays[at].base))
@@ -142,7 +142,7 @@ impl Log {
         }
     }
 
-    /// What an event adds to the counters, shared with those that add the same.
+    /// What an event adds to the counters, shared among events that add the same.
     pub fn shared(&mut self, counts: Counts) -> Arc<Counts> {
         let known = self.counts.get(&counts).cloned().unwrap_or_else(|| Arc::new(counts));
         self.counts.insert(known.clone());
@@ -256,7 +256,7 @@ impl Log {
     }
 }
 
-/// Something that an instruction does beside writing registers.
+/// Something that an instruction does besides writing registers.
 #[derive(Debug)]
 pub enum Effect {
     /// An access to memory, or an asynchronous copy.
@@ -281,7 +281,7 @@ pub struct Request {
     /// Of an asynchronous copy: that it is the source of one.
     pub kind: AccessKind,
     pub space: Space,
-    /// The array of global memory; none of a copy that only writes zeros.
+    /// The array of global memory; `None` for a copy that only writes zeros.
     pub array: Option<usize>,
     pub lanes: u32,
     /// Bytes of a lane.
@@ -296,7 +296,7 @@ pub struct Request {
 pub struct Target {
     /// Whether it goes past the first-level cache.
     pub bypass: bool,
-    /// Bytes that each lane reads; the rest of what it writes are zeros.
+    /// Bytes that each lane reads; the lane fills the rest with zeros.
     pub source_bytes: [u32; 32],
     /// Where each lane writes, in bytes from the start of shared memory.
     pub to: [u32; 32],
@@ -360,7 +360,7 @@ impl Effect {
     }
 }
 
-/// The words that lie in a piece of memory.
+/// The words that a range of bytes touches.
 pub fn words(address: u32, bytes: u32) -> std::ops::Range<u32> {
     address / 4..(address + bytes).div_ceil(4)
 }

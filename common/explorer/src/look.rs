@@ -1,4 +1,4 @@
-//! What everything looks like at one time, for one chosen thread.
+//! The whole state at one time, as the page shows it for one chosen thread.
 
 use crate::answer::{counts, real, whole, with};
 use crate::instructions::{Register, operands};
@@ -31,7 +31,7 @@ fn by_lane<T: Into<Value>>(mask: u32, value: impl Fn(usize) -> T) -> Value {
     (0..32).map(|lane| if mask >> lane & 1 != 0 { value(lane).into() } else { Value::Null }).collect()
 }
 
-/// One side of a request: what its lanes ask for in one memory, and what that memory does for it.
+/// One side of a request: the addresses of its lanes in one memory, and the sectors or passes that they take there.
 fn side(
     run: &Run,
     launch: &LaunchTape,
@@ -106,7 +106,7 @@ fn request(run: &Run, launch: &LaunchTape, number: u32, now: u32) -> Value {
     with(side(run, launch, (space, request.array), (mask, &request.addresses), found.flatten().as_ref()), more)
 }
 
-/// What a register holds, as a number.
+/// A register's value as a number.
 fn number(register: &Register, bits: u64) -> Value {
     match (register.float, register.bytes) {
         (true, 8) => real(f64::from_bits(bits)),
@@ -174,7 +174,7 @@ fn tiles(run: &Run, chosen: &Chosen<'_>, time: u32) -> Value {
     Value::Object(tiles)
 }
 
-/// A warp's latest request, if the warp still stands on its line.
+/// A warp's latest request, if the warp has not left its line.
 fn current(run: &Run, warp: &Warp) -> Option<u32> {
     let (access, last) = (warp.access?, warp.last?);
     let line = |number: u32| run.tape.instruction(number).line;
@@ -185,7 +185,7 @@ fn current(run: &Run, warp: &Warp) -> Option<u32> {
 fn marks(run: &Run, state: &State, chosen: &Chosen<'_>) -> [Vec<u32>; 4] {
     let [a, b, c] = [A, B, C].map(|array| vec![0; state.arrays[array].len()]);
     let mut marks = [a, b, c, vec![0; chosen.launch.shared_bytes.div_ceil(4) as usize]];
-    // What a request touches: bits for reading and for writing, for some of its lanes.
+    // Marks the words that some lanes of a request touch, with one bit for reading and one for writing.
     let mut mark = |event: u32, own: bool, mask: u32, [reads, writes]: [u32; 2]| {
         for touched in run.tape.touched(event).filter(|touched| mask >> touched.lane & 1 != 0) {
             let known =
@@ -258,7 +258,7 @@ fn product(run: &Run, chosen: &Chosen<'_>, warp: &Warp, time: u32) -> Value {
     })
 }
 
-/// Everything at the state's time, and the arrays beside it.
+/// The answer at the state's time, and the arrays that go with it.
 pub fn look(run: &Run, state: &State, request: &LookRequest) -> Result<(Value, Vec<Vec<u32>>), String> {
     let chosen = &Chosen::new(run, state.launch, request)?;
     let (launch, time) = (chosen.launch, state.time);

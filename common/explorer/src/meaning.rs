@@ -15,11 +15,11 @@ use simt::Space;
 use simt::analyses::provenance::{self, Passage, Placed, Source, Store, Tag, Term};
 use std::collections::BTreeSet;
 
-/// Pairs of a sum that are listed.
+/// Most pairs of a sum that are listed.
 const LISTED: usize = 256;
-/// Registers whose meaning is said at a time.
+/// Most registers whose meaning is told at a time.
 const MOST: usize = 160;
-/// Reads of a word of shared memory that are listed.
+/// Most reads of a word of shared memory that are listed.
 const READS: usize = 64;
 
 /// A block of a launch that was followed.
@@ -28,13 +28,13 @@ pub struct Place<'a> {
     pub run: &'a Run,
     pub launch: &'a LaunchTape,
     pub number: u32,
-    /// What is known of it.
+    /// The origins of its values.
     pub block: &'a Followed,
 }
 
 /// A factor of a product, or a value that was not computed.
 pub struct Factor {
-    /// What kind of meaning it has: `element`, `constant`, `unset` if nobody has stored the word that it was read from, or `unknown`.
+    /// The kind of its meaning: `element`, `constant`, `unset` if no thread has stored the word that it was read from, or `unknown`.
     kind: &'static str,
     pub words: String,
     /// The array and the word, if it is an element.
@@ -50,17 +50,17 @@ impl Factor {
     }
 }
 
-/// A meaning that has no more to it than its words.
+/// A meaning that consists of words only.
 fn said(kind: &str, words: &str) -> Value {
     json!({ "kind": kind, "words": words })
 }
 
-/// What a word holds that nobody has stored.
+/// The words for a word of memory that no thread has stored.
 fn unset(verb: &str, name: &str) -> String {
     format!("nothing: no thread {verb} {name}")
 }
 
-/// Where a value began.
+/// The origin of a value.
 pub fn factor(run: &Run, launch: &LaunchTape, value: &provenance::Value) -> Factor {
     let (mut element, mut zero) = (None, false);
     let named = |array: Option<usize>, word: u32| crate::names::element(run, launch, array, 4 * word).to_string();
@@ -86,16 +86,16 @@ pub fn factor(run: &Run, launch: &LaunchTape, value: &provenance::Value) -> Fact
 pub struct Sum {
     /// The row and the column of the element of C that it becomes.
     goal: Option<[u32; 2]>,
-    /// Its products, each with what the page shows of it.
+    /// Its products, each with its JSON for the page.
     pub pairs: Vec<(Term, Value)>,
-    /// The k of those whose factors belong together.
+    /// The k of each product whose factors belong together.
     seen: BTreeSet<u32>,
     /// Nothing but products has been added.
     plain: bool,
 }
 
 impl Sum {
-    /// How many of its products have an element of A or B: what is made of others is not followed, and the zeros beyond an edge make none.
+    /// How many of its products have an element of A or B. Products of other values are not followed, and the zeros beyond an edge form none.
     pub fn count(&self) -> usize {
         let known = |pair: &Value| !pair["a"].is_null() || !pair["b"].is_null();
         self.pairs.iter().filter(|(_, pair)| known(pair)).count()
@@ -129,7 +129,7 @@ impl<'a> Place<'a> {
         json!({ "warp": self.run.tape.event(event).warp, "lane": lane, "line": self.line(instruction) })
     }
 
-    /// What a tag stands for. Of a sum only the products up to an event count; `stored` says that it is complete.
+    /// The meaning of a tag. Of a sum, only products before the event count; `stored` says that the sum is complete.
     fn tag(&self, tag: Tag, before: u32, stored: bool) -> Option<Value> {
         let nodes = self.block.nodes();
         if tag == 0 {
@@ -151,12 +151,12 @@ impl<'a> Place<'a> {
         Some(meaning)
     }
 
-    /// What arrived last in a word of shared memory before an event.
+    /// The last value that arrived in a word of shared memory before an event.
     pub fn placed(&self, word: u32, before: u32) -> Option<(u32, &'a Placed)> {
         self.block.placed(0..before).rfind(|(_, placed)| placed.address / 4 == word)
     }
 
-    /// A sum, as far as it has come before an event.
+    /// A sum with the products that were added before an event.
     pub fn sum(&self, tag: Tag, before: u32) -> Sum {
         let formed = self.block.nodes().formed(tag);
         let goal = self.block.goal(tag).map(|index| self.run.row_column(C, index));
@@ -166,7 +166,7 @@ impl<'a> Place<'a> {
         Sum { goal, pairs, seen, plain: formed.rest.is_empty() }
     }
 
-    /// What there is to say of a sum; `stored` says that it is complete.
+    /// The meaning of a sum; `stored` says that the sum is complete.
     fn told(&self, sum: Sum, stored: bool) -> Value {
         let (wrong, count, Sum { goal, pairs, seen, plain }) = (sum.wrong().count(), sum.count(), sum);
         if count == 0 && wrong == 0 && !pairs.is_empty() {
@@ -194,7 +194,7 @@ impl<'a> Place<'a> {
         let run = self.run;
         let factors = term.factors.map(|value| factor(self.run, self.launch, &value));
         let unset = factors.iter().find(|factor| factor.kind == "unset");
-        // A zero makes a number of what nobody has stored, too, but no right one.
+        // A zero times a value that no thread has stored is a mistake, too.
         if unset.is_none() && factors.iter().any(|factor| factor.zero) {
             return None;
         }
@@ -239,7 +239,7 @@ impl<'a> Place<'a> {
     }
 }
 
-/// What a register holds that is no value of the matrices: an address, an index, an argument.
+/// The meaning of a register that does not hold a value of the matrices: an address, an index, an argument.
 fn number(run: &Run, launch_number: usize, register: usize, event: u32, value: u64) -> Value {
     let launch = &run.tape.launches[launch_number];
     let known = &launch.program.registers[register];
@@ -277,7 +277,7 @@ fn number(run: &Run, launch_number: usize, register: usize, event: u32, value: u
     said("unknown", "a number")
 }
 
-/// What a register of the chosen lane holds; none if it has not been written.
+/// The meaning of a register of the chosen lane; `None` if it has not been written.
 fn register(run: &Run, state: &State, chosen: &Chosen<'_>, warp: &Warp, number: usize) -> Option<Value> {
     let event = warp.times[number].checked_sub(1)?;
     let plain = self::number(run, state.launch, number, event, warp.registers[number][chosen.lane]);
@@ -290,7 +290,7 @@ fn register(run: &Run, state: &State, chosen: &Chosen<'_>, warp: &Warp, number: 
     found.or(Some(plain))
 }
 
-/// What is asked about, at the state's time.
+/// The meaning of a subject at the state's time.
 pub fn meaning(run: &Run, state: &State, at: &LookRequest, of: &Subject) -> Result<Value, String> {
     let chosen = &Chosen::new(run, state.launch, at)?;
     let unknown = || said("unknown", "a number");

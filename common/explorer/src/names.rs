@@ -29,7 +29,7 @@ impl Elements {
         Self { array: array.to_owned(), index: index.iter().map(|&index| [index, index]).collect() }
     }
 
-    /// Puts others behind them, along one dimension, if they continue these.
+    /// Appends `other` along one dimension, if it continues these elements.
     fn join(&mut self, other: &Self, along: usize) -> bool {
         let joins = |at: usize| {
             let (own, others) = (self.index[at], other.index[at]);
@@ -72,7 +72,7 @@ pub fn blocks(mut elements: Vec<Elements>) -> Vec<Elements> {
     for along in (0..dimensions).rev() {
         let mut joined: Vec<Elements> = vec![];
         for next in elements {
-            // Blocks beside each other have others between them, but not many.
+            // In this order, a few others may be between blocks that adjoin.
             if !joined.iter_mut().rev().take(64).any(|before| before.join(&next, along)) {
                 joined.push(next);
             }

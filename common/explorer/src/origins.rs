@@ -1,4 +1,4 @@
-//! Where the values of a block come from: what `simt` follows, by the events of the run.
+//! The origins of a block's values, as `simt` follows them, by the events of the run.
 
 use crate::matrices::C;
 use simt::analyses::provenance::{BlockOrigins, Nodes, Placed, Store, Tag};
@@ -13,7 +13,7 @@ pub struct Times {
 }
 
 impl Times {
-    /// What is new happened at this event.
+    /// Notes that everything new in `origins` happened at this event.
     pub fn note(&mut self, event: u32, origins: &BlockOrigins) {
         let counts = [origins.nodes.count() as usize, origins.placed.len(), origins.stores.len()];
         for (events, count) in [&mut self.made, &mut self.placed, &mut self.stored].into_iter().zip(counts) {
@@ -41,7 +41,7 @@ impl Followed {
         Self { origins, times, goals }
     }
 
-    /// What its values are made of.
+    /// The nodes of its values.
     pub fn nodes(&self) -> &Nodes {
         &self.origins.nodes
     }
@@ -55,7 +55,7 @@ impl Followed {
         self.goals.get(&tag).copied()
     }
 
-    /// What arrived in shared memory, with the event at which it did, from one event on and before another.
+    /// The values that arrived in shared memory during these events, each with its event.
     pub fn placed(&self, events: std::ops::Range<u32>) -> impl DoubleEndedIterator<Item = (u32, &Placed)> {
         let all = &self.times.placed;
         let first = all.partition_point(|&event| event < events.start);

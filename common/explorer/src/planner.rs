@@ -14,17 +14,17 @@ pub const LARGEST: u32 = 64;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Planner {
-    /// The step's name; none if the kernel's file says all there is to say.
+    /// The step's name; `None` if the kernel's file describes the launch by itself.
     pub step: Option<String>,
     /// The step's variant; none for its own kernel.
     pub variant: Option<String>,
     /// Whether the kernel was compiled for this page, so that more than what is committed can be planned.
     pub compiled: bool,
-    /// What a learner's file says of its launch.
+    /// The launch that a learner's file describes.
     pub own: Option<OwnLaunch>,
     /// A smaller tile in place of the step's.
     pub smaller: Option<SmallerTile>,
-    /// The launch of pasted PTX, which nobody else plans.
+    /// The launch of pasted PTX, which no step plans.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub launch: Option<PtxLaunch>,
 }
@@ -91,13 +91,13 @@ impl PtxLaunch {
     }
 }
 
-/// What can be launched in pasted PTX, each with a launch to begin with.
+/// The kernels of pasted PTX, each with a first guess of its launch.
 pub fn entries(ptx: &str) -> Result<Value, String> {
     let module = Module::parse(ptx).map_err(|error| error.to_string())?;
     let mut entries = vec![];
     for name in module.kernel_names() {
         let params = module.params(name).unwrap_or_default();
-        // What the simulator does not know it says when the kernel is run.
+        // If the simulator does not support it, that is reported when the kernel is run.
         let kernel = module.kernel(name).ok();
         let types: Vec<String> = params.iter().map(|param| param.kind.to_string()).collect();
         entries

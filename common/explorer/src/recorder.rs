@@ -12,7 +12,7 @@ use simt::{
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Values that are followed at most. A block that makes more, and those after it, are not.
+/// Most values that are followed. A block that makes more is not followed, nor are those after it.
 const MOST: Tag = 8 << 20;
 
 /// Records launches, one after the other.
@@ -55,7 +55,7 @@ impl Recorder {
         locked(&self.log).length()
     }
 
-    /// What happened; this recorder is at its end.
+    /// Takes the log; nothing more is recorded.
     pub fn finish(&self) -> Log {
         let mut log = std::mem::take(&mut *locked(&self.log));
         log.end_launch();
@@ -100,7 +100,7 @@ impl Analysis for Recorder {
             shared: vec![GARBAGE; self.shared_words],
             ..BlockRecorder::default()
         };
-        // The counters first: what they counted of an instruction is there when the instruction is recorded.
+        // The counters come first, so that an instruction has been counted when it is recorded.
         let counters = self.counters.block(block).into_iter();
         counters.chain(self.hazards.block(block)).chain([Box::new(recorder) as Box<dyn Observer>]).collect()
     }
@@ -112,11 +112,11 @@ struct BlockRecorder {
     /// What was counted of the instruction that has just been executed.
     counted: Arc<Mutex<Counts>>,
     number: u32,
-    /// Where this block's values come from; none once there are too many.
+    /// The origins of this block's values; `None` once there are too many.
     origins: Option<BlockOrigins>,
     times: Times,
     shared: Vec<u32>,
-    /// What the instruction that is being executed has done so far.
+    /// The effects so far of the instruction that is being executed.
     effects: Vec<Effect>,
     /// Words whose values are looked up once the instruction has been executed: array (none for shared memory) and word.
     looked_up: BTreeSet<(Option<usize>, u32)>,
@@ -125,7 +125,7 @@ struct BlockRecorder {
 }
 
 impl BlockRecorder {
-    /// What an executed instruction changed in memory.
+    /// Looks up the words of memory that an executed instruction changed.
     fn look_up(&mut self, arrays: &[Array], step: &Executed<'_>) {
         if std::mem::take(&mut self.waited) {
             let changed = (0u32..).zip(step.shared.iter().zip(&self.shared)).filter(|(_, (now, then))| now != then);

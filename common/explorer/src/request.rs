@@ -1,4 +1,4 @@
-//! What the page asks, as data.
+//! The page's requests as data.
 
 use crate::planner::Planner;
 use plan::Problem;
@@ -15,11 +15,11 @@ pub enum Request {
     },
     /// Runs a kernel.
     Run(Box<RunRequest>),
-    /// What everything looks like at a time.
+    /// The whole state at a time.
     Look(LookRequest),
     /// Another time.
     Seek(SeekRequest),
-    /// What a value means.
+    /// The meaning of a value.
     Meaning {
         #[serde(flatten)]
         at: LookRequest,
@@ -51,7 +51,7 @@ pub struct Order {
     pub backwards: bool,
 }
 
-/// Turns of so many instructions are tried.
+/// Lengths of a turn, in instructions, that are tried.
 const TURNS: [u32; 9] = [1, 2, 3, 5, 8, 21, 55, 144, 377];
 
 impl Order {
@@ -113,7 +113,7 @@ pub struct RunRequest {
     pub limit: Option<u64>,
 }
 
-/// What everything looks like, for the chosen thread.
+/// A time and the chosen thread.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(default)]
 pub struct LookRequest {
@@ -123,7 +123,7 @@ pub struct LookRequest {
     pub lane: u32,
 }
 
-/// What is asked to mean something.
+/// A value whose meaning is asked for.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Subject {

@@ -15,7 +15,7 @@ use simt::{
 };
 use std::ops::Deref;
 
-/// Warp instructions of a run at most.
+/// Most warp instructions of a run.
 const LIMIT: u64 = 4_000_000;
 /// Blocks that run side by side, if they do.
 const SIDE_BY_SIDE: usize = 4;
@@ -32,7 +32,7 @@ pub struct Found {
     pub hazard: Hazard,
 }
 
-/// What is to be run: a kernel's launches on A, B and C.
+/// A kernel's launches on A, B and C, ready to run.
 #[derive(Debug)]
 pub struct Setup {
     /// M, N, K.
@@ -40,7 +40,7 @@ pub struct Setup {
     pub dtype: Dtype,
     pub plan: Plan,
     pub file: String,
-    /// The code, which also says what its source files are.
+    /// The code; it also names its source files.
     pub module: Module,
     /// Extents of shared arrays.
     pub(crate) extents: Vec<(String, Extents)>,
@@ -65,7 +65,7 @@ impl Setup {
         let constants: Vec<(&str, i64)> =
             defines.iter().filter_map(|(name, value)| Some((name.as_str(), value.parse().ok()?))).collect();
 
-        // A plan has no longer sides than can be explored.
+        // The planner refuses sides that do not fit.
         let (size, dtype) = ([problem.m, problem.n, problem.k].map(|side| side as u32), problem.dtype);
         let [m, n, k] = size;
         let [a, b] = [(1, m * k), (2, k * n)].map(|(seed, count)| matrices::elements(seed, count, dtype, problem.fill));
@@ -119,7 +119,7 @@ impl Setup {
         outputs.fold(hazards, |hazards, (array, _)| hazards.output(DevicePointer(array.base)))
     }
 
-    /// Runs a launch, when so many instructions have been executed before it.
+    /// Runs a launch in an order; `used` instructions have been executed before it.
     pub fn launch(
         &self,
         number: usize,
@@ -133,7 +133,7 @@ impl Setup {
             dynamic_shared_bytes: launch.shared_bytes,
             shared_opt_in: true,
             instruction_limit: self.limit.saturating_sub(used),
-            // What is recorded depends on the order.
+            // The recording depends on the order of execution.
             threads: 1,
             turn: order.turn.into(),
             backwards: order.backwards,
@@ -143,7 +143,7 @@ impl Setup {
         simt::launch(kernel, memory, &config, &self.arguments(launch, kernel.params()), watch)
     }
 
-    /// Runs everything in an order, watched. Gives C at the end.
+    /// Runs all launches in an order, watched; returns C at the end.
     pub(crate) fn again(&self, order: Order, watch: &mut dyn Analysis) -> Result<Vec<u32>, Error> {
         let (mut memory, mut used) = (self.memory()?, 0);
         for number in 0..self.kernels.len() {
@@ -170,13 +170,13 @@ impl Setup {
         launch.args.iter().enumerate().map(argument).collect()
     }
 
-    /// The elements of C that are not as they should be, at a time whose values these are.
+    /// The elements of C that are wrong, if these are its values.
     pub fn wrong<'a>(&'a self, c: &'a [u32]) -> impl Iterator<Item = u32> + 'a {
         let wrong = |at: &u32| !matrices::equal(c[*at as usize], self.expected[*at as usize], self.dtype);
         (0..c.len() as u32).filter(wrong)
     }
 
-    /// Row and column of a word of a matrix; of another array row 0.
+    /// Row and column of a word of a matrix; row 0 for another array.
     pub fn row_column(&self, array: usize, index: u32) -> [u32; 2] {
         let columns = [self.size[2], self.size[1], self.size[1]].get(array).copied().unwrap_or(u32::MAX);
         [index / columns, index % columns]
@@ -317,7 +317,7 @@ pub struct Chosen<'a> {
 }
 
 impl<'a> Chosen<'a> {
-    /// What is asked for, or the last there is; an error if nothing was launched.
+    /// The thread that is asked for, with numbers that are too large cut off; an error if nothing was launched.
     pub fn new(run: &'a Run, launch: usize, request: &LookRequest) -> Result<Self, String> {
         let launch = run.tape.launches.get(launch).ok_or("nothing was launched")?;
         let last = |count: u32| count.saturating_sub(1);

@@ -102,7 +102,7 @@ fn work(run: &Run, request: &SeekRequest) -> Option<u32> {
     };
     match wanted {
         0 => Some(0),
-        // What comes after the last multiply-add belongs to the whole.
+        // The whole run includes what comes after the last multiply-add.
         _ if wanted == all => Some(tape.length()),
         _ => (0..tape.length()).find(|&event| is_done(event)).map(|event| event + 1),
     }

@@ -1,4 +1,4 @@
-//! What a run looks like at one time, and how an event changes it.
+//! The state of a run at one time, and how an event changes it.
 
 use crate::log::{Effect, LaunchTape, Log, Touched, lanes};
 use simt::Counts;
@@ -19,7 +19,7 @@ pub struct Warp {
     pub last: Option<u32>,
     /// Its latest access to memory, or copy.
     pub access: Option<u32>,
-    /// Lanes whose threads have ended, and those that there are not.
+    /// Lanes whose threads have ended, or that have no thread.
     ended: u32,
     pub at_barrier: bool,
     /// Groups of copies that it has closed.
@@ -79,14 +79,14 @@ impl Block {
         self.warps.iter().all(Warp::has_ended)
     }
 
-    /// What a word of shared memory holds, if it has been written.
+    /// The value of a word of shared memory, if it has been written.
     pub fn held(&self, word: u32) -> Option<u32> {
         let written = self.written.get(word as usize / 32)? >> (word % 32) & 1 != 0;
         self.shared.get(word as usize).copied().filter(|_| written)
     }
 }
 
-/// The state of a run. What does not change from one state to the next is shared by them.
+/// The state of a run. Copies share what has not changed between them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct State {
     /// How many events have happened.
@@ -166,7 +166,7 @@ impl State {
                 Effect::Exit(lanes) => {
                     warp.ended |= lanes;
                     if warp.has_ended() {
-                        // What nobody waited for never lands.
+                        // A copy that no thread waited for never lands.
                         block.flights.retain(|flight| flight.warp != event.warp);
                     }
                 }
@@ -197,7 +197,7 @@ pub struct Tape {
 
 /// Events between two states that are kept, at least.
 const EVERY: u32 = 4096;
-/// States that are kept at most.
+/// Most states that are kept.
 const MOST: usize = 16;
 
 impl Tape {

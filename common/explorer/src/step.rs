@@ -34,7 +34,7 @@ pub fn visit(run: &Run, place: (u32, u32), time: u32) -> Option<Vec<u32>> {
     Some(events)
 }
 
-/// Whether an instruction multiplies elements of the matrices or adds them up, as far as its text tells.
+/// Whether an instruction may multiply elements of the matrices or add them up, judged by its text.
 pub fn computes(run: &Run, instruction: &Instruction) -> bool {
     let float = run.dtype == plan::Dtype::F32;
     let adds = ["mul.", "add."].iter().any(|start| instruction.text.contains(start));
@@ -50,7 +50,7 @@ fn part<'a>(parts: &'a mut Vec<Part>, verb: &'static str) -> &'a mut Part {
     &mut parts[at]
 }
 
-/// What one event adds.
+/// Adds the parts of one event.
 fn event(parts: &mut Vec<Part>, run: &Run, launch: &LaunchTape, place: Option<&Place<'_>>, number: u32) {
     let event = run.tape.event(number);
     let name = |array: Option<usize>, address: u32| element(run, launch, array, address);
@@ -164,7 +164,7 @@ pub fn step(run: &Run, (block, warp): (u32, u32), time: u32) -> Value {
     for &event in &events {
         self::event(&mut parts, run, &run.tape.launches[number], place.as_ref(), event);
     }
-    // What is loaded and stored in shared memory in one line is one thing.
+    // A load whose values are stored in shared memory by the same line becomes one part.
     let of = |verb: &str| parts.iter().position(|part| part.verb == verb);
     if let (Some(stored), Some(loaded)) = (of("store"), of("load"))
         && !parts[stored].values.is_empty()

@@ -12,10 +12,10 @@ pub const STEPS: &[&Step] = &[
     &step06_prefetch::STEP,
 ];
 
-/// What goes past the course, as variants of the step that bears the same name.
+/// The kernels beyond the course, as variants of the step of the same name.
 pub const BEYOND: &Step = &beyond::STEP;
 
-/// The step of this name with its variant, which may lie past the course; the error says what there is.
+/// The step of this name with its variant, which may be one beyond the course. The error lists what exists.
 pub fn find(name: &str, variant: Option<&str>) -> Result<(&'static Step, Option<&'static Variant>), String> {
     let step = STEPS.iter().copied().find(|step| step.name == name);
     let step = step.ok_or_else(|| {

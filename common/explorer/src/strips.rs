@@ -19,17 +19,17 @@ enum What {
     Other,
 }
 
-/// Segments of a warp at most.
+/// Most segments of a warp.
 const SEGMENTS: u64 = 400;
 
-/// When something is there, and what who waits for it waits for.
+/// When a value is ready, and what a warp waits for until then.
 type Ready = (u64, What);
 
 fn later(one: Ready, other: Ready) -> Ready {
     if other.0 > one.0 { other } else { one }
 }
 
-/// What a warp does, from the start to an end.
+/// What a warp does over time, in segments.
 #[derive(Default)]
 struct Strip {
     segments: Vec<(u64, u64, What)>,
@@ -48,7 +48,7 @@ impl Strip {
         }
     }
 
-    /// The same, so coarse that there are not too many segments: of equal pieces of time each shows what their middle has.
+    /// Reduces a strip to at most [`SEGMENTS`] pieces of equal length; each shows what the warp does in its middle.
     fn coarse(self) -> Self {
         if self.segments.len() <= SEGMENTS as usize {
             return self;
@@ -84,7 +84,7 @@ fn reads(program: &Program) -> Vec<Vec<usize>> {
     let of = |instruction: &Instruction| {
         let words = instruction.text.split(|c: char| !(c.is_alphanumeric() || "%_$".contains(c)));
         let mut all: Vec<usize> = words.filter_map(|word| names.get(word).copied()).collect();
-        // What it writes stands there once more than it is read.
+        // The text names a written register once more than it is read.
         for written in &instruction.writes {
             all.iter().position(|register| register == written).map(|at| all.remove(at));
         }

@@ -1,4 +1,4 @@
-//! Runs of kernels, and what is asked about them: `tests/cases.txt` says what must come.
+//! Runs of kernels and requests about them; `tests/cases.txt` has the expected answers.
 
 use crate::engine::Engine;
 use crate::request::RunRequest;
@@ -8,7 +8,7 @@ use simt::Counts;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// A file of the workspace; what is none is a text.
+/// The text of a file of the workspace; a name that is not a file is returned as it is.
 fn read(path: &str) -> String {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path);
     std::fs::read_to_string(file).unwrap_or_else(|_| path.to_owned())
@@ -56,14 +56,14 @@ struct Walk {
 }
 
 impl Walk {
-    /// Puts in what is known: `$length`.
+    /// Replaces `$length` and other known names by their values.
     fn filled(&self, line: &str) -> String {
         // A name that begins like another one first.
         let known = self.known.iter().rev();
         known.fold(line.to_owned(), |line, (name, value)| line.replace(&format!("${name}"), &value.to_string()))
     }
 
-    /// What is said of the latest answer: `/place == JSON`, `!=`, `> NUMBER`, `~ TEXT in it`, `@ TEXT in that line of the source`, or
+    /// Checks a line about the latest answer: `/place == JSON`, `!=`, `> NUMBER`, `~ TEXT in it`, `@ TEXT in that line of the source`, or
     /// `name = /place`, perhaps with a number that is taken off.
     fn check(&mut self, line: &str) {
         let line = self.filled(line);

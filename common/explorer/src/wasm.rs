@@ -21,7 +21,7 @@ pub extern "C" fn reserve(bytes: usize) -> *mut u8 {
     })
 }
 
-/// Answers the request that lies there; the length of the answer.
+/// Answers the request in that room; returns the length of the answer.
 #[unsafe(no_mangle)]
 pub extern "C" fn call(bytes: usize) -> usize {
     let text =
@@ -33,7 +33,7 @@ pub extern "C" fn call(bytes: usize) -> usize {
     })
 }
 
-/// Where the answer lies.
+/// Where the answer is stored.
 #[unsafe(no_mangle)]
 pub extern "C" fn answer() -> *const u8 {
     ANSWER.with_borrow(|answer| answer.as_ptr())
