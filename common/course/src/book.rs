@@ -39,7 +39,7 @@ pub fn run(options: &Options) -> Result<bool> {
     Ok(true)
 }
 
-/// Builds the book, with the explorer's page in it: whether mdBook calls that a success, and what it says.
+/// Builds the book, with the explorer's page in it. Returns whether mdBook succeeded, and its output.
 pub fn build() -> Result<(bool, String)> {
     let root = workspace::root();
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);

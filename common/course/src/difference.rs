@@ -32,7 +32,7 @@ pub fn run(options: &Options) -> Result<bool> {
     print(&coloured(&text)).map(|()| true)
 }
 
-/// That rungs lie between two steps, of which each shows one idea.
+/// A note that rungs lie between two steps, each with one idea.
 fn between(one: &str, other: &str) -> String {
     let number =
         |name: &str| Kernel::named(name).ok().filter(|kernel| kernel.variant.is_none())?.step.name[4..6].parse().ok();
@@ -86,7 +86,7 @@ fn code(text: &str) -> String {
     lines.filter(|line| !line.is_empty()).map(|line| line.to_owned() + "\n").collect()
 }
 
-/// A line-by-line difference: what is common, what is gone (`-`), what is new (`+`).
+/// A line-by-line difference: common lines, lines that are gone (`-`) and new ones (`+`).
 pub fn diff(old: &str, new: &str) -> String {
     // Lines without their ends: neither a missing one at the end of the file nor git's on Windows is a difference.
     let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());

@@ -97,7 +97,7 @@ pub fn text() -> String {
     text
 }
 
-/// What the driver makes of the committed PTX, which is version 8.1.
+/// Whether the driver can load the committed PTX, which is version 8.1.
 fn loadable(driver: i32) -> String {
     // PTX 8.1 came with CUDA 12.1; the list is in NVIDIA's PTX manual, "Release History".
     if driver >= 12010 {

@@ -1,4 +1,4 @@
-//! Names of files as the learner sees and gives them, beside what every program does with text files.
+//! Files of the learner: their names on the command line, and copies that keep what is there.
 
 use std::fs::{self, File};
 use std::io::ErrorKind;
@@ -14,7 +14,7 @@ pub use common::basics::files::{
     below, check_replaceable, create, folder_of, kind, not_a_folder, read, replace, text, write,
 };
 
-/// Keeps what a file is now under a name beside it that was free: `step04.1.cu` beside `step04.cu`.
+/// Copies a file to a free name next to it: `step04.1.cu` for `step04.cu`.
 pub fn keep(path: &Path) -> Result<PathBuf> {
     for name in free_names(path) {
         match second_name(path, &name) {
@@ -47,14 +47,14 @@ fn free_names(path: &Path) -> impl Iterator<Item = PathBuf> {
     (1..10_000).map(move |number| path.with_extension(format!("{number}.{extension}")))
 }
 
-/// Keeps other programs of the course from changing the files of a folder until the lock is dropped. Where the disk knows no
-/// locks there is none.
+/// Keeps other programs of the course from changing the files of a folder until the lock is dropped. On a disk without locks it does
+/// nothing.
 pub fn lock(folder: &Path) -> Option<File> {
     // A pipe would be waited for.
     if !folder.is_dir() {
         return None;
     }
-    // Where a folder cannot be opened as a file, one within it can.
+    // Some systems cannot open a folder as a file, but a file in it.
     let file = File::open(folder).or_else(|_| File::create(folder.join(".lock"))).ok()?;
     file.lock().ok().map(|()| file)
 }
@@ -84,7 +84,7 @@ pub fn at_each_save(file: &Path, mut known: Option<SystemTime>, mut act: impl Fn
     }
 }
 
-/// A path for a command that the learner pastes where they are: relative to the current folder if it lies inside.
+/// A path for a command that the learner may paste: relative to the current folder if it is inside.
 pub fn from_here(path: &Path) -> String {
     let absolute = workspace::resolved(path);
     let here = workspace::resolved(&std::env::current_dir().unwrap_or_default());

@@ -1,4 +1,4 @@
-//! The least time of a kernel's product on a GPU, counted on the simulator: a few blocks of each launch stand for all.
+//! The least time of a kernel's product on a GPU, counted on the simulator from a few blocks of each launch.
 
 use anyhow::{Context as _, Result};
 use common::code::Source;
@@ -19,7 +19,7 @@ pub fn least_time(source: &Source, plan: &Plan, problem: &Problem, gpu: &Gpu) ->
     Ok(seen.works.map(|works| measure::least_time(&session, gpu, &works)))
 }
 
-/// The plan on the simulator, and what was seen of its launches.
+/// The plan on the simulator, and the observations of its launches.
 fn count(source: &Source, plan: &Plan, problem: &Problem, options: SimOptions) -> Result<(Session, Observations)> {
     let mut device = SimDevice::new(options);
     let code = source.code(&plan.specialisation, device.info())?;
@@ -28,7 +28,7 @@ fn count(source: &Source, plan: &Plan, problem: &Problem, options: SimOptions) -
     Ok((session, device.observations()))
 }
 
-/// Counts what each kernel of a record asks of global memory, at the size of the ladder: what the roofline is drawn from.
+/// Counts each kernel's traffic to global memory at the size of the ladder; the roofline is drawn from it.
 pub fn fill_traffic(record: &mut Record) {
     let Some(shape) = record.ladder_size().filter(|_| record.has_times()).map(SizeRecord::shape) else { return };
     let (problem, device) = (record.problem(shape), record.device.clone());

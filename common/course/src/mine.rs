@@ -21,18 +21,18 @@ pub fn folder() -> PathBuf {
     elsewhere.map_or_else(|| workspace::root().join("mine"), PathBuf::from)
 }
 
-/// What the course keeps in a file of this name; nothing if there is none. A file that this program does not understand stays as it is.
+/// Reads a file that the course keeps; the default if there is none. A file that this program does not understand stays as it is.
 pub(crate) fn read<T: Default + DeserializeOwned>(name: &str) -> Result<T> {
     read_from(&folder().join(name))
 }
 
-/// Changes what is kept in a file of this name, which other programs of the course may be changing, too.
+/// Changes a file that the course keeps. Other programs of the course may be changing it, too.
 pub(crate) fn update<T, R>(name: &str, change: impl FnOnce(&mut T) -> R) -> Result<R>
 where
     T: Default + Serialize + DeserializeOwned,
 {
     let path = folder().join(name);
-    // The folder may not be there yet, and what stands in its way is said when it is needed.
+    // The folder may not exist yet; if something is in its way, that is reported when it is needed.
     let _ = fs::create_dir_all(folder());
     let _lock = files::lock(&folder());
     let mut kept: T = read_from(&path)?;
@@ -66,7 +66,7 @@ mod tests {
         let path = folder.path().join("kept.json");
         let read = || read_from::<BTreeMap<String, bool>>(&path);
         assert!(read().unwrap().is_empty());
-        // An editor's mark is no damage.
+        // A byte order mark, which some editors write, is not damage.
         fs::write(&path, "\u{feff}{\"step\": true}").unwrap();
         assert!(read().unwrap()["step"]);
         for bytes in [&b"{\"caf\xe9\": true}"[..], b"{\"step\": ", b"{\"step\": 3}"] {

@@ -1,4 +1,4 @@
-//! How far the learner has come: `progress.json` beside their kernels.
+//! The learner's progress: `progress.json` next to their kernels.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! `cargo course review`: a few of the questions that look back, each again after three days or more. They stand in the
-//! chapters, under "Looking back". Nothing is remembered but the dates on which each was asked.
+//! `cargo course review`: a few questions that look back, each repeated after three days or more. They are in the chapters, under
+//! "Looking back". Only the dates on which each was asked are remembered.
 
 use std::collections::BTreeMap;
 use std::io::{IsTerminal as _, stdin};
@@ -34,7 +34,7 @@ type Dates = BTreeMap<String, Vec<u64>>;
 struct Question {
     words: String,
     answer: String,
-    /// A step's program with its arguments, and a term of counters: what a run computes.
+    /// A step's program with its arguments, and a term of counters that its run computes.
     run: Option<(Vec<String>, String)>,
 }
 
@@ -59,7 +59,7 @@ pub fn run(options: &Options) -> Result<bool> {
         Some(file) => return paper::write(file, paper::INVENTORY, computed).map(|()| true),
         None => {}
     }
-    // Whoever has begun a lab has read what comes before it.
+    // A learner who has begun a lab has read the chapters before it.
     let begun = |lab: &Lab| lab.kernel.variant.is_none() && lab.copy().is_file();
     let last = Lab::all()?.into_iter().rfind(begun).map(|lab| format!("{}/lab/README.md", lab.kernel.step.name));
     let read_so_far = last.map_or_else(|| Ok(vec![]), |lab| pages_before(&lab))?;

@@ -1,4 +1,4 @@
-//! `cargo course` without a verb: where the learner stands, and the one thing to do next.
+//! `cargo course` without a verb: the learner's progress, and the one thing to do next.
 
 use std::fmt::Write as _;
 

@@ -36,7 +36,7 @@ pub fn split(kernel: &str) -> (&str, Option<&str>) {
     kernel.split_once('/').map_or((kernel, None), |(step, variant)| (step, Some(variant)))
 }
 
-/// What a kernel is to its step, in the order of the path.
+/// A kernel's role in its step, in the order of the path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
@@ -44,7 +44,7 @@ pub enum Role {
     Rung,
     /// The step's own kernel.
     Step,
-    /// A kernel with one thing undone, to see what it was for.
+    /// A kernel with one thing undone, to see why it is there.
     CounterExample,
     /// The step's own, in Rust.
     Rust,
@@ -58,7 +58,7 @@ pub enum Role {
 /// A kernel of the course: a step's own, or one of its variants.
 #[derive(Clone, Copy, Debug)]
 pub struct Kernel {
-    /// The step; of a kernel past the end of the course, [`BEYOND`].
+    /// The step; [`BEYOND`] for a kernel beyond the course.
     pub step: &'static Step,
     /// The variant; `None` for the step's `kernel.cu`.
     pub variant: Option<&'static Variant>,
@@ -76,14 +76,14 @@ impl Kernel {
         })
     }
 
-    /// The kernel that a record names; `None` if there is none of this very name any more.
+    /// The kernel that a record names; `None` if it no longer exists.
     pub fn recorded(name: &str) -> Option<Self> {
         Self::named(name).ok().filter(|kernel| kernel.name() == name)
     }
 
     /// The kernels of a step in the order of the path: its rungs, its own, its counter-examples, and what goes past it.
     pub fn of(step: &'static Step) -> impl Iterator<Item = Self> {
-        // What goes past the course has a step of its own, which bears the name of the one that it goes past.
+        // Kernels beyond the course belong to a separate step with the same name as step 6.
         let step = STEPS.iter().copied().find(|known| known.name == step.name).unwrap_or(step);
         let own = std::iter::once(None).chain(step.variants.iter().map(Some)).map(|variant| Self { step, variant });
         let mut all: Vec<Self> = own.chain(Self::beyond().filter(|kernel| kernel.step.name == step.name)).collect();
@@ -96,7 +96,7 @@ impl Kernel {
         BEYOND.variants.iter().map(|variant| Self { step: BEYOND, variant: Some(variant) })
     }
 
-    /// What it is to its step.
+    /// Its role in its step.
     pub fn role(&self) -> Role {
         match self.variant {
             None => Role::Step,

@@ -1,4 +1,4 @@
-//! The table of a size, and what all sizes say together, for people: times, or in their place what the simulator counts.
+//! The table of a size, and a summary of all sizes, for people: times on a GPU, counters on the simulator.
 
 use common::basics::output::wrapped;
 use common::basics::units::{ms, number};
@@ -7,14 +7,14 @@ use common::{Kind, verify};
 
 use crate::record::{Entry, Outcome, Record, SizeRecord, times};
 
-/// What the headings stand for.
+/// Explains the headings.
 const LEGEND: &str = include_str!("legend.txt");
 
-/// The headings of the columns, of which the first stand for the ratios.
+/// The headings of the columns; the first ones are those of the ratios.
 const HEAD: [&str; RATIOS.len() + 3] =
     ["flop/B", "sectors", "shared", "banks", "barriers", "warps", "least", "bound by"];
 
-/// What the simulator shows of a kernel, with `-` for what has no value; none if it was not counted.
+/// A kernel's row of counters, with `-` for a missing value; `None` if the kernel was not counted.
 fn cells(entry: &Entry) -> Option<Vec<String>> {
     let counters = entry.counters.as_ref()?;
     let cell = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), number);
@@ -69,7 +69,7 @@ pub fn of_size(record: &Record, size: &SizeRecord) -> String {
         }
         text.push('\n');
     }
-    // What is said of all that show ratios stands below them, once.
+    // A note on the ratios follows once, below the tables.
     let told = size.entries.iter().filter(|entry| ratios(entry).is_some());
     for way in told.map(words).collect::<std::collections::BTreeSet<String>>() {
         text += &format!("  {way}\n");
@@ -81,7 +81,7 @@ fn words(entry: &Entry) -> String {
     let note = entry.note.clone().unwrap_or_default();
     let mut lines = note.lines().filter(|line| !line.trim().is_empty());
     let first = lines.next().unwrap_or_default();
-    // A compiler's words stand below the sentence that announces them.
+    // A compiler's messages follow the sentence that announces them.
     let next = lines.find(|line| line.contains("error")).filter(|_| first.ends_with(':'));
     let note = next.map_or_else(|| first.to_owned(), |next| format!("{first} {}", next.trim()));
     match entry.outcome {
@@ -99,7 +99,7 @@ fn short(name: &str) -> String {
     name.split_once('/').and_then(of_step).unwrap_or_else(|| name.to_owned())
 }
 
-/// What all sizes say together.
+/// A summary of all sizes.
 pub fn summary(record: &Record) -> String {
     let mut text = String::new();
     for step in &record.steps {
@@ -134,7 +134,7 @@ mod tests {
         assert!(text.contains("4096³") && text.contains("WRONG: C equals its transpose"), "{text}");
         let row = text.lines().find(|line| line.contains("step04_two")).unwrap();
         assert!(row.contains("25600.0") && row.contains("38.3 %") && row.contains("50.0 %"), "{row}");
-        // There is no earlier step that has a time.
+        // No earlier step has a time.
         assert!(!row.contains("4.00 ×"), "{row}");
         let text = of_size(&record, &record.sizes[0]);
         assert!(text.contains("3.00 ×"), "{text}");

@@ -1,5 +1,5 @@
-//! The kernels that take part, and all of them at one size, on the same data, in turns: each is checked, then all are timed round by round, so that a drift of the
-//! clocks hits all alike. A kernel that fails stops no other.
+//! The kernels that take part, and all of them at one size on the same data: each is verified, then all are timed round by round, so that
+//! a drift of the clocks affects all alike. A kernel that fails does not stop the others.
 
 use std::ops::RangeInclusive;
 
@@ -59,7 +59,7 @@ impl Participant {
         least_time(source, plan, problem, &gpu).ok().flatten()
     }
 
-    /// What the record says of the kernel.
+    /// The kernel's entry in a record's list of steps.
     pub fn record(&self) -> StepRecord {
         let (source, hash) = match &self.source {
             Ok(source) => (source.display.clone(), source.hash.clone()),
@@ -87,7 +87,7 @@ fn first_sentence(text: &str) -> String {
 }
 
 /// The kernels of all steps whose names start with one of `names`, or of all steps if it is empty: with their rungs if
-/// `rungs` says so, in Rust as well if `rust` does, and with what lies beyond them.
+/// `rungs` is set, with those in Rust if `rust` is, and always with the kernels beyond the course.
 pub fn participants(names: &[String], rungs: bool, rust: bool) -> Result<Vec<Participant>> {
     let chosen = |name: &str| names.is_empty() || names.iter().any(|start| name.starts_with(start.as_str()));
     let kernels = STEPS.iter().filter(|step| chosen(step.name)).flat_map(|step| Kernel::of(step));
@@ -105,12 +105,12 @@ pub fn participants(names: &[String], rungs: bool, rust: bool) -> Result<Vec<Par
 /// A kernel, or the vendor's library, at the size at hand.
 struct Contender {
     entry: Entry,
-    /// What computes C, if it can be run here.
+    /// Computes C; `None` if it cannot run here.
     product: Option<Box<dyn Product>>,
 }
 
 impl Contender {
-    /// What is run of it, as long as nothing is wrong with it.
+    /// Its entry and product, unless it has failed.
     fn running(&mut self) -> Option<(&mut Entry, &dyn Product)> {
         let product = self.product.as_deref().filter(|_| self.entry.outcome == Outcome::Verified)?;
         Some((&mut self.entry, product))
@@ -264,7 +264,7 @@ fn contender(device: &mut dyn Device, participant: &mut Participant, matrices: &
     Ok(Contender { entry, product: Some(Box::new(session)) })
 }
 
-/// A step of the host, on the same data: the generator is the same.
+/// A step on the host. It draws the same data by the same generator.
 fn on_host(participant: &Participant, product: HostProduct, problem: &Problem) -> Result<Entry> {
     let name = &participant.name;
     if problem.multiply_adds() > HOST_LIMIT {

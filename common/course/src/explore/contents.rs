@@ -1,4 +1,4 @@
-//! What a page carries: steps, smaller tiles where the usual ones show one block, tours, counters.
+//! The contents of a page: steps, smaller tiles where the usual ones show only one block, tours, counters.
 
 use anyhow::{Context, Result, ensure};
 use common::basics::{output, workspace};
@@ -14,7 +14,7 @@ use crate::files;
 use crate::record::{self, Record};
 use crate::steps::{self, Role, STEPS};
 
-/// What the page of the book carries: everything. A step whose code cannot be had is left out.
+/// The contents of the book's page: everything, except a step for which there is no code.
 pub fn of_book() -> Data {
     let mut data = Data { counters: counters(), ..Data::default() };
     for step in STEPS {
@@ -32,7 +32,7 @@ pub fn of_book() -> Data {
 /// A kernel of the course, and its chapter with the stops that are about it.
 pub fn of_kernel(kernel: &steps::Kernel) -> Result<(Kernel, Chapter)> {
     let id = kernel.name();
-    // The book's page goes without kernels in Rust: the same is shown there in CUDA C.
+    // The book's page leaves out kernels in Rust, because it shows the same kernels in CUDA C.
     if kernel.role() == Role::Rust {
         let chapter = Chapter { id: "own".into(), title: kernel.step.title.into(), ..Chapter::default() };
         return Ok((of_course(*kernel)?, chapter));
@@ -48,13 +48,13 @@ pub fn of_kernel(kernel: &steps::Kernel) -> Result<(Kernel, Chapter)> {
 /// The chapter that goes beyond the course.
 const BEYOND: &str = "tensor_cores";
 
-/// The simulator as a device that compiles nothing: plans then choose among what is committed.
+/// The simulator as a device that cannot compile, so that plans use committed PTX.
 pub fn device() -> DeviceInfo {
     DeviceInfo::simulated(1 << 32)
 }
 
-/// Reads a step: the chapter, without its tour, and the kernels in the order of the path: rungs, the step's own, counter-examples, what
-/// lies beyond.
+/// Reads a step: the chapter without its tour, and the kernels in the order of the path: rungs, the step's own, counter-examples, those
+/// beyond the course.
 pub fn plain_step(step: &'static Step) -> Result<(Chapter, Vec<Kernel>)> {
     let number = steps::number(step).parse().unwrap_or(0);
     let kernels = steps::Kernel::of(step).filter(|kernel| kernel.role() != Role::Rust).map(of_course);
@@ -108,7 +108,7 @@ fn measured(record: &Record, kernel: &str) -> Option<String> {
     Some(format!("{ms:.2} ms for {} on an {} ({date})", size.words(), record.device.name))
 }
 
-/// The chapter on the kernels of a step that run on tensor cores, which goes beyond the course; none if there are no such kernels.
+/// The chapter on tensor cores, beyond the course; `None` if the step has no kernels that use them.
 fn split_off(chapter: &mut Chapter, all: &[Kernel]) -> Option<Chapter> {
     let needs = |kernel: &&Kernel| kernel.forms.iter().any(|form| form.code.as_ref().is_some_and(|code| code.only));
     let (first, others): (Vec<&Kernel>, Vec<&Kernel>) =
@@ -127,7 +127,7 @@ fn tour(chapter: &str) -> Result<Vec<Value>> {
         .with_context(|| format!("{} is not as it should be", workspace::display(&path)))
 }
 
-/// The counters with what they count; a metric is one that the words name.
+/// The counters with their explanations.
 pub fn counters() -> Vec<Counter> {
     let counter = |&(name, words): &(&str, &str)| {
         let metric = words.split('`').find(|part| part.starts_with("smsp__") || part.starts_with("l1tex__"));

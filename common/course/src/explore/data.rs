@@ -1,4 +1,4 @@
-//! What a page of the explorer carries: chapters, kernels and their forms, as the page reads them.
+//! The data of a page of the explorer: chapters, kernels and their forms.
 
 use common::code::Source;
 use explorer::planner::{LARGEST, Planner};
@@ -34,7 +34,7 @@ pub struct Chapter {
     pub number: u32,
     /// Its kernels, in the order of the path.
     pub kernels: Vec<String>,
-    /// The stops of its tour: what to look at, and what the reader is asked there.
+    /// The stops of its tour: each says what to look at, and asks a question.
     pub tour: Vec<Value>,
 }
 
@@ -61,7 +61,7 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// A kernel of that source in these forms, at the size that suits it; it has no name yet.
+    /// A kernel of this source in these forms, at a suitable size; the caller names it.
     pub fn of(source: &Source, forms: Vec<Form>) -> Self {
         let (about, file, source) = (source.comment(), source.display.clone(), source.text.clone());
         let mut kernel = Self { about, file, source, forms, ..Self::default() };
@@ -111,7 +111,7 @@ pub struct Form {
     /// The tiling that the course uses.
     pub usual: bool,
     pub planner: Planner,
-    /// What it was compiled for; a page need not know it.
+    /// Its specialisation, which the page does not need.
     #[serde(skip)]
     pub code: Option<Specialisation>,
 }
@@ -132,7 +132,7 @@ impl Form {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Counter {
     pub name: String,
-    /// What it counts.
+    /// Its explanation.
     pub words: String,
     /// The profiler's metric that it equals or is like.
     pub metric: Option<String>,

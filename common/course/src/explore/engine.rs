@@ -1,4 +1,4 @@
-//! The engine of a page, as WebAssembly: packed beside its sources, and built where these have changed since.
+//! The engine of a page, as WebAssembly: committed in packed form, and built again if its sources have changed.
 
 use std::fs;
 use std::path::PathBuf;
@@ -15,13 +15,13 @@ use crate::steps::STEPS;
 
 const TARGET: &str = "wasm32-unknown-unknown";
 
-/// A compiler whose standard library lies beside it as source (Debian's `rustc-web` and `rust-web-src`).
+/// A compiler that comes with the source of its standard library (Debian's `rustc-web` and `rust-web-src`).
 const DEBIAN_RUSTC: &str = "/usr/bin/rustc";
 
 /// Bytes that the engine may have.
 const LARGEST: usize = 1_700_000;
 
-/// What the first line of the packed engine says before the hash of its sources.
+/// The beginning of the packed engine's first line, before the hash of its sources.
 const MADE_OF: &str = "the explorer's engine, made of sources with the SHA-256 ";
 
 /// The packed engine: a line of text, then the module, compressed.
@@ -42,7 +42,7 @@ pub fn engine() -> Result<Vec<u8>> {
     }
 }
 
-/// Whether the packed engine is what its sources give. Compilers differ, so that the sources are compared.
+/// Whether the packed engine was built from the present sources. It compares hashes of the sources, because compilers differ.
 pub fn is_fresh() -> Result<bool> {
     let first = first_line()?;
     Ok(read().is_ok_and(|(line, _)| line == first))
@@ -73,7 +73,7 @@ fn first_line() -> Result<String> {
     Ok(format!("{MADE_OF}{}", hash()?))
 }
 
-/// A hash of everything that the engine is made of, as far as it lies in the workspace.
+/// A hash of all files of the workspace that the engine is built from.
 fn hash() -> Result<String> {
     let root = workspace::root();
     let mut sources = vec![];
@@ -83,7 +83,7 @@ fn hash() -> Result<String> {
         sources.extend(files::below(&root.join(folder).join("src"), "rs"));
         sources.push(root.join(folder).join("Cargo.toml"));
     }
-    // Of what lies beyond the course the engine has the kernels' plans.
+    // From beyond the course, the engine needs only the plans of kernels.
     sources.extend(
         ["lib", "cost", "every_shape", "tensor_cores"]
             .map(|name| root.join(format!("step06_prefetch/beyond/src/{name}.rs"))),
@@ -119,7 +119,7 @@ fn build() -> Result<Vec<u8>> {
         let linker = own.join("lib/rustlib").join(host).join("bin/rust-lld");
         command.env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER", linker);
     }
-    // Paths of this machine have no place in the module.
+    // Keeps paths of this machine out of the module.
     let root = workspace::root().display().to_string();
     let home = std::env::var("CARGO_HOME").or_else(|_| std::env::var("HOME").map(|home| format!("{home}/.cargo")));
     // Names of functions would be a third of it; where a profile names packages, cargo forgets its `strip`.

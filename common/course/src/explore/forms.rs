@@ -1,4 +1,4 @@
-//! The forms of a kernel on a page: what it is compiled to for the products that the page can show, and smaller tiles.
+//! The forms of a kernel on a page: its code for the sizes that the page can show, and smaller tiles.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use plan::{Dtype, Problem, Specialisation};
 
 use super::data::{Form, Kernel};
 
-/// Sides of the products whose code a page carries: a kernel that chooses among tiles by the size may take others at others.
+/// Sides of the products for which a page has code. A kernel that chooses its tile by the size may need other code at other sizes.
 const SIDES: [u64; 5] = [64, 48, 33, 32, 16];
 
 /// The specialisations that a planner takes for these products, the one for the largest first.
@@ -36,7 +36,7 @@ pub fn form(planner: &Planner, specialisation: &Specialisation, ptx: String) -> 
     }
 }
 
-/// A tile for kernels whose own is too large to be looked at: its rows and columns, and the constants in place of the kernel's.
+/// A tile for kernels whose own is too large to look at: its rows and columns, and constants that replace the kernel's.
 type Smaller = ([u32; 2], &'static [(&'static str, u32)]);
 
 /// For the kernels that have the first of these constants.
@@ -52,7 +52,7 @@ pub fn smaller_folder() -> PathBuf {
     workspace::root().join("common/explorer/ptx")
 }
 
-/// A form with a smaller tile, if the usual one is large: what it is compiled for, the file of its PTX, and the form without that.
+/// A form with a smaller tile, if the usual one is large: its specialisation, the file of its PTX, and the form without code.
 pub fn smaller(kernel: &Kernel, usual: &Form, source: &Source) -> Option<(Specialisation, PathBuf, Form)> {
     let specialisation = usual.code.as_ref()?;
     // A product of an N that is no multiple of 4 takes any form.

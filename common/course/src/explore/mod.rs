@@ -66,7 +66,7 @@ struct Page<'a> {
     /// The kernel of the course that is explored in its place.
     kernel: Option<Kernel>,
     out: PathBuf,
-    /// If the page is watched: the script beside it that says which version of the page is the latest.
+    /// If the page is watched: the script next to it with the number of the latest version.
     script: Option<PathBuf>,
     engine: Option<Vec<u8>>,
 }
@@ -92,14 +92,14 @@ pub fn run(options: &Options) -> Result<bool> {
     page.write()?;
     output::print(&format!("{} is written: open it in a browser\n", files::from_here(&page.out)))?;
     if options.open {
-        // The path is said, so that it does not matter if there is no browser.
+        // The path is printed, so a missing browser does not matter.
         let _ = open::that_detached(&page.out);
     }
     if options.watch && page.kernel.is_none() { page.watch() } else { Ok(true) }
 }
 
 impl Page<'_> {
-    /// Writes the page, and beside it its version if it is watched. If something is wrong nothing is written.
+    /// Writes the page, and next to it its version if it is watched. After an error nothing is written.
     fn write(&mut self) -> Result<()> {
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         let version = since.map_or(0, |since| since.as_nanos()).to_string();
@@ -138,7 +138,7 @@ impl Page<'_> {
         output::print("it is written again at each save; stop this with Ctrl-C\n")?;
         files::at_each_save(&file, known, || match self.write() {
             Ok(()) => output::print(&format!("{} is written again\n", files::from_here(&self.out))),
-            // The page keeps what it showed, until the kernel is right again.
+            // The page stays as it was until the kernel compiles again.
             Err(error) => {
                 output::complain(&format!("error: {error:#}\n"));
                 Ok(())

@@ -12,7 +12,7 @@ use super::data::Kernel;
 use super::{contents, forms};
 use crate::steps::{self, Role};
 
-/// The step whose launch a file takes: the one that is named, or the one that its path names.
+/// The step whose launch a file uses: the one given, or else the one in its path.
 fn step_of(file: &Path, named: Option<&str>) -> Result<Option<&'static Step>> {
     if let Some(name) = named {
         return steps::expect(name).map(Some);
@@ -24,7 +24,7 @@ fn step_of(file: &Path, named: Option<&str>) -> Result<Option<&'static Step>> {
     }))
 }
 
-/// Reads a learner's kernel. The error says what is wrong with it.
+/// Reads a learner's kernel. The error says why it cannot be explored.
 pub fn kernel(file: &Path, step: Option<&str>) -> Result<Kernel> {
     let step = step_of(file, step)?;
     let mut source = Source::read(file)?;
@@ -38,7 +38,7 @@ pub fn kernel(file: &Path, step: Option<&str>) -> Result<Kernel> {
         source.display
     );
     source.compiler()?;
-    // What is compiled here may have constants that are committed of no kernel.
+    // A kernel that is compiled here may have constants for which no PTX is committed.
     let compiled = !source.is_ptx();
     let device = DeviceInfo { compiles: compiled, ..contents::device() };
     let planner =

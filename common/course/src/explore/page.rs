@@ -21,7 +21,7 @@ pub fn compressed(bytes: &[u8]) -> Result<Vec<u8>> {
     Ok(encoder.finish()?)
 }
 
-/// What was compressed.
+/// The original bytes.
 pub fn expanded(bytes: &[u8]) -> Result<Vec<u8>> {
     let mut expanded = vec![];
     DeflateDecoder::new(bytes).read_to_end(&mut expanded)?;
@@ -38,7 +38,7 @@ pub fn whole(data: &Data, engine: &[u8]) -> Result<String> {
     joined(&format!("{data}\n{}", script("explorer-wasm", engine)?))
 }
 
-/// The script that runs beside the page, and is kept as a text: the page starts it from there.
+/// The worker's script. It is embedded as text, and the page starts it from there.
 const WORKER: &str = "worker.js";
 
 /// The page's modules as one text, the one that starts the page last. Imports and exports are taken out: all names are the page's, and
@@ -62,7 +62,7 @@ fn modules(folder: &Path) -> Result<String> {
     Ok(text)
 }
 
-/// A text that can stand in a script.
+/// Escapes a text for use in a script.
 fn inside_script(text: &str) -> String {
     text.replace("</script", "<\\/script")
 }
@@ -73,7 +73,7 @@ pub fn head() -> Result<String> {
     Ok(html.split("<link").next().unwrap_or_default().to_owned())
 }
 
-/// The page in one file; `scripts` are those of its data.
+/// The page as one file; `scripts` hold its data.
 fn joined(scripts: &str) -> Result<String> {
     let folder = &workspace::root().join("common/explorer/page");
     let mut html = read(&folder.join("index.html"))?;

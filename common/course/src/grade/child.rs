@@ -1,4 +1,4 @@
-//! One hand-in graded in a process of its own, whose time and memory are limited.
+//! Grades one hand-in in a child process whose time and memory are limited.
 
 use std::fs::File;
 use std::path::Path;
@@ -65,7 +65,7 @@ fn escaped(sentence: &str) -> String {
     workspace::escaped(Path::new(sentence)).chars().take(SENTENCE).collect()
 }
 
-/// Limits what a process may ask of the system. Where the system cannot, its time is limited all the same.
+/// Limits a process's memory and time. If the system refuses, the parent still limits the time.
 #[cfg(target_os = "linux")]
 fn limit(child: &Child) {
     use rustix::process::{Pid, Resource, Rlimit, prlimit};

@@ -15,7 +15,7 @@ use crate::lab::data::Lab;
 use crate::lab::graded::{Graded, fingerprint_of};
 use crate::steps;
 
-/// A hand-in and what it is worth, or in a sentence why nothing.
+/// A hand-in with its grading, or a sentence that says why there is none.
 pub struct Row {
     pub hand_in: HandIn,
     pub graded: Result<Graded, String>,
@@ -43,7 +43,7 @@ impl Row {
         self.graded.as_ref().map_or(&[], |graded| &graded.findings)
     }
 
-    /// What is wrong, in a few words; nothing if nothing is.
+    /// What is wrong, in a few words; empty if nothing is.
     pub fn said(&self) -> String {
         match &self.graded {
             Ok(graded) => graded.findings.first().map_or_else(String::new, |finding| finding.kind.clone()),
@@ -51,7 +51,7 @@ impl Row {
         }
     }
 
-    /// Points, of so many, and how many required tasks have passed, of so many.
+    /// Points and their maximum, and required tasks passed and their number.
     pub fn worth(&self) -> Option<[f64; 4]> {
         let graded = self.graded.as_ref().ok()?;
         let required = || graded.tasks.iter().filter(|task| !task.open);
@@ -125,7 +125,7 @@ fn of_the_course(lab: &Lab, in_rust: bool) -> Vec<(String, String)> {
 pub const BEGIN: &str =
     "name,lab,file,points,of,tasks passed,required tasks,finding,seconds,points by task,same kernel as";
 
-/// Columns of the terminal that a name, and what is wrong, may take.
+/// Most columns of the terminal for a name, and for what is wrong.
 const NAME: usize = 26;
 const SAID: usize = 48;
 
@@ -192,7 +192,7 @@ fn of_tasks(row: &Row) -> (String, String) {
     (graded.seconds.to_string(), points.collect::<Vec<_>>().join("; "))
 }
 
-/// A cell in quotes. What a spreadsheet would compute is a text for it.
+/// A cell in quotes. A formula is marked as text, so that no spreadsheet computes it.
 fn cell(text: &str) -> String {
     let computed = text.trim_start().starts_with(['=', '+', '-', '@', '\t', '\r', '|', '%']);
     format!("\"{}{}\"", if computed { "'" } else { "" }, text.replace('"', "\"\"").replace(['\n', '\r'], " "))

@@ -18,9 +18,9 @@ const LARGEST: usize = 1 << 20;
 const DEEPEST: usize = 8;
 const MOST: usize = 10_000;
 
-/// A kernel that somebody handed in.
+/// A kernel that was handed in.
 pub struct HandIn {
-    /// Whose it is: the name of the folder, or of the file if that lies in no folder.
+    /// The student: the name of the folder, or of the file if it is not in a folder.
     pub who: String,
     /// The file from the folder of the class.
     pub file: String,
@@ -45,7 +45,7 @@ fn walked(folder: &Path) -> Result<Vec<(PathBuf, FileType)>> {
     for entry in WalkDir::new(folder).min_depth(1).max_depth(DEEPEST).into_iter().filter_entry(is_shown) {
         let entry = match entry {
             Ok(entry) => entry,
-            // A student's folder that cannot be read costs nobody else anything.
+            // A folder that cannot be read must not affect other students.
             Err(error) if error.depth() > 0 => continue,
             Err(error) => {
                 let reason = error.io_error().map_or_else(String::new, io_reason);
@@ -61,7 +61,7 @@ fn walked(folder: &Path) -> Result<Vec<(PathBuf, FileType)>> {
     Ok(entries)
 }
 
-/// The hand-ins in a folder, sorted; of one lab, or of any.
+/// The hand-ins in a folder, sorted: those of one lab, or all.
 pub fn all(folder: &Path, only: Option<&Lab>) -> Result<Vec<HandIn>> {
     let (labs, entries) = (Lab::all()?, walked(folder)?);
     let is_code = |path: &Path| matches!(kind(path), Some("cu" | "rs"));
@@ -70,7 +70,7 @@ pub fn all(folder: &Path, only: Option<&Lab>) -> Result<Vec<HandIn>> {
         entries.iter().filter(|(path, _)| is_code(path)).map(|(path, _)| without(path)).collect();
     let mut found: Vec<HandIn> = entries
         .iter()
-        // PTX beside its source is what the compiler made of it.
+        // PTX next to its source was compiled from it.
         .filter(|(path, _)| !(kind(path) == Some("ptx") && code.contains(&without(path))))
         .filter_map(|(path, of)| hand_in(folder, path, *of, &labs, only))
         .collect();
@@ -117,7 +117,7 @@ fn hand_in(root: &Path, path: &Path, of: FileType, labs: &[Lab], only: Option<&L
     Some(HandIn { who: who(path), file: workspace::escaped(path), kernel })
 }
 
-/// Whether a file's name ends as those do that the course keeps beside a learner's kernel: `step04.task1.cu`, `step04.1.cu`.
+/// Whether a file's name is that of a copy which the course keeps: `step04.task1.cu`, `step04.1.cu`.
 fn is_kept(end: &str) -> bool {
     let number = end.strip_prefix("task").unwrap_or(end);
     !number.is_empty() && number.chars().all(|c| c.is_ascii_digit())
@@ -133,7 +133,7 @@ fn lab_named(name: &str, labs: &[Lab]) -> Option<Lab> {
     number_after(&name, "transfer").map_or_else(|| Some(lab.clone()), |seed| lab.drawn(seed).ok())
 }
 
-/// The first number that stands behind a word.
+/// The first number that follows a word.
 fn number_after(name: &str, word: &str) -> Option<u64> {
     name.match_indices(word).find_map(|(at, _)| {
         let rest = name[at + word.len()..].trim_start_matches(['_', '-', ' ']);

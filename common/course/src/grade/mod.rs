@@ -1,7 +1,7 @@
 //! `cargo course grade`: what a class has handed in, graded one by one: a table, a CSV file and a page.
 //!
-//! Hand-ins are untrusted and never seen before. Each is read within bounds, copied into a folder of its own, and graded by a
-//! process of its own whose time and memory are limited: whatever it does costs its own row and nothing else.
+//! Hand-ins are untrusted. Each is read up to a size, copied into a separate folder, and graded in a child process whose time and
+//! memory are limited, so a bad one can only spoil its own row.
 
 mod child;
 mod class;
@@ -49,7 +49,7 @@ pub struct Options {
     instruction_limit: Option<u64>,
 }
 
-/// Runs the command. That kernels are wrong is no failure of it.
+/// Runs the command. Wrong kernels do not make it fail.
 pub fn run(options: &Options) -> Result<bool> {
     let only = options.lab.as_deref().map(Lab::find).transpose()?;
     let hand_ins = hand_in::all(&options.folder, only.as_ref())?;

@@ -78,7 +78,7 @@ fn common(page: &mut String, class: &Class) {
     *page += "</ol>\n";
 }
 
-/// A hand-in: its checklist, what is wrong, and the kernel with the places underlined.
+/// A hand-in: its checklist, its findings, and the kernel with their places underlined.
 fn kernel(page: &mut String, number: usize, row: &Row) {
     let (who, file) = (escaped(&row.hand_in.who), escaped(&row.hand_in.file));
     let _ = writeln!(page, "<details id=k{number}><summary>{who} <small>{file}</small></summary>");
@@ -116,7 +116,7 @@ fn kernel(page: &mut String, number: usize, row: &Row) {
     *page += "</details>\n";
 }
 
-/// A kernel's lines with their numbers; what is underlined says its label below.
+/// A kernel's lines with their numbers. Labels follow below the underlined places.
 fn code(text: &str, places: &[&Underlined]) -> String {
     let mut html = String::from("<pre class=code>");
     for (number, line) in (1..=LINES).zip(text.lines()) {

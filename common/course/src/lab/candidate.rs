@@ -21,14 +21,14 @@ use crate::lab::transfer::Transfer;
 use crate::steps::Kernel;
 
 pub struct Candidate {
-    /// The kernel of the course whose launches it has.
+    /// The kernel of the course whose launches it uses.
     pub kernel: Kernel,
     pub source: Source,
     /// The launch that the kernel asks for.
     launch: OwnLaunch,
     /// Warp instructions after which a launch is stopped, if the learner says.
     instruction_limit: Option<u64>,
-    /// Whether what the kernel prints is left out.
+    /// Whether the kernel's `printf` output is dropped.
     pub silent: bool,
     device: DeviceInfo,
     seed: u64,
@@ -110,7 +110,7 @@ impl Candidate {
         self.launch != OwnLaunch::default()
     }
 
-    /// Why the product of a size is wrong, as far as its pairs tell; with `always`, only if the order of warps does not matter.
+    /// Why the product of a size is wrong, judged by its pairs; with `always`, only if the order of warps does not matter.
     pub fn cause(&self, size: [u64; 3], always: bool) -> Option<HazardReport> {
         let (problem, plan) = (self.problem(size), self.plan(size).ok()?);
         let code = self.code(&plan).ok()?;
@@ -120,7 +120,7 @@ impl Candidate {
         })
     }
 
-    /// What is asked at a size.
+    /// What the lab asks for at a size.
     fn asked(&self, size: [u64; 3]) -> Asked {
         let problem = self.problem(size);
         self.transfer.as_ref().map_or_else(|| Asked::product(&problem), |drawn| drawn.asked(&problem))

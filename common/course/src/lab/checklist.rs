@@ -17,7 +17,7 @@ pub enum State {
     LeftOut,
 }
 
-/// What a line of the checklist is about.
+/// The subject of a line of the checklist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Part {
@@ -41,7 +41,7 @@ pub struct Line {
 /// A finding: what is wrong, and what to look at next.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Next {
-    /// In a few words, the same for all kernels of which it is true.
+    /// A few words that are the same for every kernel with this finding.
     pub kind: String,
     pub text: String,
     /// The places in the learner's file.
@@ -92,7 +92,7 @@ impl GradedTask {
     }
 }
 
-/// What a line of the checklist is found to be.
+/// The result of a line of the checklist.
 pub enum Verdict {
     /// As asked, and what was found.
     Passed(Option<String>),
@@ -116,7 +116,7 @@ pub struct Grade {
     /// Whether lines are still looked into.
     is_reached: bool,
     pub tasks: Vec<GradedTask>,
-    /// What is wrong, one for each line that failed.
+    /// A finding for each line that failed.
     pub findings: Vec<Next>,
     /// Seed of the hidden shapes and of the matrices.
     pub seed: u64,

@@ -11,7 +11,7 @@ use crate::{files, mine};
 /// Copies the start for a learner who has nothing yet, and says how to go on.
 pub fn begin(lab: &Lab) -> Result<()> {
     let copy = lab.copy();
-    // Another program may have begun a moment ago; what is no file is in the way.
+    // Another program may have created it a moment ago; anything but a file is in the way.
     let is_begun = files::create(&copy, &lab.begins_with()?.0)? || copy.is_file();
     ensure!(is_begun, "{} is there and is no file; move it away", workspace::display(&copy));
     begun(lab)
@@ -34,7 +34,7 @@ fn begun(lab: &Lab) -> Result<()> {
     output::print(&text)
 }
 
-/// Begins again, when the learner says yes; the old file stays beside the new one.
+/// Begins again if the learner agrees; the old file is kept under another name.
 pub fn restart(lab: &Lab) -> Result<()> {
     let copy = lab.copy();
     if !copy.is_file() {
@@ -43,12 +43,12 @@ pub fn restart(lab: &Lab) -> Result<()> {
     let (copy_name, kept_name) = (workspace::display(&copy), workspace::display(&files::free_name(&copy)));
     output::print(&format!("{copy_name} becomes {kept_name}, and a new start takes its place; go on? [y/N] "))?;
     let mut answer = String::new();
-    // It may have no end.
+    // Standard input may never end.
     std::io::stdin().lock().take(64).read_line(&mut answer).ok();
     if !matches!(answer.trim(), "y" | "Y" | "yes") {
         return output::print("nothing was changed\n");
     }
-    // Two may restart at once, and an editor may save at any time: what is there now is kept, before the start replaces it.
+    // Another program may restart at the same time, and an editor may save at any time, so the present file is copied first.
     let _lock = files::lock(&mine::folder());
     let start = lab.begins_with()?.0;
     let kept = files::keep(&copy)?;

@@ -68,7 +68,7 @@ impl Candidate {
         let next = self.why(&failed).unwrap_or_else(|| {
             let broken = failed.iter().find_map(|(size, seen)| Some((*size, seen.as_ref().err()?)));
             let wrong = || failed.iter().filter_map(|(size, seen)| Some((*size, seen.as_ref().ok()?)));
-            // What the elements tell by themselves says most.
+            // A cause found in the elements themselves explains most.
             match (broken, wrong().find(|(_, found)| !found.unclear).or(wrong().next())) {
                 (Some((size, error)), _) => self.broken(size, shapes, error),
                 (None, Some((size, verification))) => self.wrong(size, verification),
@@ -78,7 +78,7 @@ impl Candidate {
         Verdict::Failed(Some(format!("not at {}", names(&[*first]))), next)
     }
 
-    /// What to look at if the product could not be computed at a size.
+    /// Advice if the product could not be computed at a size.
     fn broken(&self, size: [u64; 3], shapes: &[[u64; 3]], error: &anyhow::Error) -> Next {
         let name = names(&[size]);
         if self.plan(size).is_err() {
@@ -125,7 +125,7 @@ impl Candidate {
         if wrong.is_empty() {
             sizes.extend(faults.iter().map(|(size, _)| *size));
         }
-        // Where all indices are 0, or two sizes are the same, they cannot be told from each other.
+        // If all indices are 0, or two sizes are equal, they cannot be told apart.
         let short = |size: &[u64; 3], most| size.iter().filter(|&&edge| edge < most).count();
         let same = |[m, n, k]: [u64; 3]| m == n || n == k || k == m;
         sizes.sort_by_key(|size| (short(size, 2), short(size, 5), same(*size), size.iter().product::<u64>()));
@@ -180,7 +180,7 @@ impl Candidate {
         Some(Next::new(text, self.command(size, "--check")).about(found, &self.source.display))
     }
 
-    /// What to look at if the product is wrong at a size.
+    /// Advice if the product is wrong at a size.
     fn wrong(&self, size: [u64; 3], verification: &Verification) -> Next {
         let name = names(&[size]);
         let mut text = format!("at {name} {}", verification.diagnosis.as_deref().unwrap_or_default());
@@ -232,7 +232,7 @@ impl Candidate {
     }
 }
 
-/// A size and what was found there: in the same line, or in lines below.
+/// A size and its finding, in the same line or in lines below.
 pub fn at(name: &str, found: &str) -> String {
     let space = if found.starts_with('\n') { "" } else { " " };
     format!("at {name}{space}{found}")

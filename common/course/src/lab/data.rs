@@ -21,12 +21,12 @@ pub struct Lab {
     pub transfer: Option<Transfer>,
     /// Whether the learner writes it in Rust.
     pub rust: bool,
-    /// What the learner calls it: the number of its step, or the kernel that it leads to; behind it, the seed of a transfer task.
+    /// Its name on the command line: the number of its step, or the kernel that it leads to; then the seed of a transfer task.
     name: String,
 }
 
 impl Lab {
-    /// All labs: those of the steps in their order, and then those that lie beyond the course.
+    /// All labs: those of the steps in order, then those beyond the course.
     pub fn all() -> Result<Vec<Self>> {
         let mut all = Vec::new();
         let own = STEPS.iter().map(|step| Kernel { step, variant: None });
@@ -81,7 +81,7 @@ impl Lab {
         self.kernel.name() + &seed
     }
 
-    /// The command of the lab after this one, in the same language if it has a start in that.
+    /// The command of the next lab, in the same language if that lab has a start in it.
     pub fn following(&self) -> Option<String> {
         let next = Self::all().ok()?.into_iter().skip_while(|lab| lab.full_name() != self.full_name()).nth(1)?;
         let in_rust = if self.rust { next.clone().in_rust().ok() } else { None };
@@ -127,7 +127,7 @@ impl Lab {
         Ok(lab)
     }
 
-    /// What the learner's file begins with, and where that is from.
+    /// The text that the learner's file begins with, and its source.
     pub fn begins_with(&self) -> Result<(String, String)> {
         Ok(match &self.transfer {
             Some(drawn) => (drawn.start(self.name(), self.rust), format!("the start of transfer task {}", drawn.seed)),
@@ -202,7 +202,7 @@ mod tests {
             }
             for (number, task) in (1..).zip(tasks) {
                 let Some(answer) = lab.answer(task) else { continue };
-                // Quoted for a shell, if the course lies in a folder whose name has a blank.
+                // Quoted for a shell, in case a folder's name has a blank.
                 let kernel = difference::named(answer.trim_matches('"')).unwrap().display;
                 // An open challenge's answer passes at least what comes before it.
                 let passes = |rest: &str| {

@@ -22,7 +22,7 @@ use crate::steps::Kernel;
 pub const SHARE_OF_BOUND: &str = "share_of_bound";
 
 impl Candidate {
-    /// Runs the goal's size and compares what it counts with what is asked.
+    /// Runs the goal's size and compares the counters with the goal.
     pub fn goal(&self, goal: &Goal) -> Verdict {
         let name = names(&[goal.size]);
         let failed = |found, text: String, options| {
@@ -53,7 +53,7 @@ impl Candidate {
         }
     }
 
-    /// The value of a term of counters and of what is derived from a run; `None` if there is no such counter.
+    /// The value of a term of counters and of figures derived from a run; `None` if a name is unknown.
     pub fn measure(&self, of: &str, size: [u64; 3], seen: &Seen) -> Option<f64> {
         let (counters, code) = (seen.counters.as_ref()?, self.code(&seen.plan).ok()?);
         let [m, n, k] = size.map(|size| size as f64);
@@ -69,7 +69,7 @@ impl Candidate {
                 let kernel = code.module().ok()?.kernel(&launch.entry).ok()?;
                 Some(f64::from(launch.shared_bytes + kernel.static_shared_bytes()))
             }
-            // Arrays of a thread that lie in memory and not in registers.
+            // Local memory: a thread's arrays that are not in registers.
             "local_arrays" => {
                 Some(code.ptx.lines().filter(|line| line.trim_start().starts_with(".local ")).count() as f64)
             }
@@ -129,7 +129,7 @@ impl Candidate {
     }
 }
 
-/// What is asked of the speed.
+/// The goal for the speed, in words.
 pub fn words(speed: &Speed) -> String {
     let factor =
         if speed.factor > 1.0 { format!("at least {} times as fast as", speed.factor) } else { "as fast as".into() };
@@ -159,8 +159,8 @@ const ROWS: &[(&str, &str)] = &[
     ("largest error, as a share of its bound", SHARE_OF_BOUND),
 ];
 
-/// What has changed since the learner's file passed the task before `task`, or since the lab's start, in words. `None` if there is
-/// nothing to compare with.
+/// What has changed since the learner's file passed the task before `task`, or since the lab's start, in words. `None` without a
+/// kernel to compare with.
 pub fn gain(lab: &Lab, task: usize, kernel: &Path) -> Option<String> {
     if lab.transfer.is_some() {
         return None;

@@ -1,4 +1,4 @@
-//! A graded kernel: what a lab asks of it, line by line; and as data for programs, which `cargo course lab N --json` prints and
+//! A graded kernel: the lab's checklist line by line, also as data for programs, which `cargo course lab N --json` prints and
 //! `cargo course grade` reads.
 
 use std::collections::BTreeMap;
@@ -29,12 +29,12 @@ pub struct Graded {
     pub kernel: String,
     pub seed: u64,
     pub tasks: Vec<GradedTask>,
-    /// Points of all required tasks together, of so many.
+    /// Points of all required tasks together, and their maximum.
     pub points: f64,
     pub of: f64,
-    /// What is wrong, one for each line of a required task that failed.
+    /// A finding for each line of a required task that failed.
     pub findings: Vec<Next>,
-    /// The same for kernels that are alike but for names, comments and layout; none if it does not compile.
+    /// A fingerprint that ignores names, comments and layout; `None` if the kernel does not compile.
     pub fingerprint: Option<String>,
     /// How long the grading took.
     pub seconds: f64,
@@ -69,13 +69,13 @@ pub fn checked(lab: &Lab, candidate: &Candidate, seed: u64, until: Until) -> Gra
     grade
 }
 
-/// Grades a kernel as far as it can earn points.
+/// Grades all tasks of a kernel that bring points.
 pub fn grade(lab: &Lab, kernel: &Path, seed: u64, instruction_limit: Option<u64>) -> Result<Graded> {
     let begun = Instant::now();
     let mut candidate = Candidate::read(lab, kernel, seed, instruction_limit)?;
     candidate.silent = true;
     let Grade { mut tasks, mut findings, .. } = checked(lab, &candidate, seed, Until::WrongProduct);
-    // An open challenge that is not met is no finding.
+    // An open challenge that is not met does not count as a finding.
     let lines = tasks.iter().flat_map(|task| task.lines.iter().map(|line| (task.open, line.state)));
     let mut failed = lines.filter(|(_, state)| *state == State::Failed).map(|(open, _)| open);
     findings.retain(|_| !failed.next().unwrap_or_default());
@@ -118,12 +118,12 @@ fn rounded(value: f64) -> f64 {
     (value * 100.0).round() / 100.0
 }
 
-/// The fingerprint of PTX, in which the compiler has numbered everything but what the learner named: the same for kernels that
-/// are alike but for names, comments and layout.
+/// A fingerprint of PTX that is equal for kernels which differ only in names, comments and layout: the compiler numbers everything that the
+/// learner named.
 fn fingerprint(ptx: &str) -> String {
     let lines: Vec<&str> = ptx
         .lines()
-        // What follows describes source lines.
+        // The rest describes source lines.
         .take_while(|line| !line.trim_start().starts_with(".section"))
         .map(|line| line.split("//").next().unwrap_or_default().trim())
         .filter(|line| !line.is_empty() && !line.starts_with(".loc") && !line.starts_with(".file"))

@@ -1,7 +1,7 @@
 //! The labs: the learner's copy of a starting kernel, and the checklist that grades it.
 //!
-//! What a lab asks is data beside it (`data`). Grading runs on the simulator, in this process, so that it gives the
-//! same verdict on every machine and takes a second.
+//! A file next to each lab describes its tasks (`data`). Grading runs on the simulator in this process: it gives the same
+//! verdict on every machine and takes a second.
 
 pub(crate) mod candidate;
 pub(crate) mod checklist;
@@ -105,8 +105,8 @@ fn hint(lab: &Lab) -> Result<()> {
     output::print(text.as_deref().unwrap_or("all tasks of this lab have passed; there is nothing left to hint at\n"))
 }
 
-/// Grades once and prints what was found. Of the learner's own copy, progress is noted, and the file is kept as it was
-/// when it passed a task.
+/// Grades once and prints the result. For the learner's own copy, it also notes progress, and keeps a copy of the file
+/// when it passes a task.
 fn grade(lab: &Lab, kernel: &Path, own: bool, options: &Options) -> Result<bool> {
     let seed = options.seed.unwrap_or_else(fresh_seed);
     let candidate = Candidate::read(lab, kernel, seed, options.instruction_limit)?;
@@ -115,7 +115,7 @@ fn grade(lab: &Lab, kernel: &Path, own: bool, options: &Options) -> Result<bool>
         grade.hints = progress.labs.get(&lab.full_name()).map(|lab| lab.hints.clone()).unwrap_or_default();
     }
     let kept = if own { note(lab, &candidate, &grade) } else { Ok(None) };
-    // Whoever cannot keep it still gets it.
+    // If it cannot be saved, it is still printed.
     let new = kept.as_ref().map_or(None, Option::as_ref);
     output::print(&text::checklist(lab, kernel, &grade, new))?;
     kept.map(|_| grade.is_done())
@@ -134,17 +134,17 @@ fn note(lab: &Lab, candidate: &Candidate, grade: &Grade) -> Result<Option<New>> 
     Ok(Some(New { first, last, kept, gain }))
 }
 
-/// A seed that nobody can have prepared for.
+/// A seed that cannot be predicted.
 pub(crate) fn fresh_seed() -> u64 {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     u64::from(now.subsec_nanos()) ^ (now.as_secs() << 10) & 0xFFFF_FFFF
 }
 
-/// Clears the screen if there is one: a grading stands alone on it.
+/// Clears the screen if there is one, so that only the latest grading is on it.
 fn clear() {
     let mut stdout = std::io::stdout().lock();
     if stdout.is_terminal() {
-        // The screen, what has scrolled off it, and the cursor to its corner.
+        // Clears the screen and its scroll-back, and moves the cursor to the corner.
         let _ = stdout.write_all(b"\x1b[2J\x1b[3J\x1b[H");
     }
 }

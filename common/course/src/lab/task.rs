@@ -9,21 +9,21 @@ use serde::Deserialize;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Data {
-    /// The variant whose launches the learner's kernel has, if they are not those of the kernel that the lab leads to.
+    /// The variant whose launches the learner's kernel uses, if not those of the kernel that the lab leads to.
     pub launched_as: Option<String>,
     pub gain: Gain,
-    /// What a teacher may count.
+    /// The points of each task.
     pub points: Points,
-    /// What is still wrong with a kernel that has passed, which the next chapter takes up.
+    /// What the next chapter improves in a kernel that has passed.
     pub after: Option<String>,
     /// Tasks of which a seed draws one.
     #[serde(default)]
     pub transfer: Vec<Template>,
-    /// The learner develops one file through all of them; what a task asks stays asked in those after it.
+    /// The learner develops one file through all of them; later tasks still ask what earlier ones did.
     pub tasks: Vec<Task>,
 }
 
-/// What each required task is worth. The points of a part are shared equally among its lines of the checklist, and each
+/// The points of each required task. The points of a part are shared equally among its lines of the checklist, and each
 /// line that passes brings its share; a task that asks nothing of a part is worth less by it. That a kernel compiles, and what
 /// a GPU measures, is worth none. Nothing is asked after a wrong product.
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -43,7 +43,7 @@ pub struct Points {
 pub struct Gain {
     /// M, N, K of both runs.
     pub size: [u64; 3],
-    /// The kernel of the course that stands for the lab's start, if the start itself is not right yet.
+    /// The kernel of the course that replaces the lab's start in comparisons, if the start is not right yet.
     pub from: Option<String>,
     /// Whether the largest error is shown, too.
     #[serde(default)]
@@ -89,9 +89,9 @@ pub struct Task {
     pub hidden: Option<Random>,
     #[serde(default)]
     pub goals: Vec<Goal>,
-    /// What is timed if there is a GPU.
+    /// The goal that is timed on a GPU, if there is one.
     pub speed: Option<Speed>,
-    /// The kernel that passes this task and is no further, to compare with afterwards: one of the course by its name, or a
+    /// A kernel that passes this task and no later one, to compare with afterwards: one of the course by its name, or a
     /// file beside the lab.
     pub answer: Option<String>,
     #[serde(default)]
@@ -107,11 +107,11 @@ pub struct Goal {
     pub words: String,
     /// M, N, K of the run that is counted.
     pub size: [u64; 3],
-    /// A term of counters, and of what the grader derives from a run.
+    /// A term of counters and of figures that the grader derives from a run.
     pub counter: String,
     pub at_most: Option<f64>,
     pub at_least: Option<f64>,
-    /// What to look at if it is missed.
+    /// Advice if it is missed.
     pub next: String,
 }
 
@@ -120,14 +120,14 @@ pub struct Goal {
 #[serde(deny_unknown_fields)]
 pub struct Template {
     pub kind: Kind,
-    /// What is to be computed, in a few words, in which `{alpha}`, `{beta}` and `{batch}` stand for what is drawn.
+    /// The product in a few words, with `{alpha}`, `{beta}` and `{batch}` for the numbers that are drawn.
     pub name: String,
-    /// The same in a few lines, for the head of the learner's file.
+    /// The product in a few lines, for the head of the learner's file.
     pub about: Vec<String>,
     /// Edges of a tile, one of which is drawn. Goals in flop per byte are for a tile of 32, and follow it.
     #[serde(default)]
     pub tiles: Vec<u32>,
-    /// What the start's launch line asks for, if there are no tiles and the step's own launch does not suit.
+    /// The start's launch line, if there are no tiles and the step's own launch does not suit.
     pub launch: Option<String>,
     pub shapes: Vec<[u64; 3]>,
     pub hidden: Random,
@@ -152,7 +152,7 @@ pub fn smallest_ragged(shapes: &[[u64; 3]]) -> Vec<[u64; 3]> {
     chosen
 }
 
-/// Shapes that nobody can have prepared for, because they follow from the seed.
+/// Shapes that cannot be prepared for, because they follow from the seed.
 pub fn hidden(random: &Random, seed: u64) -> Vec<[u64; 3]> {
     let edge = |i: u64, axis: usize| {
         let steps = (random.most[axis] / random.multiple).max(1);

@@ -1,4 +1,4 @@
-//! What a lab says to people: the graded checklist, what a passed task gained, and hints.
+//! A lab's output for people: the graded checklist, what a passed task gained, and hints.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -78,7 +78,7 @@ fn title(lab: &Lab, task: usize) -> String {
     format!("{bold}task {} of {}: {}{bold:#}{open}", task + 1, tasks.len(), tasks[task].name)
 }
 
-/// What hints cost: a word.
+/// The word that hints cost.
 fn helped(grade: &Grade, task: usize) -> String {
     match grade.hints.get(task) {
         None | Some(0) => String::new(),

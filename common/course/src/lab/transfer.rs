@@ -1,5 +1,5 @@
-//! Transfer tasks: a product that is not quite the course's, drawn from a seed. Its answer is nowhere in the course: what is
-//! asked, the edge of a tile and the factors follow from the seed.
+//! Transfer tasks: a product that differs from the course's, drawn from a seed. The course does not contain its answer: the task, the edge
+//! of a tile and the factors follow from the seed.
 //!
 //! All elements are small integers, so that any order of summation gives the same sum and C is known exactly.
 
@@ -64,7 +64,7 @@ impl Transfer {
         }
     }
 
-    /// A text of the template with what was drawn.
+    /// Fills the drawn numbers into a text of the template.
     fn filled(&self, text: &str) -> String {
         let beta = format!("{} {}", if self.beta < 0 { '-' } else { '+' }, self.beta.abs());
         let filled = text.replace("{alpha}", &self.alpha.to_string()).replace("{beta}", &beta);
@@ -86,7 +86,7 @@ impl Transfer {
         text + "\n" + if rust { KERNEL_IN_RUST } else { KERNEL }
     }
 
-    /// A finding in terms of the task, whose matrices may lie in another way than those of A·B.
+    /// Rewrites a finding in terms of the task, whose matrices may be stored differently from those of A·B.
     pub fn told(&self, problem: &Problem, mut found: HazardReport) -> HazardReport {
         let asked = self.asked(problem);
         let each = if asked.batch > 1 { "in each product of the batch " } else { "" };
@@ -124,7 +124,7 @@ impl Transfer {
         if self.template.kind == Kind::RowSums { Problem { n: 1, ..problem } } else { problem }
     }
 
-    /// What is asked at a size.
+    /// The product of the task at a size.
     pub fn asked(&self, problem: &Problem) -> Asked {
         let kind = self.template.kind;
         let batch = if kind == Kind::Batch { self.batch } else { 1 };
@@ -146,7 +146,7 @@ impl Transfer {
         plan
     }
 
-    /// Runs the kernel, and compares C with what it must be.
+    /// Runs the kernel, and compares C with the right product.
     pub fn run(&self, device: &mut dyn Device, problem: &Problem, plan: Plan, code: &Code) -> Result<Verification> {
         let Data { a, b, c, expected } = self.data(problem);
         let mut buffer = |name: &str, elements: &[f32]| {
@@ -197,14 +197,14 @@ impl Transfer {
     }
 }
 
-/// What stands below the head of a file that a learner begins with.
+/// The start of a learner's file below its head.
 const KERNEL: &str = include_str!("../../transfer.cu");
 const KERNEL_IN_RUST: &str = include_str!("../../transfer.rs.txt");
 
 struct Data {
     a: Vec<f32>,
     b: Vec<f32>,
-    /// What C holds before, if it holds anything.
+    /// The elements of C before the launch, if the task uses them.
     c: Option<Vec<f32>>,
     expected: Vec<f32>,
 }

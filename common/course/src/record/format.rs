@@ -1,5 +1,5 @@
-//! What a comparison found, as plain data, which is the form of the files that `compare --save` writes; and what follows from its sizes
-//! and samples: speeds, shares, and whether all went right.
+//! The results of a comparison as plain data, in the format of `compare --save`; and what follows from its samples: speeds, shares, and
+//! whether everything is right.
 
 use common::basics::units::ms;
 use common::device::{Figures, KernelResources};
@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 /// Version of the records' format.
 pub const FORMAT: u32 = 1;
 
-/// The name under which the vendor's library stands among the steps.
+/// The vendor's library in lists of steps.
 pub const CUBLAS: &str = "cuBLAS";
 
 /// A comparison of all steps in one run.
@@ -113,7 +113,7 @@ pub struct Entry {
     pub defines: Vec<(String, String)>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub launch: Option<LaunchReport>,
-    /// What the kernel takes of an SM.
+    /// What the kernel needs of an SM.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub resources: Option<KernelResources>,
     /// Every sample in milliseconds, round by round; each is the mean of `products_per_sample` products.
@@ -124,13 +124,13 @@ pub struct Entry {
     /// The very first launch on the host's clock, in milliseconds; it is in no sample.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub first_launch_ms: Option<f64>,
-    /// What the simulator counted of one product, by the counters' names, and what follows from it.
+    /// The simulator's counters of one product, by name, and ratios of them.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub counters: Option<Counters>,
     /// How many blocks an SM holds at a time.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub occupancy: Option<Occupancy>,
-    /// What the simulator counted for this kernel at a size of its own.
+    /// The kernel's traffic as the simulator counted it, at a smaller size.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub traffic: Option<Traffic>,
     /// The least time on the device, or on the simulator the one on an H200.
@@ -193,7 +193,7 @@ impl Record {
         record
     }
 
-    /// The last step of the course; what lies beyond it does not count.
+    /// The last step of the course; kernels beyond the course do not count.
     pub fn last_step(&self) -> Option<&StepRecord> {
         self.steps.iter().rev().find(|step| !step.name.contains('/'))
     }
@@ -283,9 +283,9 @@ impl Record {
         self.complete && !self.entries().any(|(_, entry)| matches!(entry.outcome, Outcome::Wrong | Outcome::Failed))
     }
 
-    /// What is told of a kernel's speed at a size, if its product is right and was timed: its time, its speed, its share of the device's
-    /// FP32 peak (none for a step of the host) and of cuBLAS's speed, and its speed over the nearest earlier step that has one.
-    /// `none` stands for what there is not.
+    /// Cells on a kernel's speed at a size: its time, its speed, its share of the device's FP32 peak and of cuBLAS's speed, and its speed
+    /// over the nearest earlier step that has one. `none` fills a cell without a value, such as the share of the peak for a step on the
+    /// host. `None` if the product is not right or was not timed.
     pub fn speed(
         &self,
         size: &SizeRecord,

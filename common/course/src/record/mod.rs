@@ -1,5 +1,5 @@
-//! What a comparison found, as a file, the only source of the figures in README and docs: where each record is from, and those that
-//! the course keeps.
+//! Records of comparisons as files, the only source of the figures in README and docs: their provenance, and the records that the course
+//! keeps.
 
 #[allow(missing_docs, reason = "what has no sentence is said by its name")]
 mod format;
@@ -44,14 +44,14 @@ impl Record {
         files::check_replaceable(path, is_record, ELSEWHERE)
     }
 
-    /// Where, when and with what the record was made, in a sentence.
+    /// The record's provenance in a sentence: device, versions, day and commit.
     pub fn provenance(&self) -> String {
         let versions =
             [("driver", &self.driver), ("CUDA", &self.cuda), ("NVRTC", &self.nvrtc), ("cuBLAS", &self.cublas)];
         provenance(&self.device.name, &versions, &self.date, &self.commit)
     }
 
-    /// Steps whose source has changed since, or is gone.
+    /// Steps whose source has changed since the record was made, or is gone.
     pub fn outdated(&self) -> Vec<&str> {
         let changed = |step: &&StepRecord| {
             let now = Source::read(&workspace::root().join(&step.source));
