@@ -93,9 +93,10 @@ impl Decoder<'_> {
     fn statement(&mut self, statement: &Statement) -> Result<(), Error> {
         let words = Words::new(statement);
         // What caches do is not modelled.
-        if statement.words.iter().any(|word| word == "L2::cache_hint") && !statement.operands.is_empty() {
+        if statement.words[1..].iter().any(|word| word == "L2::cache_hint") && !statement.operands.is_empty() {
             let mut plain = statement.clone();
-            plain.words.retain(|word| word != "L2::cache_hint");
+            let mut opcode = true;
+            plain.words.retain(|word| std::mem::take(&mut opcode) || word != "L2::cache_hint");
             if let Some(policy) = plain.operands.pop() {
                 self.source(&policy, Type::B64)?;
             }
