@@ -77,7 +77,8 @@ pub fn run(options: &Options) -> Result<bool> {
         ensure!(!own || kernel.is_file(), "there is nothing to grade yet; {} begins", lab.command());
         let seed = options.seed.unwrap_or_else(fresh_seed);
         let graded = graded::grade(&lab, &kernel, seed, options.instruction_limit)?;
-        output::print(&(serde_json::to_string_pretty(&graded)? + "\n"))?;
+        // A finding may be longer than a line that people read.
+        output::print_whole(&(serde_json::to_string_pretty(&graded)? + "\n"))?;
         return Ok(true);
     }
     if own && !kernel.is_file() {

@@ -38,6 +38,9 @@ fn class() -> Result<()> {
         let text = edits.iter().fold(right.clone(), |text, (from, to)| text.replacen(from.as_str(), to, 1));
         hand_in(&folder, file, text.as_bytes())?;
     }
+    // A compiler's message that is longer than any line that people are shown.
+    let wordy = right.replacen("sum = 0", &format!("sum = {}", "undeclared".repeat(300)), 1);
+    hand_in(&folder, "wordy/step04.cu", wordy.as_bytes())?;
     hand_in(&folder, "yan/step04.cu", b"\xff\xfe binary")?;
     hand_in(&folder, "zoe/notes.txt", b"see you on Monday")?;
     hand_in(&folder, "zack/step04.cu", &vec![b' '; 3 << 20])?;
@@ -75,6 +78,7 @@ fn class() -> Result<()> {
         ensure!(row.contains(said.as_str()), "{said}: {row}");
     }
     for (file, said) in [
+        ("wordy/step04.cu", "does not compile"),
         ("yan/step04.cu", "it is not a text"),
         ("zoe", "there is no .cu or .rs file for this lab"),
         ("zack/step04.cu", "more than 1 MiB"),
