@@ -1,4 +1,4 @@
-//! The program as written: functions, variables, instructions with their operands. No meaning yet.
+//! The program as written: functions, variables, and instructions with their operands, not interpreted yet.
 
 use crate::error::Error;
 use crate::named::named;
@@ -6,7 +6,7 @@ use crate::place::Space;
 use std::sync::Arc;
 
 named! {
-    /// A PTX type. Only size and kind matter to the simulator.
+    /// A PTX type. Only its size and kind matter to the simulator.
     #[allow(missing_docs)]
     pub enum Type {
         Pred = "pred",
@@ -25,7 +25,7 @@ impl std::fmt::Display for Type {
 }
 
 impl Type {
-    /// Size in bytes; a predicate has none.
+    /// Size in bytes; 0 for a predicate.
     pub const fn bytes(self) -> u32 {
         match self {
             Self::Pred => 0,
@@ -75,7 +75,7 @@ pub(crate) struct Variable {
     pub align: u32,
     /// The type of an element.
     pub kind: Type,
-    /// What messages count in.
+    /// Size in bytes of the elements that messages count in.
     pub element_bytes: u32,
     /// Size in bytes; zero for `extern .shared` arrays, whose size is set at launch.
     pub bytes: u64,
@@ -83,7 +83,7 @@ pub(crate) struct Variable {
     pub external: bool,
     /// Initial bytes; the rest is zero.
     pub init: Vec<u8>,
-    /// Pieces of `init` that are addresses of other variables: position, name, addend, and those of its bits that are kept.
+    /// Pieces of `init` that are addresses of other variables: position, name, addend, and a mask of the bits that are kept.
     pub init_symbols: Vec<(usize, String, i64, u64)>,
     pub line: u32,
 }
@@ -100,15 +100,15 @@ pub(crate) struct Register {
 pub(crate) enum Operand {
     /// A register of the function, by number; negated for `!%p`.
     Register { id: u32, negated: bool },
-    /// `%tid.x` and its like, without the `%`.
+    /// A special register such as `%tid.x`, without the `%`.
     Special(String),
     /// An integer, wrapped to 64 bits.
     Integer(i64),
-    /// `0fXXXXXXXX`, or a decimal fraction (then both bit patterns are exact roundings).
+    /// `0fXXXXXXXX`, or a decimal fraction (then both bit patterns are correctly rounded).
     Float { single: u32, double: u64 },
     /// A variable of the function, by number, and a displacement.
     Local { id: u32, offset: i64 },
-    /// A name the function does not declare: a label, a function, a variable of the module.
+    /// A name that the function does not declare: a label, a function or a variable of the module.
     Name { name: Arc<str>, offset: i64 },
     /// `[base + offset]`.
     Address { base: Box<Operand>, offset: i64 },
@@ -122,14 +122,14 @@ pub(crate) enum Operand {
     Pair(Box<Operand>, Box<Operand>),
     /// `_`: the result is not wanted.
     Sink,
-    /// An operand that only instructions have which the simulator does not support.
+    /// An operand that occurs only in instructions that the simulator does not support.
     Opaque,
 }
 
 /// An instruction as written.
 #[derive(Debug, Clone)]
 pub(crate) struct Statement {
-    /// `@%p` or `@!%p`: register and whether negated.
+    /// `@%p` or `@!%p`: the register, and whether it is negated.
     pub guard: Option<(u32, bool)>,
     /// Opcode and modifiers: `ld`, `global`, `f32`.
     pub words: Vec<String>,
@@ -137,16 +137,16 @@ pub(crate) struct Statement {
     pub position: Position,
 }
 
-/// Where an instruction stands.
+/// Where an instruction is in the PTX and in the source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Position {
     /// Line of the PTX.
     pub ptx: u32,
-    /// Number of the source file, line and column there; zero when not known.
+    /// Number of the source file, and the line and column in it; zero if not known.
     pub file: u32,
     pub line: u32,
     pub column: u32,
-    /// Where it was called, by the place among the program's calls; zero if it was not.
+    /// Where the inlined function was called, as an index into the program's `calls`; zero if it was not inlined.
     pub calls: u32,
     /// The instruction's text: start and end in the source, in bytes.
     pub text: (u32, u32),
@@ -155,7 +155,7 @@ pub(crate) struct Position {
 /// A piece of a function's body.
 #[derive(Debug, Clone)]
 pub(crate) enum Item {
-    /// Told from labels of the same name in other scopes, as in the branches to it: see `parser::scope`.
+    /// Labels of one name in different scopes, and the branches to them, get different names: see `parser::scope`.
     Label(Arc<str>),
     Statement(Statement),
     /// `name: .branchtargets A, B;`
@@ -169,7 +169,7 @@ pub(crate) struct Function {
     /// Whether it has a body.
     pub defined: bool,
     pub line: u32,
-    /// Variables, those among the results and the parameters first.
+    /// Variables; those that are results or parameters come first.
     pub variables: Vec<Variable>,
     /// Registers, vectors of them, or variables.
     pub results: Vec<Operand>,
@@ -178,7 +178,7 @@ pub(crate) struct Function {
     pub body: Vec<Item>,
     pub max_threads: Option<[u32; 3]>,
     pub required_threads: Option<[u32; 3]>,
-    /// Why nothing can call it: something in it is not supported.
+    /// Why nothing can call the function, if something in it is not supported.
     pub refused: Option<Error>,
 }
 
@@ -188,7 +188,7 @@ pub(crate) struct Program {
     pub target: u32,
     pub target_name: String,
     pub files: Vec<(u32, String)>,
-    /// Lines and columns of a kernel's file from which its functions are called, the innermost first.
+    /// Lines and columns of the kernel's file from which inlined functions are called, the innermost first.
     pub calls: Vec<Box<[(u32, u32)]>>,
     pub variables: Vec<Variable>,
     pub functions: Vec<Function>,

@@ -1,5 +1,5 @@
-//! How a kernel is launched, and what a device allows: the limits of every NVIDIA GPU from compute capability 8.0 on, with the
-//! H100's shared memory.
+//! How a kernel is launched, and what a device allows. The limits are those of every NVIDIA GPU from compute capability 8.0 on;
+//! the size of shared memory is the H100's.
 
 use crate::dim3::Dim3;
 use crate::error::Error;
@@ -11,18 +11,18 @@ const LARGEST_BLOCK: Dim3 = Dim3::new(1024, 1024, 64);
 const LARGEST_GRID: Dim3 = Dim3::new(0x7fff_ffff, 65_535, 65_535);
 /// Shared memory of a block in bytes, static and dynamic together. Static shared memory alone never exceeds this.
 const SHARED_BYTES: u64 = 48 * 1024;
-/// Shared memory of a block in a launch that asks for more ([`LaunchConfig::shared_opt_in`]).
+/// Largest shared memory of a block in a launch that opts in to more ([`LaunchConfig::shared_opt_in`]), in bytes.
 const SHARED_BYTES_OPT_IN: u64 = 227 * 1024;
 
-/// Vector instructions of the host to use. The results are the same with each; only the speed differs.
+/// The vector instructions of the host to use. The results are the same with all of them; only the speed differs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum InstructionSet {
-    /// The best the processor has.
+    /// The best that the processor has.
     #[default]
     Best,
     /// At most AVX2.
     Avx2,
-    /// None beyond what every processor of the target has.
+    /// Only those that every processor of the target has.
     Plain,
 }
 
@@ -37,26 +37,26 @@ pub struct LaunchConfig {
     pub dynamic_shared_bytes: u32,
     /// Allow more than 48 KiB of shared memory, as `cuFuncSetAttribute` does on a GPU.
     pub shared_opt_in: bool,
-    /// Warp instructions the whole launch may execute before it is stopped.
+    /// Number of warp instructions that the whole launch may execute before it is stopped.
     pub instruction_limit: u64,
-    /// When the whole launch is stopped, and the seconds it had until then: what prints or waits takes long for its instructions.
+    /// When the whole launch is stopped, and how many seconds it had. Printing and waiting take long for few instructions.
     pub deadline: Option<(std::time::Instant, u64)>,
     /// Host threads to use; 0 means one per core. The result does not depend on it.
     pub threads: usize,
-    /// Warp instructions after which another warp of the block gets its turn; 0 means that a warp runs to its next barrier, as far as
-    /// others do not wait for it. A turn ends between basic blocks, or between instructions if they are watched one by one.
+    /// Warp instructions after which another warp of the block gets its turn. 0 means that a warp runs to its next barrier unless
+    /// others wait for it. A turn ends between basic blocks, or between instructions if they are watched one by one.
     pub turn: u64,
-    /// The last warps and blocks have their turns first.
+    /// Whether the last warps and blocks take their turns first.
     pub backwards: bool,
-    /// Blocks that a host thread runs side by side, in turns; 0 means one, or as many as the kernel needs if its blocks may wait
-    /// for each other.
+    /// Number of blocks that a host thread runs side by side, in turns. 0 means one; if the kernel's blocks may wait for each
+    /// other, it means as many as the kernel needs.
     pub resident: usize,
     /// Vector instructions to use.
     pub instruction_set: InstructionSet,
 }
 
 impl LaunchConfig {
-    /// Default number of warp instructions a launch may execute: minutes of simulation.
+    /// Default number of warp instructions that a launch may execute. They take minutes to simulate.
     pub const DEFAULT_INSTRUCTION_LIMIT: u64 = 20_000_000_000;
 
     /// A launch with no dynamic shared memory and on all cores.
@@ -76,12 +76,12 @@ impl LaunchConfig {
         }
     }
 
-    /// Whether the launch has had its time.
+    /// Whether the deadline of the launch has passed.
     pub(crate) fn is_over(&self) -> bool {
         self.deadline.is_some_and(|(end, _)| std::time::Instant::now() > end)
     }
 
-    /// How many host threads run a number of blocks, side by side or, in order, one after the other.
+    /// Number of host threads that run `blocks` blocks: one if the blocks must run in order.
     pub(crate) fn workers(&self, in_order: bool, blocks: u64) -> u64 {
         let wanted = match self.threads {
             _ if in_order => 1,

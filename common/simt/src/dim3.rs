@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A size or an index in up to three dimensions, as CUDA's `dim3`.
+/// A size or an index in up to three dimensions, like CUDA's `dim3`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[allow(missing_docs)]
 pub struct Dim3 {
@@ -12,14 +12,14 @@ pub struct Dim3 {
 }
 
 impl Dim3 {
-    /// All three components.
+    /// A size or an index with these components.
     pub const fn new(x: u32, y: u32, z: u32) -> Self {
         Self { x, y, z }
     }
 
-    /// Product of the components.
+    /// The product of the components: how many threads or blocks there are.
     pub const fn count(self) -> u64 {
-        // Saturating: three large components exceed 64 bits, and no such launch is allowed anyway.
+        // Three large components would overflow 64 bits; a launch of that size is refused anyway.
         (self.x as u64).saturating_mul(self.y as u64).saturating_mul(self.z as u64)
     }
 

@@ -1,18 +1,18 @@
-//! What can go wrong, in the three classes a learner must be able to tell apart, and two for the caller.
+//! What can go wrong: three classes that a learner must be able to tell apart, and two for the caller.
 
 use crate::dim3::Dim3;
 use crate::named::worded;
 use crate::place::{Place, Space};
 use std::fmt;
 
-/// Everything the library reports instead of a result. Nothing in it panics.
+/// Everything that the library reports instead of a result. The library does not panic.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The kernel did something wrong while it ran.
     #[error("fault of the kernel: {0}")]
     Fault(Box<Fault>),
-    /// The PTX uses something this simulator does not know. Refused before anything runs.
+    /// The PTX uses something this simulator does not know. It is refused before anything runs.
     #[error(
         "instruction not supported by the simulator: {reason} ({}: `{}`); this is not a fault of your kernel: run it on a GPU that has it, or do without it here",
         .location.lines(), .location.instruction
@@ -67,16 +67,16 @@ impl Error {
     }
 }
 
-/// Where in the program: the line of the kernel's source when the PTX carries `.loc`, and always the line of the PTX.
+/// A place in the program: always the line of the PTX, and the line of the kernel's source if the PTX has `.loc`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Location {
     /// Source file as named by `.file`, when the PTX was compiled with line information.
     pub file: Option<String>,
     /// Line in that file, from 1.
     pub line: Option<u32>,
-    /// Column in that line, from 1, when the compiler said it; NVRTC gives the start of the statement.
+    /// Column in that line, from 1, if the compiler recorded it; NVRTC records the start of the statement.
     pub column: Option<u32>,
-    /// Lines and columns of that file in which the function is called that the compiler has put in place, the innermost first.
+    /// If the compiler has inlined the function, the lines and columns of that file where it is called, the innermost first.
     pub calls: Box<[(u32, u32)]>,
     /// Line in the PTX text, from 1.
     pub ptx_line: u32,
@@ -85,13 +85,13 @@ pub struct Location {
 }
 
 impl Location {
-    /// File without its folder, and line, when they are known.
+    /// The file without its folder, and the line, if both are known.
     fn source(&self) -> Option<String> {
         let (file, line) = (self.file.as_ref()?, self.line?);
         Some(format!("{}:{line}", file.rsplit(['/', '\\']).next().unwrap_or(file)))
     }
 
-    /// The line of the source, when it is known, and that of the PTX.
+    /// The line of the source, if it is known, and the line of the PTX.
     fn lines(&self) -> String {
         let ptx = format!("PTX line {}", self.ptx_line);
         self.source().map_or(ptx.clone(), |source| format!("{source}, {ptx}"))
@@ -107,7 +107,7 @@ impl fmt::Display for Location {
     }
 }
 
-/// A fault of the kernel, with the place and the thread.
+/// A fault of the kernel, with its place and its thread.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{kind} at {location}, block {block}{}", .thread.map_or(String::new(), |thread| format!(", thread {thread}")))]
 pub struct Fault {
@@ -117,14 +117,14 @@ pub struct Fault {
     pub location: Location,
     /// Block index of the thread.
     pub block: Dim3,
-    /// Thread index in its block; absent when a whole block is concerned.
+    /// Index of the thread in its block; `None` if the fault concerns the whole block.
     pub thread: Option<Dim3>,
 }
 
-/// The kinds of fault that end a run at once. The bytes of an access are those of a thread.
+/// The kinds of fault that end a run at once. The bytes of an access are counted for one thread.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
-#[allow(missing_docs)] // Of fields: the names say it.
+#[allow(missing_docs)] // Only of fields: their names say enough.
 pub enum FaultKind {
     /// An access that is not wholly inside any array.
     #[error("{bytes}-byte {space} {access} out of bounds: {place},")]
@@ -132,12 +132,12 @@ pub enum FaultKind {
     /// An address that is not a multiple of the width of the access.
     #[error("misaligned {bytes}-byte {space} {access}: {place} is not a multiple of {bytes} bytes,")]
     Misaligned { space: Space, access: AccessKind, bytes: u32, place: Place },
-    /// A barrier reached by a part of a warp only, while the other threads of the warp still run.
+    /// Only a part of a warp reached a barrier, while the other threads of the warp still run.
     #[error(
         "barrier reached by {reached} of the {expected} running threads of a warp: every thread of the block must reach the same barrier,"
     )]
     DivergentBarrier { reached: u32, expected: u32 },
-    /// Every warp of the block waits and none can go on.
+    /// Every warp of the block waits, and none can continue.
     #[error("deadlock: {waiting},")]
     Deadlock { waiting: String },
     /// A warp-wide instruction names lanes that do not take part in it.
@@ -146,7 +146,7 @@ pub enum FaultKind {
     /// The kernel executed `trap`.
     #[error("trap executed")]
     Trap,
-    /// An `assert` of the kernel does not hold: the condition as written, in the file as the compiler was given it.
+    /// An `assert` of the kernel does not hold. The condition is as written; the file is named as the compiler was given it.
     #[error("assertion `{condition}` does not hold, {file}:{line} in {function},")]
     Assert { condition: String, file: String, line: u32, function: String },
     /// Threads of one warp name two barriers.
@@ -155,7 +155,7 @@ pub enum FaultKind {
     /// A barrier that no block has.
     #[error("barrier {id}: a block has barriers 0 to 15,")]
     NoSuchBarrier { id: u32 },
-    /// A barrier for a number of threads that is no number of whole warps.
+    /// A barrier for a number of threads that is not a multiple of 32, the size of a warp.
     #[error("barrier for {threads} threads: the number must be a multiple of 32,")]
     PartsOfWarps { threads: u32 },
     /// Anything else that the PTX manual calls an error.
@@ -179,12 +179,12 @@ worded! {
     }
 }
 
-/// The limits a launch can run into, and a place where a warp was then.
+/// The limits that a launch can reach, each with the place where a warp was at that time.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-#[allow(missing_docs)] // Of fields: the names say it.
+#[allow(missing_docs)] // Only of fields: their names say enough.
 pub enum Limit {
-    /// The launch executed more warp instructions than allowed: most often a loop that never ends.
+    /// The launch executed more warp instructions than allowed, most often because a loop never ends.
     #[error(
         "the launch executed more than {limit} warp instructions and was stopped at {location}; does a loop never end?"
     )]

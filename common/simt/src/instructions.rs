@@ -1,32 +1,32 @@
-//! The table of instructions: a row for each form of a plain instruction, one that computes one result from its
-//! operands and nothing else. The decoder's rows, the operation codes and the evaluation are all made from it, so a new
-//! plain instruction is one line here and one test.
+//! The table of plain instructions, with one row for each form. A plain instruction computes one result from its operands
+//! and does nothing else. The decoder's rows, the operation codes and the evaluation are all made from this table, so a
+//! new plain instruction is one line here and one test.
 //!
 //! A row reads `Name: syntax, types, result(operands) => operation, flops;`
 //!
 //! - *Name* is what the instruction is called inside the simulator.
 //! - *Syntax* is written as in the PTX manual: words in braces may be left out, `{.rnd}` is one of `.rn`, `.rz`, `.rm`
-//!   and `.rp`, `{.type}` a second type, and `fma|mad` are two names for the same thing. Of several rows that fit, the
-//!   first counts.
+//!   and `.rp`, `{.type}` a second type, and `fma|mad` are two names for the same thing. If several rows fit, the
+//!   first one is used.
 //! - *Types*: see [`types`].
 //! - *Result and operands*: see [`slots`]; `T` is the instruction's own type.
 //! - *Operation* is a closure. The types of its arguments say how it sees the operands: see `exec::alu` for the rows
-//!   under `vector`, `exec::lane` for those under `lane`. The rows under `half` see one number of half precision after
-//!   the other; those under `predicate` see the bits of all 32 lanes.
-//! - *Flops* are the floating-point operations it counts as, none if left out.
+//!   under `vector`, `exec::lane` for those under `lane`. The rows under `half` see one half-precision number at a
+//!   time; those under `predicate` see the bits of all 32 lanes.
+//! - *Flops* is the number of floating-point operations that the instruction counts as; 0 if left out.
 //!
-//! Rows under `vector` are compiled for all lanes at once and for each instruction set of the host; they are for what
-//! kernels do all the time. Rows under `lane` and `half` compute lane by lane.
+//! Rows under `vector` are compiled for all lanes at once and for each instruction set of the host; they are for the
+//! instructions that kernels execute most. Rows under `lane` and `half` compute lane by lane.
 
 use crate::ast::Type;
 
-/// What an operand must be.
+/// The type that an operand must have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Slot {
-    /// Of the instruction's own type.
+    /// The instruction's own type.
     Own,
     Of(Type),
-    /// A number that is known when the kernel is decoded.
+    /// A constant, known when the kernel is decoded.
     Number,
 }
 
@@ -45,7 +45,7 @@ impl Slot {
     }
 }
 
-/// Sets of types: a bit for each.
+/// Sets of types, with one bit for each type.
 pub(crate) mod types {
     use crate::ast::Type;
 
@@ -78,7 +78,7 @@ pub(crate) mod types {
     pub(crate) const F32: u32 = set(&[Type::F32]);
     pub(crate) const F64: u32 = set(&[Type::F64]);
     pub(crate) const FLOAT: u32 = F32 | F64;
-    /// Half precision, alone and packed.
+    /// Half precision, one number or two packed in a word.
     pub(crate) const F16: u32 = set(&[Type::F16, Type::F16x2]);
     pub(crate) const BF16: u32 = set(&[Type::Bf16, Type::Bf16x2]);
     pub(crate) const HALF: u32 = F16 | BF16;
@@ -103,7 +103,7 @@ pub(crate) mod slots {
     pub(crate) const NUMBER: Slot = Slot::Number;
 }
 
-/// Hands the table to the macro that is named.
+/// Passes the table to the named macro.
 macro_rules! instructions {
     ($expand:ident) => {
         $expand! {
@@ -183,7 +183,7 @@ lane {
     Mad24Hi: "mad24.hi", INT32, T(T, T, T) => |x: Int24, y: Int24, z: Int| ((x.0 * y.0) >> 16) + z;
     Mad24HiSat: "mad24.hi.sat", S32, T(T, T, T) => |x: Int24, y: Int24, z: Int| ((x.0 * y.0) >> 16) + z;
     Sad: "sad", INT, T(T, T, T) => |x: Int, y: Int, z: Int| z + (x - y).abs();
-    // Division by zero has no defined result; the hardware gives all ones, for the remainder too.
+    // PTX does not define division by zero. The hardware returns all ones, also for the remainder.
     DivInt: "div", INT, T(T, T) => |x: Int, y: Int| if y == 0 { -1 } else { x / y };
     RemInt: "rem", INT, T(T, T) => |x: Int, y: Int| if y == 0 { -1 } else { x % y };
     AbsInt: "abs", SIGNED, T(T) => |x: Int| x.abs();
@@ -260,8 +260,8 @@ lane {
     MaxDouble: "max", F64, T(T, T) => |x: Real, y: Real| x.maximum(y);
     NegDouble: "neg", F64, T(T) => |a: u64| a ^ 1 << 63;
     AbsDouble: "abs", F64, T(T) => |a: u64| a & !(1 << 63);
-    // What a GPU only approximates: the exact result, rounded to nearest. Its own results lie within the error that the PTX
-    // manual states.
+    // A GPU only approximates these; here the exact result is rounded to nearest. A GPU's results differ from it by at most
+    // the error that the PTX manual states.
     DivApprox: "div.approx{.ftz}", F32, T(T, T) => |x: Real, y: Real| x.over(y);
     DivFull: "div.full{.ftz}", F32, T(T, T) => |x: Real, y: Real| x.over(y);
     RcpApprox: "rcp.approx{.ftz}", F32, T(T) => |x: Real| Real::integer(1).over(x);
@@ -276,7 +276,7 @@ lane {
     RcpGross: "rcp.approx.ftz", F64, T(T) => |a: u64| gross(a, |x| 1.0 / x);
     RsqrtGross: "rsqrt.approx.ftz", F64, T(T) => |a: u64| gross(a, |x| 1.0 / x.sqrt());
     RsqrtDouble: "rsqrt.approx", F64, T(T) => |x: Real| x.approximately(|x| 1.0 / x.sqrt());
-    // The sign is that of the first operand.
+    // The sign comes from the first operand.
     CopysignSingle: "copysign", F32, T(T, T) => |a: u32, b: u32| a & 1 << 31 | b & !(1 << 31);
     CopysignDouble: "copysign", F64, T(T, T) => |a: u64, b: u64| a & 1 << 63 | b & !(1 << 63);
     TestpFinite: "testp.finite", FLOAT, PRED(T) => |x: FpCategory| !matches!(x, FpCategory::Nan | FpCategory::Infinite);

@@ -1,4 +1,4 @@
-//! Walking over the lanes of a warp's mask.
+//! Iterating over the lanes in a warp's mask.
 
 /// The numbers of the lanes whose bits are set, in order.
 #[inline]

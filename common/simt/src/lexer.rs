@@ -1,4 +1,4 @@
-//! Text to tokens. A token is a slice of the text and its line; nothing is copied.
+//! Splits text into tokens. A token is a slice of the text, with its line; nothing is copied.
 
 use crate::Error;
 
@@ -26,7 +26,7 @@ pub(crate) struct Token<'a> {
     pub start: usize,
 }
 
-/// Splits the whole text.
+/// Splits the whole text into tokens.
 pub(crate) fn tokens(source: &str) -> Result<Vec<Token<'_>>, Error> {
     let bytes = source.as_bytes();
     let mut tokens = Vec::with_capacity(bytes.len() / 4);
@@ -39,7 +39,7 @@ pub(crate) fn tokens(source: &str) -> Result<Vec<Token<'_>>, Error> {
                 at += 1;
                 continue;
             }
-            // NVRTC ends its text with a zero byte, which callers may leave in.
+            // NVRTC ends its text with a zero byte, and callers may pass it on.
             b' ' | b'\t' | b'\r' | 0 => {
                 at += 1;
                 continue;
@@ -103,17 +103,17 @@ const fn word_part(byte: u8) -> bool {
     word_start(byte) || byte.is_ascii_digit()
 }
 
-/// `L1::no_allocate`: two colons join, one ends a label.
+/// Whether there are two colons, which join words as in `L1::no_allocate`; a single colon ends a label.
 fn double_colon(bytes: &[u8], at: usize) -> bool {
     bytes[at] == b':' && bytes.get(at + 1) == Some(&b':') && bytes.get(at + 2).is_some_and(u8::is_ascii_alphanumeric)
 }
 
-/// `.5`, which is no directive.
+/// Whether a number starts with its point, as in `.5`; such a word is not a directive.
 fn fraction(bytes: &[u8], at: usize) -> bool {
     bytes[at] == b'.' && bytes.get(at + 1).is_some_and(u8::is_ascii_digit)
 }
 
-/// The sign in `1.5e-3` and `1e-3`, which is no operator; in `0x1e-3` it is one.
+/// Whether this is the sign of an exponent, as in `1.5e-3` and `1e-3`. In `0x1e-3` the sign is an operator.
 fn exponent_sign(bytes: &[u8], start: usize, at: usize) -> bool {
     matches!(bytes[at], b'+' | b'-')
         && matches!(bytes[at - 1], b'e' | b'E')

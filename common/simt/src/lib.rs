@@ -1,8 +1,8 @@
 //! A GPU on the CPU.
 //!
 //! `simt` reads PTX, runs it as a GPU does (warps of 32 lanes in lockstep, blocks side by side, barriers, shared memory,
-//! asynchronous copies), and lets analyses watch: what the hardware's counters would show, which accesses race, what a
-//! thread read and wrote.
+//! asynchronous copies), and lets analyses watch. They report what the hardware's counters would show, which accesses race,
+//! and what a thread read and wrote.
 //!
 //! ```
 //! use simt::{Arg, GlobalMemory, LaunchConfig, Module};
@@ -43,20 +43,20 @@
 //!
 //! # How it is built
 //!
-//! lexer → parser → lowering (labels to indices, registers to slots, post-dominators for reconvergence; whatever is not
+//! lexer → parser → lowering (labels to indices, registers to slots, post-dominators for reconvergence; what is not
 //! supported is refused here, with its line) → execution → observers ([`Analysis`]).
 //!
 //! Every failure is an [`Error`], in classes a learner can tell apart: a fault of the kernel, an instruction the
 //! simulator does not support, a limit reached. No input makes the library panic.
 
 #![allow(
-    // Lanes are worked on in small functions that only make vector code when they are part of one large one.
+    // The functions that work on lanes are small. They become vector code only when inlined into one large function.
     clippy::inline_always,
-    // Comparing floating-point numbers exactly is what instructions do.
+    // PTX instructions compare floating-point numbers exactly.
     clippy::float_cmp,
-    // The operands of an access: bundling them would cost the hottest path.
+    // The operands of an access: a struct for them would slow down the hottest path.
     clippy::too_many_arguments,
-    // The error of every step of a warp: one pointer, so that results stay in registers.
+    // Every step of a warp returns a boxed error: with one pointer, results stay in registers.
     clippy::unnecessary_box_returns
 )]
 

@@ -1,4 +1,4 @@
-//! Global memory: named allocations at made-up addresses, far enough apart that running off one never lands in another.
+//! Global memory: named allocations at invented addresses, so far apart that an index out of bounds does not reach another one.
 //!
 //! Words are atomic, so a race in a kernel is not undefined behaviour of the host; every access of a kernel is a
 //! relaxed access of one or more whole words.
@@ -11,11 +11,11 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// First address handed out: no sum of an index and a small offset reaches it by accident.
+/// Address of the first allocation. It is too high for the sum of an index and a small offset to reach by accident.
 const FIRST_ADDRESS: u64 = 1 << 46;
-/// No address below is meant: it comes from a null pointer and an index.
+/// An address below this one comes from a null pointer and an index.
 const NULL: u64 = 1 << 36;
-/// Bytes no allocation uses, after each allocation: more than a 32-bit index of 4-byte elements can stray.
+/// Unused bytes after each allocation: more than a 32-bit index of 4-byte elements can go out of bounds.
 const GUARD: u64 = 1 << 36;
 /// Allocations start at multiples of this, as `cuMemAlloc`'s do.
 const ALIGN: u64 = 256;
@@ -44,12 +44,12 @@ impl Element for f64 {}
 impl Element for u64 {}
 impl Element for i64 {}
 
-/// The words of elements. (As every host we know, the device has the low word of two first.)
+/// The words of elements. (The device stores the low word of two first, like the hosts that we know.)
 fn words<T: Element>(data: &[T]) -> &[u32] {
     bytemuck::cast_slice(data)
 }
 
-// Loops over elements: compiled here, where they are optimised, whatever type the caller's elements have.
+// These loops over elements are not generic, so they are compiled and optimised here, whatever type the caller's elements have.
 
 #[inline(never)]
 fn write(to: &mut [AtomicU32], from: &[u32]) {
@@ -80,7 +80,7 @@ pub struct Allocation {
     element_bytes: u32,
     /// Kernels only read it.
     constant: bool,
-    /// Zeroed pages straight from the operating system: those that are never touched cost nothing.
+    /// The operating system zeroes these pages when they are first touched, so untouched pages cost nothing.
     words: Box<[AtomicU32]>,
 }
 
@@ -128,9 +128,9 @@ pub struct GlobalMemory {
     /// Sorted by address.
     allocations: Vec<Allocation>,
     next: u64,
-    /// Variables of modules that have a place: module and number, address.
+    /// Addresses of the modules' variables that have been allocated, by module and number.
     variables: HashMap<(u64, u32), DevicePointer>,
-    /// What kernels have printed and nobody has taken.
+    /// What kernels have printed and the caller has not yet taken.
     printed: String,
 }
 
@@ -140,7 +140,7 @@ impl GlobalMemory {
         Self::default()
     }
 
-    /// Allocates `bytes` bytes of zeros called `name`, in elements of `element_bytes` (used in messages).
+    /// Allocates `bytes` bytes of zeros called `name`. Messages count in elements of `element_bytes` bytes.
     ///
     /// Pages are committed when they are first touched, so an allocation may be larger than the host's memory as long
     /// as the kernel leaves most of it alone.
@@ -161,7 +161,7 @@ impl GlobalMemory {
         Ok(DevicePointer(base))
     }
 
-    /// Gives an allocation back. Its addresses are never handed out again.
+    /// Frees an allocation. Its addresses are never used again.
     ///
     /// # Errors
     /// [`Error::Usage`] when `pointer` is not the start of an allocation.
@@ -220,7 +220,7 @@ impl GlobalMemory {
         &self.allocations
     }
 
-    /// The place of a module's variable, and whether it was made just now.
+    /// The address of a module's variable, and whether this call has allocated it.
     pub(crate) fn variable(
         &mut self,
         module: u64,
@@ -238,7 +238,7 @@ impl GlobalMemory {
         Ok((pointer, true))
     }
 
-    /// Writes whole words at the start of an allocation; the last may reach beyond its last byte.
+    /// Writes whole words at the start of an allocation; the last word may reach beyond the allocation's last byte.
     pub(crate) fn write_words(&mut self, pointer: DevicePointer, words: &[u32]) -> Result<(), Error> {
         let index = self.start_of(pointer)?;
         write(&mut self.allocations[index].words, words);
@@ -252,7 +252,7 @@ impl GlobalMemory {
         (end <= allocation.bytes).then_some(allocation)
     }
 
-    /// A copy of all words, if these are at most so many.
+    /// A copy of all words, if there are at most `most` of them.
     pub(crate) fn copy(&self, most: usize) -> Option<Vec<Vec<u32>>> {
         let count = self.allocations.iter().map(|allocation| allocation.words.len()).sum::<usize>();
         let words =
@@ -260,7 +260,7 @@ impl GlobalMemory {
         (count <= most).then(|| self.allocations.iter().map(words).collect())
     }
 
-    /// Puts a copy in place of what is there, which becomes the copy.
+    /// Swaps all words of memory with those of a copy.
     pub(crate) fn exchange(&self, copy: &mut [Vec<u32>]) {
         let words = self.allocations.iter().flat_map(|allocation| &allocation.words);
         for (word, copied) in words.zip(copy.iter_mut().flatten()) {
@@ -273,7 +273,7 @@ impl GlobalMemory {
         self.allocations.partition_point(|allocation| allocation.base <= address).checked_sub(1)
     }
 
-    /// Where an address points: into which array, or how far outside which.
+    /// Where an address points: into which array, or how far outside the nearest one.
     pub(crate) fn place(&self, address: u64) -> Place {
         let Some(index) = self.at_or_before(address).or(if self.allocations.is_empty() { None } else { Some(0) })
         else {
@@ -315,7 +315,7 @@ impl GlobalMemory {
             .map_err(|_| Error::usage(format!("{:#x} is not the start of an allocation", pointer.0)))
     }
 
-    /// The words that `len` elements from element `first` on take.
+    /// The range of words that `len` elements take, from element `first` on.
     fn range<T: Element>(&self, pointer: DevicePointer, first: u64, len: usize) -> Result<Range<usize>, Error> {
         let allocation = &self.allocations[self.start_of(pointer)?];
         let words = size_of::<T>() as u64 / 4;

@@ -1,4 +1,4 @@
-//! A parsed PTX file and what a caller may know of its kernels.
+//! A parsed PTX file, and what a caller can find out about its kernels.
 
 use crate::ast::{Function, Position, Type, Variable};
 use crate::config::LaunchConfig;
@@ -16,7 +16,7 @@ type Lowered = OnceLock<Result<Arc<Code>, Error>>;
 #[derive(Debug, Clone)]
 pub struct Module {
     pub(crate) inner: Arc<Parsed>,
-    /// By the number of the function: its code, once it was asked for.
+    /// The code of each function, by the function's number, once it has been asked for.
     lowered: Arc<[Lowered]>,
 }
 
@@ -25,7 +25,7 @@ impl Module {
     ///
     /// # Errors
     /// [`Error::Parse`] when the text is not PTX, [`Error::Unsupported`] for directives the simulator does not know.
-    /// Instructions are looked at by [`Module::kernel`].
+    /// [`Module::kernel`] checks the instructions.
     pub fn parse(source: &str) -> Result<Self, Error> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let program = parser::parse(source)?;
@@ -34,7 +34,7 @@ impl Module {
         Ok(Self { inner: Arc::new(Parsed::new(id, source, program)?), lowered })
     }
 
-    /// Source files named by the line information: number and name.
+    /// Number and name of each source file that the line information refers to.
     pub fn source_files(&self) -> impl Iterator<Item = (u32, &str)> {
         self.inner.program.files.iter().map(|(number, name)| (*number, name.as_str()))
     }
@@ -68,7 +68,7 @@ impl Module {
         })
     }
 
-    /// The parameters of a kernel, without preparing it to run; none if there is no such kernel.
+    /// The parameters of a kernel, without preparing it to run; `None` if there is no kernel of this name.
     pub fn params(&self, name: &str) -> Option<Vec<Param>> {
         self.entries().find(|function| function.name == name).map(params)
     }
@@ -91,7 +91,7 @@ fn params(function: &Function) -> Vec<Param> {
 pub struct Param {
     /// Its name in the PTX; NVRTC writes `matmul_param_0` and so on.
     pub name: String,
-    /// Its type; that of an element, if it is an array.
+    /// Its type; the type of an element if it is an array.
     pub kind: Type,
     /// Size in bytes.
     pub bytes: u32,
@@ -99,18 +99,18 @@ pub struct Param {
     pub offset: u32,
 }
 
-/// A register of a kernel, as the PTX names it.
+/// A register of a kernel, under its name in the PTX.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Register<'a> {
     /// Its name in the PTX.
     pub name: &'a str,
-    /// It is declared as a floating-point number.
+    /// Whether it is declared as a floating-point number.
     pub float: bool,
     pub(crate) home: Home,
 }
 
 impl Register<'_> {
-    /// Bytes that a lane has of it; none of a predicate.
+    /// Size in each lane, in bytes; 0 for a predicate.
     pub fn bytes(&self) -> u32 {
         match self.home {
             Home::Predicate(_) => 0,
@@ -120,7 +120,7 @@ impl Register<'_> {
     }
 }
 
-/// A kernel ready to be launched, as often as wanted.
+/// A kernel that is ready to be launched, any number of times.
 #[derive(Debug, Clone)]
 pub struct Kernel {
     /// Its number in the program.
@@ -130,9 +130,9 @@ pub struct Kernel {
     pub(crate) code: Arc<Code>,
 }
 
-/// Memory that blocks in the middle of their work may take, roughly, in bytes.
+/// Memory that unfinished blocks may take for each host thread, roughly, in bytes.
 const WAITING_BYTES: usize = 256 << 20;
-/// How many there may be at least and at most.
+/// The smallest and the largest number of unfinished blocks for each host thread.
 const WAITING: (usize, usize) = (4, 1024);
 
 impl Kernel {
@@ -140,17 +140,17 @@ impl Kernel {
         &self.module.inner.program.functions[self.function]
     }
 
-    /// Its name.
+    /// The kernel's name in the PTX.
     pub fn name(&self) -> &str {
         &self.function().name
     }
 
-    /// Its parameters, in order.
+    /// The kernel's parameters, in order.
     pub fn params(&self) -> &[Param] {
         &self.params
     }
 
-    /// Whether it names `__constant__` variables.
+    /// Whether the kernel names `__constant__` variables.
     pub(crate) fn reads_constants(&self) -> bool {
         let variables = &self.module.inner.program.variables;
         self.code.variables.iter().any(|&number| variables[number as usize].space == crate::place::Space::Const)
@@ -170,15 +170,15 @@ impl Kernel {
         }
     }
 
-    /// How many blocks a host thread keeps in the middle of their work: more than one only where blocks may wait for each
-    /// other, unless the launch says how many.
+    /// Number of unfinished blocks that a host thread keeps. Unless the launch sets it, there is more than one only if blocks may
+    /// wait for each other.
     pub(crate) fn resident_blocks(&self, config: &LaunchConfig) -> usize {
         let code = &self.code;
         if config.resident > 0 {
             return config.resident;
         }
         let warps = (config.block.count() as usize).div_ceil(32);
-        // An observer keeps a multiple of a block's shared memory.
+        // Observers need several times as much memory as the block's shared memory.
         let shared = self.shared_bytes(config) as usize * 16;
         let caches = code.facts.len() * 32;
         let bytes = warps * (code.planes as usize * 128 + code.local_bytes as usize * 32) + shared + caches;
@@ -190,22 +190,22 @@ impl Kernel {
         self.code.local_bytes
     }
 
-    /// `.maxntid` (`__launch_bounds__`): largest block the kernel was compiled for, as x, y, z; only the product counts.
+    /// `.maxntid` (`__launch_bounds__`): the largest block that the kernel was compiled for, as x, y, z; only the product matters.
     pub fn max_threads(&self) -> Option<[u32; 3]> {
         self.function().max_threads
     }
 
-    /// `.reqntid`: the only block the kernel may be launched with.
+    /// `.reqntid`: the only block size that the kernel may be launched with.
     pub fn required_threads(&self) -> Option<[u32; 3]> {
         self.function().required_threads
     }
 
-    /// The shared arrays it declares, by position.
+    /// The shared arrays that the kernel declares, sorted by position.
     pub fn shared_arrays(&self) -> &[SharedArray] {
         &self.code.shared_arrays
     }
 
-    /// The registers that instruction number `index` writes, but for those that nothing reads.
+    /// The registers that instruction number `index` writes, except those that nothing reads.
     pub fn registers_written(&self, index: u32) -> impl Iterator<Item = Register<'_>> {
         let writes = &self.code.writes;
         let first = writes.partition_point(|write| write.instruction < index);
@@ -219,18 +219,18 @@ impl Kernel {
         self.code.matrices[inst.imm as usize].op.product().map(WarpgroupProduct::of)
     }
 
-    /// The module it comes from.
+    /// The module that the kernel comes from.
     pub fn module(&self) -> &Module {
         &self.module
     }
 
-    /// Number of instructions, and so the bound of the instruction numbers that observers see.
+    /// Number of instructions. The instruction numbers that observers see are smaller.
     pub fn instruction_count(&self) -> u32 {
         self.code.facts.len() as u32
     }
 
-    /// Where instruction number `index` stands; an unknown number gives an empty location. A store that the compiler has made of
-    /// those of several lines stands in the last of them.
+    /// Where instruction number `index` is; for an unknown number, an empty location. If the compiler has merged the stores of
+    /// several lines into one, the location is the last of these lines.
     pub fn location(&self, index: u32) -> Location {
         let at = |index: u32| {
             let position = self.code.facts.get(index as usize).map_or_else(Position::default, |facts| facts.position);

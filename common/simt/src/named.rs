@@ -1,5 +1,5 @@
-//! Enums whose variants have names in PTX, and the reading of those names; and enums whose variants have words for people: each from
-//! one list.
+//! Macros that make an enum and its words from one list: `named` for words of PTX, which are read, and `worded` for words in
+//! messages.
 
 /// Makes an enum, and `named`, which finds the variant that a word of PTX names.
 macro_rules! named {
@@ -14,7 +14,7 @@ macro_rules! named {
         }
 
         impl $name {
-            /// The one of that name, without its dot.
+            /// The variant that `word` names, written without its dot.
             pub fn named(word: &str) -> Option<Self> {
                 match word {
                     $($($($word)|+ => Some(Self::$variant),)?)*
@@ -25,7 +25,7 @@ macro_rules! named {
     };
 }
 
-/// Makes an enum, and what its variants are called.
+/// Makes an enum, and the words that messages use for its variants.
 macro_rules! worded {
     ($(#[$meta:meta])* pub enum $name:ident { $($(#[$doc:meta])* $variant:ident = $word:literal,)* }) => {
         $(#[$meta])*
@@ -35,10 +35,10 @@ macro_rules! worded {
         }
 
         impl $name {
-            /// All of them, in order.
+            /// All variants, in order.
             pub const ALL: [Self; [$($word),*].len()] = [$(Self::$variant),*];
 
-            /// What it is called.
+            /// The word that messages use for the variant.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$variant => $word,)*

@@ -1,21 +1,21 @@
 //! How analyses watch a launch.
 //!
-//! An [`Analysis`] belongs to a launch and is shared by the host's threads; it makes the [`Observer`]s of every block, which belong
-//! to the one thread that runs the block, until the block has ended.
+//! An [`Analysis`] belongs to a launch, and the host's threads share it. It makes the [`Observer`]s of every block. They belong to
+//! the one host thread that runs the block, until the block has ended.
 //!
-//! The loop that runs a warp has a list of pointers to observers. So the loop is compiled once, in this library, whatever
+//! The loop that runs a warp has a list of pointers to observers. So this library compiles the loop once, whatever
 //! analyses there are, and a launch that nobody watches pays one test for each hook.
 //!
-//! Warps and threads are numbered in their block, and instructions in their kernel: [`Kernel::location`] says where one stands.
+//! Warps and threads are numbered in their block, and instructions in their kernel: [`Kernel::location`] returns where one is.
 
-#![allow(missing_docs)] // Of fields without a sentence: the names say it.
+#![allow(missing_docs)] // Only of fields whose names say enough.
 
 use crate::lower::Home;
 use crate::{AccessKind, Dim3, GlobalMemory, Kernel, LaunchConfig, Register, SharedLoad, Space};
 
 /// Makes the observers of blocks.
 pub trait Analysis: Sync {
-    /// Called once before the first block, with everything known of the launch.
+    /// Called once before the first block, with all that is known about the launch.
     fn begin(&mut self, launch: &LaunchInfo<'_>) {
         let _ = launch;
     }
@@ -25,22 +25,22 @@ pub trait Analysis: Sync {
         false
     }
 
-    /// Whether what it says would depend on the order in which blocks run side by side, so that this launch must run them
-    /// in an order that does not depend on the host: on one of its threads. Asked after `begin`.
+    /// Whether the findings depend on the order in which blocks run. The launch then runs all blocks on one host thread, so that
+    /// their order does not depend on the host. Called after `begin`.
     fn in_order(&self) -> bool {
         false
     }
 
-    /// Who watches the launch a second time if its threads may wait for each other, with blocks and warps in the opposite order, and
-    /// before that is told so; what the kernel then leaves in memory does not count.
+    /// The analysis that watches a second run of the launch, with blocks and warps in the opposite order. The second run happens
+    /// if threads may wait for each other, after `begin_again`; what the kernel then leaves in memory does not count.
     fn second(&mut self) -> Option<&mut dyn Analysis> {
         None
     }
 
-    /// The second time begins.
+    /// Called before the second run begins.
     fn begin_again(&mut self) {}
 
-    /// Makes the observers of a block, which are told of everything in this order; none if the block is to run as if there were no
+    /// Makes the observers of a block; each event goes to them in this order. An empty list lets the block run as if there were no
     /// analysis.
     fn block(&self, block: &BlockInfo) -> Vec<Box<dyn Observer>>;
 }
@@ -53,7 +53,7 @@ pub struct LaunchInfo<'a> {
     pub memory: &'a GlobalMemory,
     /// Shared memory of a block, static and dynamic, in bytes.
     pub shared_bytes: u32,
-    /// The kernel's parameters, as they lie in memory.
+    /// The kernel's parameters, as they are stored in memory.
     pub params: &'a [u8],
 }
 
@@ -61,12 +61,12 @@ pub struct LaunchInfo<'a> {
 #[derive(Debug, Clone, Copy)]
 pub struct BlockInfo {
     pub index: Dim3,
-    /// Its number: x fastest.
+    /// The block's linear number; x changes fastest.
     pub number: u64,
     pub threads: u32,
 }
 
-/// An access of a warp to memory: one instruction, up to 32 lanes.
+/// A warp's access to memory by one instruction, for up to 32 lanes.
 #[derive(Debug, Clone, Copy)]
 pub struct Access<'a> {
     pub warp: u32,
@@ -76,19 +76,19 @@ pub struct Access<'a> {
     pub kind: AccessKind,
     /// Global, shared or local.
     pub space: Space,
-    /// Bytes a lane accesses, 1 to 16.
+    /// Number of bytes that each lane accesses, 1 to 16.
     pub bytes: u32,
-    /// Address of each lane; positions in the block's shared memory for shared accesses. Meaningless for lanes that are
-    /// not in `lanes`.
+    /// Address of each lane; for shared memory, its position in bytes in the block's shared memory. Meaningless for lanes that
+    /// are not in `lanes`.
     pub addresses: &'a [u64; 32],
-    /// Lanes that write: all of those that store, none of those that load, and of a compare-and-swap those that swapped.
+    /// Lanes that write: all lanes of a store, no lane of a load, and the lanes of a compare-and-swap that swapped.
     pub written: u32,
-    /// What each lane stores, for stores: its bytes from the first word on.
+    /// For a store, the bytes that each lane stores, from the first word on.
     pub data: Option<&'a [[u32; 4]; 32]>,
 }
 
 impl<'a> Access<'a> {
-    /// An access by these lanes of a warp; all of them write, unless it is a load. What they store is not shown.
+    /// An access by these lanes of a warp. All of them write, unless it is a load; `data` is left out.
     pub fn new(
         (warp, instruction, lanes): (u32, u32, u32),
         (kind, space): (AccessKind, Space),
@@ -116,12 +116,12 @@ impl<'a> Access<'a> {
 pub struct SharedLoads<'a> {
     pub warp: u32,
     pub loads: &'a [SharedLoad],
-    /// What their addresses are counted from: for each base the word of each lane.
+    /// The bases that the addresses are counted from: for each base, the word of each lane.
     pub bases: &'a [&'a [u32; 32]],
 }
 
 impl SharedLoads<'_> {
-    /// The address of each lane in a load.
+    /// The address of each lane in a load, in bytes.
     pub fn addresses(&self, load: &SharedLoad) -> [u64; 32] {
         let base = self.bases.get(load.base as usize).map_or([0; 32], |base| **base);
         base.map(|word| u64::from((4 * word).wrapping_add_signed(load.offset)))
@@ -135,15 +135,15 @@ pub struct CopyAccess<'a> {
     pub instruction: u32,
     /// Lanes that copy; never empty.
     pub lanes: u32,
-    /// Bytes a lane writes: 4, 8 or 16.
+    /// Number of bytes that each lane writes: 4, 8 or 16.
     pub bytes: u32,
-    /// Whether the copy goes past the first-level cache (`.cg`, 16 bytes only) and not through it (`.ca`).
+    /// Whether the copy bypasses the L1 cache (`.cg`, 16 bytes only) or goes through it (`.ca`).
     pub bypass: bool,
     /// Bytes each lane reads, at most `bytes`; the rest is filled with zeros.
     pub source_bytes: &'a [u32; 32],
     /// Global address of each lane.
     pub from: &'a [u64; 32],
-    /// Position in shared memory of each lane.
+    /// Position in shared memory that each lane writes to, in bytes.
     pub to: &'a [u64; 32],
 }
 
@@ -152,17 +152,17 @@ pub struct CopyAccess<'a> {
 pub struct CopyLanded<'a> {
     pub warp: u32,
     pub instruction: u32,
-    /// The instruction at which they did: a wait, if there were not too many of them.
+    /// The instruction at which they landed: a wait, unless too many copies were under way.
     pub at: u32,
     /// Never empty.
     pub lanes: u32,
-    /// Bytes that a lane has written.
+    /// Number of bytes that each lane has written.
     pub bytes: u32,
-    /// Position in shared memory of each lane.
+    /// Position in shared memory that each lane writes to, in bytes.
     pub to: &'a [u32; 32],
 }
 
-/// A bulk copy of a thread from global to shared memory.
+/// A bulk copy that one thread starts, from global to shared memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BulkCopy {
     pub thread: u32,
@@ -173,16 +173,16 @@ pub struct BulkCopy {
     pub from: u64,
     /// Position in shared memory.
     pub to: u32,
-    /// Position of the barrier in shared memory at which the bytes arrive.
+    /// Position in shared memory of the barrier at which the bytes arrive.
     pub barrier: u32,
 }
 
-/// What a warp has just executed, and what it left in its registers and in memory.
+/// The instruction that a warp has just executed, and what is now in its registers and in memory.
 #[derive(Clone, Copy)]
 pub struct Executed<'a> {
     pub warp: u32,
     pub instruction: u32,
-    /// Lanes that executed it; none if its guard was false for all of them.
+    /// Lanes that executed it; 0 if its guard was false for all lanes.
     pub lanes: u32,
     /// Shared memory of the block, in words.
     pub shared: &'a [u32],
@@ -190,19 +190,19 @@ pub struct Executed<'a> {
     pub(crate) registers: &'a dyn RegisterFile,
 }
 
-/// The registers of a warp, to be looked at.
+/// Read access to the registers of a warp.
 pub(crate) trait RegisterFile {
     /// The value in each lane; zeros for a place that the warp does not have.
     fn values(&self, home: Home) -> [u64; 32];
 }
 
 impl Executed<'_> {
-    /// The value of a register in each lane: 0 or 1 of a predicate, the bits of every other one.
+    /// The value of a register in each lane: 0 or 1 for a predicate, the bits for any other register.
     pub fn register(&self, register: &Register<'_>) -> [u64; 32] {
         self.values(register.home)
     }
 
-    /// What a place holds in each lane.
+    /// The value of a register's place in each lane.
     pub(crate) fn values(&self, home: Home) -> [u64; 32] {
         self.registers.values(home)
     }
@@ -215,9 +215,9 @@ pub struct Arrival {
     pub instruction: u32,
     pub lanes: u32,
     pub id: u32,
-    /// Threads that the barrier is for; 0 means all of the block.
+    /// Number of threads that the barrier waits for; 0 means all threads of the block.
     pub threads: u32,
-    /// Whether the warp waits: not so for `bar.arrive`.
+    /// Whether the warp waits; false for `bar.arrive`.
     pub waits: bool,
     /// Whether the barrier also combines a value of each thread (`bar.red`).
     pub reduces: bool,
@@ -227,20 +227,20 @@ pub struct Arrival {
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub enum WarpgroupStep<'a> {
-    /// Registers that were accessed before may be accessed by products from now on.
+    /// From now on, products may access registers that other instructions accessed before.
     Fence,
-    /// A product starts. It reads these pieces of 16 bytes of shared memory, by their positions, until it is waited for.
+    /// A product starts. Until the warp waits for it, it reads these pieces of shared memory, 16 bytes each.
     Multiply {
-        /// The positions, each once for every time it is read.
+        /// Positions of the pieces; a piece that is read twice is listed twice.
         pieces: &'a [u32],
-        /// How many of them, from the first on, are rows of A for this warp alone. The others are B, which all four warps share.
+        /// Number of pieces at the front that are rows of A for this warp alone. The others are B, which all four warps share.
         own: usize,
     },
     /// Closes a group of products.
     Commit,
     /// Waits until at most `pending` groups are under way.
     Wait {
-        /// How many.
+        /// Number of groups that may remain under way.
         pending: u32,
     },
 }
@@ -248,12 +248,12 @@ pub enum WarpgroupStep<'a> {
 /// Watches one block. Every method has an empty default.
 #[allow(unused_variables)]
 pub trait Observer {
-    /// A warp starts a basic block: instructions `first..end`, by the lanes of `lanes`.
+    /// The lanes in `lanes` of a warp start a basic block: instructions `first..end`.
     fn enter(&mut self, warp: u32, block: u32, first: u32, end: u32, lanes: u32) {}
-    /// A warp executes an instruction with a guard; `lanes` are those whose guard is true, perhaps none.
+    /// A warp executes an instruction with a guard; `lanes` are those whose guard is true, possibly 0.
     fn guarded(&mut self, warp: u32, instruction: u32, lanes: u32) {}
-    /// A warp is about to execute an instruction on the way of registers that may have no value, if that way hangs on what is in
-    /// registers now; `lanes` are all that come there.
+    /// A warp is about to execute an instruction that passes on registers that may have no value, and what it passes on depends on
+    /// the present contents of registers; `lanes` are all lanes that reach it.
     fn follow(&mut self, step: &Executed<'_>) {}
     /// A warp executes a conditional branch; it diverges when neither set is empty.
     fn branch(&mut self, warp: u32, instruction: u32, taken: u32, not_taken: u32) {}
@@ -263,9 +263,9 @@ pub trait Observer {
     fn copy(&mut self, copy: &CopyAccess<'_>) {}
     /// A warp closes a group of asynchronous copies.
     fn copy_commit(&mut self, warp: u32, instruction: u32, lanes: u32) {}
-    /// A warp waits until at most `pending` groups (none: all copies, closed or not) are in flight.
+    /// A warp waits until at most `pending` groups are in flight; `None` waits for all copies, in closed groups or not.
     fn copy_wait(&mut self, warp: u32, instruction: u32, lanes: u32, pending: Option<u32>) {}
-    /// Copies have landed: after the wait, or because there were too many.
+    /// Copies have landed, because of a wait or because too many were under way.
     fn copy_landed(&mut self, landed: &CopyLanded<'_>) {}
     /// A thread starts a bulk copy.
     fn bulk_copy(&mut self, copy: &BulkCopy) {}
@@ -273,14 +273,14 @@ pub trait Observer {
     fn bulk_landed(&mut self, copy: &BulkCopy) {}
     /// A warp arrives at a barrier.
     fn barrier_arrive(&mut self, arrival: &Arrival) {}
-    /// Barrier `id` is complete: the warps whose bits are set in `warps` go on.
+    /// Barrier `id` is complete. The warps whose bits are set in `warps` continue.
     fn barrier_release(&mut self, id: u32, warps: u32) {}
     /// All lanes of a warp take part in what its warpgroup does.
     fn warpgroup(&mut self, warp: u32, instruction: u32, step: WarpgroupStep<'_>) {}
-    /// Lanes of a warp meet: those of `lanes` execute the instruction, and each of them names the lanes `named`. With
-    /// `exchange` they only exchange values there (shuffles, votes), without it they are in order after it (`bar.warp.sync`).
+    /// Lanes of a warp synchronize: those in `lanes` execute the instruction, and each of them names the lanes `named`. With
+    /// `exchange` they only exchange values (shuffles, votes); without it their memory accesses are also ordered (`bar.warp.sync`).
     fn warp_sync(&mut self, warp: u32, instruction: u32, lanes: u32, named: u32, exchange: bool) {}
-    /// A warp loads from shared memory several times; unless an observer says otherwise, each is an access.
+    /// A warp loads from shared memory several times. By default, each load is reported to [`Observer::access`].
     fn shared_loads(&mut self, loads: &SharedLoads<'_>) {
         for load in loads.loads {
             self.access(&Access::shared_load(loads.warp, load.instruction, load.bytes, &loads.addresses(load)));
@@ -290,14 +290,14 @@ pub trait Observer {
     fn fence(&mut self, warp: u32, instruction: u32, lanes: u32) {}
     /// Threads end.
     fn exit(&mut self, warp: u32, instruction: u32, lanes: u32) {}
-    /// A warp has executed an instruction, if [`Analysis::steps`] asks for it. What the other methods say of the instruction they say
-    /// before; only barriers open after it.
+    /// A warp has executed an instruction. Called only if [`Analysis::steps`] returns true, after the other methods that report
+    /// on this instruction; only the release of a barrier is reported later.
     fn executed(&mut self, step: &Executed<'_>) {}
-    /// The block has ended or failed. Blocks end in any order.
+    /// The block has ended or failed. Blocks may end in any order.
     fn end(self: Box<Self>) {}
 }
 
-/// Nobody watches.
+/// Watches nothing.
 impl Analysis for () {
     fn block(&self, _: &BlockInfo) -> Vec<Box<dyn Observer>> {
         vec![]

@@ -13,17 +13,17 @@ use std::sync::Arc;
 /// A PTX file as read.
 #[derive(Debug)]
 pub(crate) struct Parsed {
-    /// Tells the module's global variables from those of every other module.
+    /// Distinguishes the module's global variables from those of every other module.
     pub id: u64,
     pub source: String,
     pub program: Program,
-    /// Functions and kernels that have a body, by name: numbers in the program.
+    /// Numbers of the functions and kernels that have a body, by name.
     functions: HashMap<String, usize>,
-    /// Where each function, kernel or variable of the module is first declared, by name: a line of the text.
+    /// The line of the text where each function, kernel or variable of the module is first declared, by name.
     declared: HashMap<String, u32>,
-    /// Variables of the module, by name: numbers in the program.
+    /// Numbers of the module's variables, by name.
     variables: HashMap<String, u32>,
-    /// Those that a function declares, by its number and theirs.
+    /// Numbers of the variables that all threads share and a function declares, by the function's number and the variable's.
     pub inner: HashMap<(usize, u32), u32>,
 }
 
@@ -56,7 +56,7 @@ impl Parsed {
                 variables.insert(variable.name.clone(), number);
             }
         }
-        // Variables of functions that all threads share are the module's, too, but nobody else can name them.
+        // A function's variables that all threads share also belong to the module, but only the function can name them.
         let mut inner = HashMap::new();
         for (number, function) in program.functions.iter().enumerate() {
             let shared = |variable: &&Variable| matches!(variable.space, Space::Global | Space::Const);
@@ -68,7 +68,7 @@ impl Parsed {
         Ok(Self { id, source: source.into(), program, functions, declared, variables, inner })
     }
 
-    /// Whether a function or a variable of the module is declared, but only behind this line.
+    /// Whether a function or a variable of the module is declared, but only after this line.
     pub fn comes_later(&self, name: &str, line: u32) -> bool {
         self.declared.get(name).is_some_and(|&declared| declared > line)
     }
@@ -95,7 +95,7 @@ impl Parsed {
         text.split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
-    /// What messages say of an instruction.
+    /// What messages say about an instruction.
     pub fn location(&self, position: Position) -> Location {
         let known = position.line != 0;
         let file = self.program.files.iter().find(|file| file.0 == position.file).map(|file| file.1.clone());
@@ -110,22 +110,22 @@ impl Parsed {
     }
 }
 
-/// A word that only these calls have, which may name a function before it is declared.
+/// A word that only the calls made here have. They may name a function before it is declared.
 pub(crate) const INDIRECT: &str = "indirect";
 
-/// The address of a function, by its number: between those that come from a null pointer and those of memory.
+/// The address of a function, by its number: above addresses that come from a null pointer, below those of memory.
 pub(crate) const fn address(function: usize) -> u64 {
     (1 << 40) + 16 * function as u64
 }
 
-/// Where a call has its register among the operands, if it has one.
+/// Which operand of a call is the register with the address, if it calls through a register.
 fn register_of(item: &Item) -> Option<usize> {
     let Item::Statement(Statement { words, operands, .. }) = item else { return None };
     let at = usize::from(matches!(operands.first(), Some(Operand::List(_))));
     (words[0] == "call" && matches!(operands.get(at), Some(Operand::Register { .. }))).then_some(at)
 }
 
-/// Replaces the calls through registers of a program.
+/// Replaces all calls through registers in a program.
 pub(crate) fn direct(program: &mut Program) {
     if !program.functions.iter().any(|function| function.body.iter().any(|item| register_of(item).is_some())) {
         return;
@@ -170,7 +170,7 @@ fn choose(call: &Statement, at: usize, chosen: u32, targets: &[(usize, Arc<str>,
     let name = |name: &Arc<str>| Operand::Name { name: name.clone(), offset: 0 };
     let list = |operand: Option<&Operand>| if let Some(Operand::List(list)) = operand { list.clone() } else { vec![] };
     let (results, arguments) = (list(call.operands[..at].first()), list(call.operands.get(at + 1)));
-    // Labels no source can contain.
+    // The labels contain a space, which no label of the source can.
     let end: Arc<str> = format!(" called {}", body.len()).into();
     for (number, target, _) in targets.iter().filter(|target| target.2 == [results.len(), arguments.len()]) {
         let next: Arc<str> = format!(" next {}", body.len()).into();

@@ -1,4 +1,4 @@
-//! Where a variable, a finding or a fault is, as data. Words are made of it here, and nowhere else.
+//! Where a variable, a finding or a fault is, as data. Only this file turns it into words.
 
 use crate::named::named;
 use std::fmt;
@@ -6,7 +6,7 @@ use std::fmt;
 named! {
     /// Where a variable lives.
     pub enum Space {
-        /// Named by no space: decided by the address when the instruction runs.
+        /// No space is named: the address decides when the instruction runs.
         Generic,
         /// One for the whole device.
         Global = "global",
@@ -37,16 +37,16 @@ impl fmt::Display for Space {
 /// An array in global or shared memory.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Array {
-    /// Its name: of a shared array the one in the source.
+    /// Its name; for a shared array, the name in the source.
     pub name: String,
     /// [`Space::Global`] or [`Space::Shared`].
     pub space: Space,
 }
 
-/// Where something happened. `of` is how many elements the array has, or bytes the memory.
+/// Where something happened. `of` is the number of elements in the array, or of bytes in the memory.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
-#[allow(missing_docs)] // Of fields: the names say it.
+#[allow(missing_docs)] // Only of fields: their names say enough.
 pub enum Place {
     /// An element of an array, or a place `bytes` bytes into it. The slowest index comes first.
     Element { array: Array, index: Vec<u64>, bytes: u64 },
@@ -54,8 +54,8 @@ pub enum Place {
     Offset { array: Array, bytes: u64 },
     /// `count` elements of an array, of which only the first few are listed.
     Elements { array: Array, first: Vec<u64>, count: u64, of: u64 },
-    /// Outside of the nearest array in global memory, `bytes` bytes before its start or past its end (0 is right behind the end).
-    /// An element there would have this index.
+    /// Outside the nearest array in global memory, `bytes` bytes before its start or past its end (0 is right after the end).
+    /// An element there would have the index `index`.
     Outside { array: Array, index: i64, bytes: u64, of: u64 },
     /// Past the end of a block's shared memory; `near` says what the address is counted from.
     PastShared { near: Box<Place>, bytes: u64, of: u64 },
@@ -69,7 +69,7 @@ pub enum Place {
     SharedAddress(u64),
     /// A place in the local memory of a thread.
     Local(u64),
-    /// A global address of which no more is known.
+    /// A global address about which nothing else is known.
     Address(u64),
     /// A global address near 0.
     Null(u64),
@@ -86,7 +86,7 @@ pub enum Place {
 }
 
 impl Place {
-    /// The array that it is in, or next to.
+    /// The array that the place is in, or next to.
     pub fn array(&self) -> Option<&Array> {
         match self {
             Self::Element { array, .. }
@@ -98,7 +98,7 @@ impl Place {
         }
     }
 
-    /// The index of its element in each dimension, the slowest first; empty if it is no element.
+    /// The index of its element in each dimension, the slowest first; empty if the place is not an element.
     pub fn index(&self) -> Vec<u64> {
         match self {
             Self::Element { index, .. } => index.clone(),
@@ -107,7 +107,7 @@ impl Place {
         }
     }
 
-    /// Whether both are in one array, or are two of a sort that has no arrays.
+    /// Whether both places belong to the same array, or are of the same kind, one that has no array.
     pub fn is_beside(&self, other: &Self) -> bool {
         match (self.array(), other.array()) {
             (None, None) => std::mem::discriminant(self) == std::mem::discriminant(other),
@@ -163,7 +163,7 @@ fn past(bytes: u64) -> String {
     if bytes == 0 { "right past the end".into() } else { format!("{bytes} bytes past the end") }
 }
 
-/// A memory that has no arrays' names, with its size.
+/// How messages name a memory without array names, with its size.
 fn memory(space: Space, bytes: u64) -> String {
     match space {
         Space::Shared => format!("the block's {bytes} bytes of shared memory"),
