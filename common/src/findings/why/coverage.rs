@@ -305,7 +305,14 @@ impl Teller<'_> {
                 && let Some((side, (place, value))) =
                     (Side::BOTH.into_iter()).find_map(|side| Some((side, pair.of(side)?)))
             {
-                let stored = value.shared.and_then(|passage| passage.stored)?;
+                let passage = value.shared?;
+                // The first tile may have a line of its own; the others' is to blame.
+                let mut others = self.arrived(side).into_iter().map(|(_, arrived)| arrived);
+                let other = others.rfind(|other| {
+                    Some(other.stored) != passage.stored && self.same_but_for_buffer(other.address, passage.address)
+                });
+                let stored = other.map(|other| other.stored).or(passage.stored)?;
+                add(&mut marks, other.map(|_| self.stores(stored, None, "tiles of other steps are stored here")));
                 let under = self.not_only_under(stored, &mut marks);
                 self.added_here(gap, &mut marks);
                 let words = [
