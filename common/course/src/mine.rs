@@ -50,7 +50,10 @@ fn read_from<T: Default + DeserializeOwned>(path: &Path) -> Result<T> {
         _ => {}
     }
     let text = files::text(path).map_err(|error| io_reason(&error));
-    let kept = text.and_then(|text| serde_json::from_str(&text).map_err(|error| error.to_string()));
+    // A list would pass for an object whose fields are missing.
+    let is_object = |text: &str| serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(text);
+    let kept = |text: String| is_object(&text).and_then(|_| serde_json::from_str(&text));
+    let kept = text.and_then(|text| kept(text).map_err(|error| error.to_string()));
     kept.map_err(|why| anyhow!("{} cannot be read ({why}); move it away to begin again", workspace::display(path)))
 }
 
@@ -74,5 +77,7 @@ mod tests {
             assert!(read().unwrap_err().to_string().ends_with("; move it away to begin again"));
             assert_eq!(fs::read(&path).unwrap(), bytes);
         }
+        fs::write(&path, "[]").unwrap();
+        assert!(read_from::<crate::progress::Progress>(&path).is_err());
     }
 }

@@ -1604,3 +1604,33 @@ extern "C" __global__ void matmul(
         }
     }
 }
+
+== views_with_methods
+// launch: block 16,16 tile 16,16
+struct Panel {
+    float* data;
+    int width;
+    __device__ float& at(int r, int c) { return data[r * width + c]; }
+};
+struct View {
+    const float* base;
+    int rows, cols;
+    __device__ float get(int r, int c) const { return r < rows && c < cols ? base[(size_t)r * cols + c] : 0.0f; }
+};
+extern "C" __global__ void matmul(const float* A, const float* B, float* C, int M, int N, int K)
+{
+    __shared__ float pool[512];
+    Panel pa{pool, 16}, pb{pool + 256, 16};
+    View va{A, M, K}, vb{B, K, N};
+    int x = threadIdx.x, y = threadIdx.y;
+    int row = blockIdx.y * 16 + y, col = blockIdx.x * 16 + x;
+    float sum = 0;
+    for (int k0 = 0; k0 < K; k0 += 16) {
+        pa.at(y, x) = va.get(row, k0 + x);
+        pb.at(y, x) = vb.get(k0 + y, col);
+        __syncthreads();
+        for (int k = 0; k < 16; ++k) sum += pa.at(y, k) * pb.at(k, x);
+        __syncthreads();
+    }
+    if (row < M && col < N) C[(size_t)row * N + col] = sum;
+}

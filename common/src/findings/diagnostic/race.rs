@@ -139,7 +139,10 @@ pub fn apart([a, b]: [&Location; 2], array: &str) -> Option<String> {
         };
         // The one that is declared last begins behind the other one.
         let (first, last) = (begins(&one, a), begins(&other, b));
-        let (one, other, line) = if first > last { (other, one, first) } else { (one, other, last) };
+        let text = code_at(&Location { line: last, ..b.clone() });
+        let place = |name: &str| text.split(|c: char| !c.is_alphanumeric() && c != '_').position(|word| word == name);
+        let turned = first > last || first == last && place(&one) > place(&other);
+        let (one, other, line) = if turned { (other, one, first) } else { (one, other, last) };
         let cause = if line.is_none() { "one array reaches into another" } else { "two names for one place" };
         let line = line.map_or_else(String::new, |line| format!(" in line {line}"));
         help(cause, &[("one", one), ("other", other), ("in_line", line)])

@@ -49,6 +49,8 @@ pub struct Set {
     pub sets: bool,
     /// An element of it is set, or what it points to.
     pub indexed: bool,
+    /// What a method returns is set: `tile.at(row, col) = x`.
+    pub through_method: bool,
     /// What stands before the value: `=`, `+=` or another one.
     pub operator: String,
     /// Behind that: where the value begins.
@@ -246,9 +248,13 @@ impl Source {
                     break;
                 }
             }
-            let operator = text(at);
-            let assigns =
-                operator == "=" || operator.len() > 1 && operator.ends_with('=') && !COMPARES.contains(&operator);
+            let is_assignment =
+                |word: &str| word == "=" || word.len() > 1 && word.ends_with('=') && !COMPARES.contains(&word);
+            let behind = if calls.is_empty() { at } else { self.behind(at + 2, end) };
+            let through_method = behind > at && is_assignment(text(behind));
+            let operator_at = if through_method { behind } else { at };
+            let operator = text(operator_at);
+            let assigns = is_assignment(operator);
             let changes = [operator, before].iter().any(|word| matches!(*word, "++" | "--"));
             let stores = ["store", "set", "copy"].iter().any(|begin| calls.starts_with(begin));
             let separator = (start..name).rev().map(text).find(|word| !matches!(*word, "*" | "&"));
@@ -262,9 +268,9 @@ impl Source {
             if assigns || changes || stores || declares {
                 let operator = if stores { calls } else { operator }.to_owned();
                 let sets_it = assigns || changes || stores || built;
-                let indexed = stores || !declares && (indexed || before == "*");
-                let line = self.tokens[name].line;
-                sets.push(Set { path, line, declares, sets: sets_it, indexed, operator, value: at + 1 });
+                let indexed = stores || through_method || !declares && (indexed || before == "*");
+                let (line, value) = (self.tokens[name].line, operator_at + 1);
+                sets.push(Set { path, line, declares, sets: sets_it, indexed, through_method, operator, value });
             }
         }
         sets

@@ -272,7 +272,10 @@ impl Teller<'_> {
             let mut marks = vec![self.mark(one.term.instruction, None, "the sum is formed here, once")];
             self.parts(&mut marks);
             self.store_marks("and it is in this more than once", &mut marks);
-            return Some(self.told(Mistake::Part, "sum added twice", marks, &gap.words));
+            let store = self.element.store.map(|store| store.instruction);
+            let loops = self.common_loops(store, &mut marks);
+            let cause = if loops.is_empty() { "sum added twice" } else { "sum stored in each step" };
+            return Some(self.told(Mistake::Part, cause, marks, &[&gap.words[..], &[("loops", loops)]].concat()));
         }
         let (one, other) = again.into_iter().find(|(one, other)| one.term.thread != other.term.thread)?;
         let [other_thread, thread] = [other, one].map(|pair| triple(index(self.origins.thread(pair.term.thread))));

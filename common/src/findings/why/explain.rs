@@ -230,12 +230,18 @@ impl Teller<'_> {
         let part = element.pairs.iter().find(|pair| pair.has_part() && pair.k_of(element.needs).is_some());
         let put = part.and_then(|pair| pair.factors.iter().find(|(_, value)| value.part)?.1.shared?.stored);
         add(&mut marks, put.map(|put| self.mark(put, None, "what rounding has lost is stored here")));
+        // C counts once if it is added once.
+        let often = self.asked.kind == Kind::Scaled && element.weights[1] / self.asked.weights[1] > 1.5;
+        let read = element.reads_of_c.iter().next().copied().filter(|_| often);
+        let loops = self.common_loops(read, &mut marks);
         let cause = match part {
             Some(_) => "parts with another weight",
+            None if !loops.is_empty() => "C added in each step",
             None if self.asked.kind == Kind::Scaled => "sum or C with another factor",
             None => "",
         };
-        self.told(Mistake::Weight, cause, marks, &[("sum", sum), ("before", before), ("by", by), ("of_c", of_c)])
+        let words = [("sum", sum), ("before", before), ("by", by), ("of_c", of_c), ("loops", loops)];
+        self.told(Mistake::Weight, cause, marks, &words)
     }
 
     fn unwritten(&self) -> Option<HazardReport> {

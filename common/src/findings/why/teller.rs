@@ -185,6 +185,17 @@ impl Teller<'_> {
         format!(", and not only under the condition in {}", listed(&lines))
     }
 
+    /// Marks the loops that an instruction and the products of the element have in common, and lists them; empty if there are none.
+    pub fn common_loops(&self, instruction: Option<u32>, marks: &mut Vec<Mark>) -> String {
+        let Some((at, pair)) = instruction.zip(self.element.pairs.first()) else { return String::new() };
+        let place = self.origins.location(at);
+        let of_products = around(&self.origins.location(pair.term.instruction), &["for", "while"]);
+        let mut lines = BTreeSet::from_iter(around(&place, &["for", "while"]));
+        lines.retain(|line| of_products.contains(line));
+        add(marks, lines.iter().map(|&line| at_line(&place, line, "it is done in each step of this loop".into())));
+        if lines.is_empty() { String::new() } else { listed(&lines) }
+    }
+
     /// The lines that set what the line of an instruction uses, but for those that are marked already.
     pub fn set_by(&self, instruction: u32, stores: bool, marks: &mut Vec<Mark>) {
         add(marks, set_by(&self.origins.location(instruction), stores));
