@@ -1,7 +1,7 @@
-//! What the hardware's performance counters would show, in total and for each source line.
+//! The values that the hardware's performance counters would show, in total and for each source line.
 //!
-//! The rules were established by readings of an H100 (`tests/counters`): 2,278 launches of kernels that make one access of a
-//! chosen shape each.
+//! The rules were derived from readings of an H100 (`tests/counters`): 2,278 launches of kernels, each of which makes one access of
+//! a chosen shape.
 
 use crate::analyses::work::{Work, Works};
 use crate::lanes::select;
@@ -22,7 +22,7 @@ mod repeats;
 
 pub use passes::{Wavefront, Wavefronts};
 
-/// Makes [`Counts`] from the list of its counters, of which everything else follows.
+/// Makes [`Counts`] and everything that depends on its fields from one list of counters.
 macro_rules! counts {
     ($($(#[doc = $doc:literal])* $name:ident,)*) => {
         /// Counts of a launch, or of one line of it.
@@ -33,14 +33,14 @@ macro_rules! counts {
             $($(#[doc = $doc])* pub $name: u64,)*
         }
 
-        /// How many values [`Counts::entries`] has: the counters, and a sum.
+        /// How many values [`Counts::entries`] returns: the counters, and one sum of two of them.
         const ENTRIES: usize = [$(stringify!($name)),*].len() + 1;
 
         impl Counts {
-            /// The counters' names, each with what it counts.
+            /// The name of each counter, with an explanation of what it counts.
             pub const EXPLAINED: &[(&str, &str)] = &[$((stringify!($name), concat!($($doc),*))),*];
 
-            /// Names and values in a fixed order, for tables and JSON.
+            /// Returns names and values in a fixed order, for tables and JSON.
             pub fn entries(&self) -> [(&'static str, u64); ENTRIES] {
                 let shared = self.shared_load_wavefronts + self.shared_store_wavefronts;
                 [$((stringify!($name), self.$name),)* ("shared_wavefronts", shared)]
@@ -115,7 +115,7 @@ counts! {
 }
 
 impl Counts {
-    /// So many equal requests to shared memory, with the passes of each and the fewest possible.
+    /// Adds `times` equal requests to shared memory; each takes `passes` passes, and could take `fewest`.
     fn add_shared(&mut self, load: bool, times: u64, (passes, fewest): (u32, u32)) {
         let (requests, wavefronts, conflicts) = if load {
             (&mut self.shared_load_requests, &mut self.shared_load_wavefronts, &mut self.shared_load_bank_conflicts)
@@ -127,19 +127,19 @@ impl Counts {
         *conflicts += times * u64::from(passes - fewest);
     }
 
-    /// An instruction is executed by so many lanes.
+    /// Adds the floating-point operations of an instruction that `lanes` lanes execute.
     fn add_flop(&mut self, Facts { flop: (flop, fma), .. }: &Facts, lanes: u64) {
         self.flop += u64::from(*flop) * lanes;
         self.fma_threads += if *fma { lanes } else { 0 };
     }
 
-    /// Floating-point operations for each byte loaded from global memory: the arithmetic intensity. Stores are left out,
-    /// so that the plain kernel has 0.25 whatever K is. Zero when nothing is loaded.
+    /// Returns the floating-point operations per byte loaded from global memory: the arithmetic intensity. Stores are left out, so
+    /// that the naive kernel has 0.25 for every K. The result is 0 if nothing is loaded.
     pub fn flop_per_byte(&self) -> f64 {
         ratio(self.flop, self.global_load_bytes)
     }
 
-    /// Floating-point operations for each load from global memory by a thread. Zero when nothing is loaded.
+    /// Returns the floating-point operations for each load from global memory by a thread, or 0 if nothing is loaded.
     pub fn flop_per_global_access(&self) -> f64 {
         ratio(self.flop, self.global_load_threads)
     }
@@ -153,7 +153,7 @@ fn ratio(a: u64, b: u64) -> f64 {
 #[derive(Debug, Default)]
 pub struct Counters {
     kernel: Option<Kernel>,
-    /// Observers not in use, with what they have counted so far.
+    /// Observers that no block uses now, with the counts that they hold so far.
     idle: Idle,
     by_step: Option<Arc<Mutex<Counts>>>,
 }
@@ -161,19 +161,19 @@ pub struct Counters {
 type Idle = Arc<Mutex<Vec<BlockCounters>>>;
 
 impl Counters {
-    /// No counts yet.
+    /// Makes an analysis that has counted nothing yet.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// After each executed instruction, what was counted of it lies there: together that is what [`Counters::total`] says of a
-    /// launch. For whoever is told of each instruction after these counters are, on one of the host's threads.
+    /// Stores the counts of each instruction in `counted` after the instruction is executed; they add up to what [`Counters::total`]
+    /// returns otherwise. This is for an observer that runs after these counters, with all blocks on one host thread.
     #[must_use]
     pub fn by_step(self, counted: Arc<Mutex<Counts>>) -> Self {
         Self { by_step: Some(counted), ..self }
     }
 
-    /// Bytes of the host's memory that counting takes in a launch.
+    /// Returns the bytes of host memory that counting takes in a launch.
     pub fn bytes(kernel: &Kernel, config: &LaunchConfig) -> u64 {
         let (blocks, code) = (config.grid.count(), &kernel.code);
         let resident = config.workers(false, blocks).saturating_mul(kernel.resident_blocks(config) as u64);
@@ -186,7 +186,7 @@ impl Counters {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts of each instruction, by number.
+    /// Returns the counts of each instruction, by its number.
     fn instructions(&self) -> Vec<Counts> {
         let Some(Kernel { code, .. }) = &self.kernel else { return vec![] };
         let mut counts = vec![Counts::default(); code.facts.len()];
@@ -207,7 +207,7 @@ impl Counters {
         counts
     }
 
-    /// Counts of the whole launch.
+    /// Returns the counts of the whole launch.
     pub fn total(&self) -> Counts {
         self.instructions().iter().fold(Counts::default(), |mut total, count| {
             total += count;
@@ -215,8 +215,8 @@ impl Counters {
         })
     }
 
-    /// The blocks by the work they do; none if it is not known for certain, because some of what looks like global memory is
-    /// `__constant__`, which has a cache of its own.
+    /// Returns the blocks by the work that they do, or `None` if the kernel reads `__constant__` memory. Such loads are counted like
+    /// loads from global memory, but they have a separate cache, so the work is not certain.
     pub fn works(&self) -> Option<Works> {
         let mut works = Works::default();
         self.idle().iter().for_each(|observer| works += &observer.works);
@@ -224,7 +224,7 @@ impl Counters {
         (!constants).then_some(works)
     }
 
-    /// Counts by source line (file number and line), in order. Instructions without line information are under (0, 0).
+    /// Returns the counts by source line (file number, line number), in order. Instructions without line information are under (0, 0).
     pub fn lines(&self) -> BTreeMap<(u32, u32), Counts> {
         let mut lines: BTreeMap<(u32, u32), Counts> = BTreeMap::new();
         let Some(kernel) = &self.kernel else { return lines };
@@ -272,45 +272,45 @@ impl Analysis for Counters {
     }
 }
 
-/// Counts of the blocks that one host thread has run.
+/// Counts of the blocks that one observer has watched, one after another.
 #[derive(Debug)]
 pub struct BlockCounters {
     counts: Vec<Counts>,
-    /// For each basic block how often it was entered, and by how many lanes.
+    /// For each basic block: how often a warp entered it, and with how many lanes in total.
     executed: Vec<(u64, u64)>,
     memory: Vec<Memo>,
-    /// By the first instruction of several loads.
+    /// Indexed by the first instruction of a sequence of loads.
     repeats: Vec<Repeats>,
-    /// Of those, the ones made in this block since they were counted; some perhaps twice.
+    /// First instructions of the sequences that this block made and that are not counted yet. Some may be listed twice.
     repeated: Vec<u32>,
-    /// Multiply-adds of each basic block that are not guarded.
+    /// For each basic block, the number of multiply-adds without a guard.
     fma: Vec<u64>,
-    /// Work so far, without the multiply-adds of basic blocks.
+    /// Work so far of all blocks, without the multiply-adds in `fma`.
     work: Work,
-    /// All work of the blocks before.
+    /// All work of the earlier blocks.
     before: Work,
     works: Works,
     code: Arc<Code>,
     by_step: Option<Arc<Mutex<Counts>>>,
-    /// Where it belongs when it has ended.
+    /// The list to which it returns when its block has ended.
     home: Option<Idle>,
 }
 
-/// The latest request of an instruction, which has one size: the next is most often the same but for a shift, and then counts the
-/// same.
+/// The latest request of an instruction, and its cost. The next one usually differs only by a shift, and then costs the same. All
+/// requests of an instruction have the same size.
 #[derive(Debug, Clone, Default)]
 struct Memo {
     lanes: u32,
-    /// Position in a sector of the first address.
+    /// The first address modulo 128 (global memory) or 4 (shared memory).
     phase: u32,
-    /// Distance of each address from the first.
+    /// Distance of each address from the first, in bytes.
     distance: [u64; 32],
-    /// Sectors, or wavefronts and the fewest possible.
+    /// Sectors and lines of global memory, or wavefronts of shared memory and the fewest possible.
     result: (u32, u32),
 }
 
 impl Memo {
-    /// The result for these addresses, from memory if the latest request had the same shape.
+    /// Returns the result for these addresses, and computes it only if the shape differs from that of the latest request.
     #[inline]
     fn look_up(
         &mut self,
@@ -323,7 +323,7 @@ impl Memo {
         let phase = (first % modulus) as u32;
         let mut different = self.lanes ^ lanes | self.phase ^ phase;
         let mut distances = 0;
-        // Lanes that take no part do not matter, but their addresses are filled in, so that they compare equal.
+        // Inactive lanes do not matter. They need no test here, because their addresses are filled in so that they compare equal.
         for (&address, &distance) in addresses.iter().zip(&self.distance) {
             distances |= address.wrapping_sub(first) ^ distance;
         }
@@ -339,7 +339,7 @@ impl Memo {
     }
 }
 
-/// Passes of a load or store as assembled, and the fewest possible; none if another access does it, too.
+/// Returns the passes of a load or store, and the fewest possible, or `None` if the assembler merges it into another access.
 #[inline]
 fn shared_passes(memo: &mut Memo, merged: Merged, access: &Access<'_>) -> Option<(u32, u32)> {
     let (bytes, before) = merged.piece(access.bytes)?;
@@ -358,7 +358,7 @@ impl BlockCounters {
         counts
     }
 
-    /// Counts the loads that were made again since they were counted.
+    /// Adds the loads that were repeated since they were last added.
     fn count_repeats(&mut self, first: u32) {
         let Repeats { times, costs, .. } = &mut self.repeats[first as usize];
         for &Cost { instruction, passes, fewest } in &*costs {
@@ -368,7 +368,7 @@ impl BlockCounters {
         *times = 0;
     }
 
-    /// Loads whose shape is new.
+    /// Computes the cost of loads whose shape differs from that of the latest ones.
     #[cold]
     #[inline(never)]
     fn new_loads(&mut self, first: u32, loads: &SharedLoads<'_>) {
@@ -461,7 +461,7 @@ impl Observer for BlockCounters {
         let count = &mut self.counts[copy.instruction as usize];
         let reading = select(copy.lanes, |lane| copy.source_bytes[lane] > 0);
         count.copy_requests += 1;
-        // A copy whose lanes all read nothing, only fill with zeros, makes no request.
+        // A copy makes no request to global memory if all its lanes only fill with zeros.
         count.global_load_requests += u64::from(reading != 0);
         count.global_load_sectors += u64::from(copy_sectors(reading, copy));
         count.global_load_threads += u64::from(reading.count_ones());
@@ -475,7 +475,7 @@ impl Observer for BlockCounters {
     }
 
     fn bulk_copy(&mut self, copy: &BulkCopy) {
-        // It is no request of the load and store units, and no pass through shared memory of theirs.
+        // A bulk copy does not use the load and store units, so it adds neither requests nor their passes through shared memory.
         let count = &mut self.counts[copy.instruction as usize];
         count.global_load_bytes += u64::from(copy.bytes);
         count.global_bytes_requested += u64::from(copy.bytes);

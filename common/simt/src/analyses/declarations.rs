@@ -1,5 +1,5 @@
-//! Extents of `__shared__` arrays, read from CUDA source: `__shared__ float As[TILE][TILE + 1];` with the values of the
-//! macros given. Not a parser of CUDA; what it does not understand it leaves out.
+//! Extents of `__shared__` arrays, read from CUDA source such as `__shared__ float As[TILE][TILE + 1];`, with given values for
+//! the macros. This is not a CUDA parser: it leaves out a declaration that it does not understand.
 
 use crate::parser::constant;
 use std::collections::HashMap;
@@ -9,12 +9,12 @@ use std::collections::HashMap;
 pub struct Extents {
     /// Size of an element in bytes.
     pub element_bytes: u32,
-    /// Extents, the slowest first; `float As[32][33]` has 32 and 33.
+    /// Extents, the slowest-varying index first; `float As[32][33]` has 32 and 33.
     pub extents: Vec<u32>,
 }
 
-/// The extents of every `__shared__` array in the source whose extents are expressions of numbers, the given
-/// constants, and `#define`s and `const`/`constexpr` integers of the source itself.
+/// Returns the name and extents of each `__shared__` array in the source. Extents may be expressions of numbers, the given constants,
+/// and `#define`s and `const`/`constexpr` integers of the source itself; an array with any other extent is left out.
 pub fn shared_extents(source: &str, constants: &[(&str, i64)]) -> Vec<(String, Extents)> {
     let source = without_comments(source);
     let mut known: HashMap<String, String> = HashMap::new();
@@ -48,14 +48,14 @@ pub fn shared_extents(source: &str, constants: &[(&str, i64)]) -> Vec<(String, E
     found
 }
 
-/// `__align__(16) float As[8][64], Bs[8][64]`
+/// Reads a declaration such as `__align__(16) float As[8][64], Bs[8][64]`.
 fn declaration(text: &str, known: &HashMap<String, String>, found: &mut Vec<(String, Extents)>) {
     let mut element_bytes = 4;
     for declarator in text.split(',') {
         let Some(open) = declarator.find('[') else { continue };
         let (head, mut tail) = declarator.split_at(open);
         let words = head.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty());
-        // The name may be that of a type elsewhere: `float half[32]`.
+        // Only the words before the name can be types, because an array may be named like one: `float half[32]`.
         let words: Vec<&str> = words.collect();
         let Some((name, types)) = words.split_last() else { continue };
         for word in types {
@@ -102,12 +102,12 @@ fn without_comments(source: &str) -> String {
     out
 }
 
-/// The value of an expression, in which names stand for what is known of them.
+/// Returns the value of an expression after its names are replaced by their known values, or `None` if it has none.
 fn evaluate(text: &str, known: &HashMap<String, String>) -> Option<i64> {
     constant(&spelt_out(text, known, 0)?)
 }
 
-/// An expression with values in place of names, and numbers without the suffixes of their types.
+/// Replaces the names in an expression by their values, and strips the type suffixes of its numbers.
 fn spelt_out(text: &str, known: &HashMap<String, String>, depth: u32) -> Option<String> {
     let mut out = String::new();
     let part = |c: char| c.is_alphanumeric() || c == '_';
@@ -120,7 +120,7 @@ fn spelt_out(text: &str, known: &HashMap<String, String>, depth: u32) -> Option<
         match known.get(word) {
             _ if !part(first) => out += word,
             _ if number.parse::<i64>().is_ok() => out += number,
-            // Macros that name themselves, or each other twice, have no end.
+            // Macros that name themselves would never end, and macros that name another one twice grow exponentially.
             Some(value) if depth < 16 && out.len() < 1 << 12 => {
                 out += &format!("({})", spelt_out(value, known, depth + 1)?);
             }

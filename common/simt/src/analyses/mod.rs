@@ -1,4 +1,4 @@
-//! The analyses that come with the simulator, and all of them together.
+//! The analyses that come with the simulator, and an analysis that combines them.
 
 pub mod counters;
 pub mod declarations;
@@ -14,7 +14,7 @@ use counters::Counters;
 use hazards::Hazards;
 use trace::Trace;
 
-/// The simulator's own analyses, each of them if it is asked for.
+/// The simulator's own analyses in one. An analysis that is `None` does not run and costs nothing.
 #[derive(Debug, Default)]
 #[allow(missing_docs)] // The names say it.
 pub struct Analyses {

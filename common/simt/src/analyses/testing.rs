@@ -1,13 +1,13 @@
-//! What the tests of the analyses share: a kernel whose instructions are found by their text, and accesses made by hand.
+//! Helpers that the tests of the analyses share: a kernel whose instructions are found by their text, and hand-made accesses.
 
 use crate::{
     Access, AccessKind, Arrival, DevicePointer, GlobalMemory, Kernel, LaunchConfig, LaunchInfo, Module, Space,
 };
 
-/// Instructions by the start of their text; `[%r5]` and `[%rd5]` are addresses of unknown origin.
+/// A kernel body in which tests find an instruction by how its text begins; `[%r5]` and `[%rd5]` are addresses of unknown origin.
 pub(super) const BODY: &str = include_str!("testing.ptx");
 
-/// [`BODY`] with more instructions: threads may wait for each other at other places than barriers of the whole block.
+/// [`BODY`] with instructions that let threads wait for each other elsewhere than at barriers of the whole block.
 pub(super) fn waiting_body() -> String {
     let more = "
     bar.sync 1, 64;
@@ -27,8 +27,8 @@ pub(super) fn kernel(body: &str) -> Kernel {
     Module::parse(&format!("{head}\n{{{body}\n}}")).and_then(|module| module.kernel("k")).unwrap()
 }
 
-/// The number of the first instruction whose text starts like this: of the steps it may be lowered to, the last, which is
-/// the access itself.
+/// Returns the number of the first instruction whose text begins with `start`. If it is lowered to several steps, that is the last
+/// of them, which is the access itself.
 pub(super) fn number(kernel: &Kernel, start: &str) -> u32 {
     let text = |index: &u32| kernel.location(*index).instruction;
     let mut all = (0..kernel.instruction_count()).skip_while(|index| !text(index).starts_with(start)).peekable();
@@ -36,7 +36,7 @@ pub(super) fn number(kernel: &Kernel, start: &str) -> u32 {
     all.take_while(|index| text(index) == text(&first)).last().unwrap_or(first)
 }
 
-/// Memory with the arrays A of 1,024 bytes and C of 40, both of 4-byte elements.
+/// Returns memory with two arrays of 4-byte elements: A of 1,024 bytes and C of 40 bytes.
 pub(super) fn memory() -> (GlobalMemory, DevicePointer, DevicePointer) {
     let mut memory = GlobalMemory::new();
     let a = memory.alloc("A", 1024, 4).unwrap();
@@ -50,7 +50,7 @@ pub(super) fn begin(analysis: &mut impl crate::Analysis, kernel: &Kernel, memory
     analysis.begin(&LaunchInfo { kernel, config: &config, memory, shared_bytes: 1024, params: &[] });
 }
 
-/// An access to memory by an instruction that starts so.
+/// An access to memory by the instruction whose text begins with `start`.
 pub(super) struct Request<'a> {
     pub start: &'a str,
     pub warp: u32,
@@ -84,7 +84,7 @@ pub(super) fn arrival(warp: u32, instruction: u32) -> Arrival {
     Arrival { warp, instruction, lanes: u32::MAX, id: 0, threads: 0, waits: true, reduces: false }
 }
 
-/// Lanes or warps: `all`, or a mask in binary or (`0x`) hexadecimal.
+/// Parses a set of lanes or warps: `all`, or a mask in binary or (after `0x`) in hexadecimal.
 pub(super) fn mask(word: &str) -> u32 {
     match word.strip_prefix("0x") {
         Some(digits) => u32::from_str_radix(digits, 16).unwrap(),
@@ -93,8 +93,8 @@ pub(super) fn mask(word: &str) -> u32 {
     }
 }
 
-/// Holds what `run` says of the lines of a text to the indented lines below each. `SIMT_BLESS=1` writes them again, to be reviewed as
-/// a diff; `path` is that of the text below `src/analyses`.
+/// Compares what `run` returns for each line of a text with the indented lines below that line. `SIMT_BLESS=1` regenerates the text, to
+/// be reviewed as a diff; `path` is the path of the text below `src/analyses`.
 pub(super) fn script(path: &str, text: &str, run: impl Fn(&str) -> Vec<String>) {
     let mut found = String::new();
     for line in text.lines().filter(|line| !line.starts_with(' ')) {

@@ -4,19 +4,19 @@ use crate::observe::{Access, Analysis, BlockInfo, BulkCopy, CopyAccess, LaunchIn
 use crate::{AccessKind, Dim3, Kernel, Location, Space};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Accesses of a thread that a trace keeps; those after them are not kept. A thread of the naive kernel at K = 16,384 makes half as
-/// many.
+/// The most accesses that a trace keeps for one thread; it drops those after them. A thread of the naive kernel at K = 16,384 makes
+/// half as many.
 pub const MOST_TRACED: usize = 1 << 16;
 
-/// Bytes of an access, before it has words and with them: the name of the array, the file, the instruction.
+/// Bytes of an access, both as numbers ([`Raw`]) and with its texts ([`Step`]): the names of the array and file, the instruction.
 const STEP_BYTES: u64 = (3 * size_of::<Raw>() + size_of::<Step>() + 6 * 64) as u64;
 
 /// One access of a traced thread.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Step {
-    /// Array in memory; shared arrays by their source name.
+    /// Name of the array; a shared array has the name that it has in the source.
     pub array: String,
-    /// Element: the position divided by the array's element size (4 bytes for shared arrays).
+    /// Index of the element: the byte offset divided by the array's element size (4 bytes for shared arrays).
     pub index: u64,
     /// Global, shared or local memory.
     pub space: Space,
@@ -24,18 +24,18 @@ pub struct Step {
     pub kind: AccessKind,
     /// Size of the access in bytes.
     pub bytes: u32,
-    /// The instruction.
+    /// The instruction that made the access.
     pub location: Location,
 }
 
 /// The accesses of one thread.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ThreadTrace {
-    /// Its block.
+    /// The block's index in the grid.
     pub block: Dim3,
-    /// The thread in the block.
+    /// The thread's index in the block.
     pub thread: Dim3,
-    /// What it did, in order: the first [`MOST_TRACED`] accesses.
+    /// Its first [`MOST_TRACED`] accesses, in order.
     pub steps: Vec<Step>,
 }
 
@@ -47,7 +47,7 @@ pub struct Trace {
     done: Done,
 }
 
-/// By the number of the wish: what the thread did.
+/// The accesses of each traced thread, with its position in `wanted`.
 type Done = Arc<Mutex<Vec<(usize, Vec<Raw>)>>>;
 
 #[derive(Debug)]
@@ -57,7 +57,7 @@ struct Setup {
     arrays: Vec<(u64, u64, String, u32)>,
 }
 
-/// An access before it has words.
+/// An access as numbers, before names are looked up.
 #[derive(Debug, Clone, Copy)]
 struct Raw {
     address: u64,
@@ -68,17 +68,17 @@ struct Raw {
 }
 
 impl Trace {
-    /// Traces these threads: block index and thread index.
+    /// Traces these threads, each given by its block index and its thread index.
     pub fn new(threads: impl IntoIterator<Item = (Dim3, Dim3)>) -> Self {
         Self { wanted: threads.into_iter().collect(), ..Self::default() }
     }
 
-    /// Bytes of the host's memory that the traces of some threads take, in words too, if each makes this number of accesses.
+    /// Returns the bytes of host memory that the traces of `threads` threads take, texts included, at `accesses` accesses each.
     pub fn bytes(threads: u64, accesses: u64) -> u64 {
         threads.saturating_mul(accesses.min(MOST_TRACED as u64) * STEP_BYTES)
     }
 
-    /// The traces, in the order the threads were given. A thread that was not launched has no steps.
+    /// Returns the traces, in the order in which the threads were given. A thread that was not launched has no steps.
     pub fn threads(&self) -> Vec<ThreadTrace> {
         let done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
         let trace = |number: usize, (block, thread): (Dim3, Dim3)| {
@@ -134,13 +134,13 @@ impl Analysis for Trace {
 /// Traces the chosen threads of a block.
 #[derive(Debug)]
 struct BlockTrace {
-    /// Number of the wish, linear thread index, accesses.
+    /// Position in `wanted`, linear thread index, accesses.
     threads: Vec<(usize, u32, Vec<Raw>)>,
     done: Done,
 }
 
 impl BlockTrace {
-    /// The threads of the lanes of a warp that are traced, and have not reached the end of what is kept.
+    /// Returns the traced threads among these lanes of a warp that have not reached [`MOST_TRACED`] accesses.
     fn of(&mut self, warp: u32, lanes: u32) -> impl Iterator<Item = (usize, &mut Vec<Raw>)> {
         self.threads.iter_mut().filter_map(move |(_, thread, steps)| {
             let lane = *thread % 32;

@@ -1,26 +1,26 @@
-//! What each block asks of its SM: the counts that a bound on a kernel's time is made of.
+//! The work that each block gives its SM: the counts from which a lower bound on a kernel's time is computed.
 
 use std::collections::BTreeMap;
 use std::ops::AddAssign;
 
-/// Kinds of blocks that are told apart. With more, all count as the least of them.
+/// The most kinds of blocks that are kept apart. If there are more, every block counts as the least of them.
 const KINDS: usize = 4096;
 
-/// Work of one block, in the units of an SM. Each is what the hardware does at least.
+/// Work of one block, in the units of an SM. Each count is a lower bound on what the hardware does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Work {
-    /// Single-precision multiply-adds of warps, each a turn of the FMA units, whatever lanes take part.
+    /// Single-precision multiply-add instructions of warps. Each takes one turn of the FMA units, however many lanes are active.
     pub fma: u64,
     /// Warp instructions that the assembler neither removes nor adds to: multiply-adds and accesses to memory.
     pub issued: u64,
-    /// Passes through the data path that shared memory and the first-level cache have in common: the wavefronts of shared
-    /// memory, and for a load from global memory one for each four lines of 128 bytes or each word of a thread, whichever are
-    /// more. (Measured on an H200. A load whose words lie in one bank takes more; how many is not known well enough.)
+    /// Passes through the data path that shared memory and the first-level cache share. Shared memory adds its wavefronts. A load
+    /// from global memory adds one pass for every four lines of 128 bytes, or one for every word that a thread loads, whichever is
+    /// more. (Measured on an H200. A load whose words are in one bank takes more passes; how many is not known well enough.)
     pub passes: u64,
 }
 
 impl Work {
-    /// The smaller of each.
+    /// Returns the smaller value of each count.
     #[must_use]
     pub fn least(self, other: Self) -> Self {
         Self {
@@ -30,25 +30,25 @@ impl Work {
         }
     }
 
-    /// Adds accesses that take this number of passes each.
+    /// Adds `times` accesses of `passes` passes each.
     #[inline]
     pub(crate) fn add_accesses(&mut self, times: u64, passes: u32) {
         self.issued += times;
         self.passes += times * u64::from(passes);
     }
 
-    /// What was added since `before`.
+    /// Returns the work that was added since `before`.
     pub(crate) fn since(self, before: Self) -> Self {
         Self { fma: self.fma - before.fma, issued: self.issued - before.issued, passes: self.passes - before.passes }
     }
 }
 
-/// The blocks of a launch by their work.
+/// The blocks of a launch, counted by the work that they do.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Works(BTreeMap<Work, u64>);
 
 impl Works {
-    /// Adds blocks that do the same work.
+    /// Adds `blocks` blocks that do the same work.
     pub fn add(&mut self, work: Work, blocks: u64) {
         *self.0.entry(work).or_default() += blocks;
         if self.0.len() > KINDS {
@@ -57,7 +57,7 @@ impl Works {
         }
     }
 
-    /// Each work that blocks do, and how many of them.
+    /// Returns each amount of work that occurs, with the number of blocks that do it.
     pub fn kinds(&self) -> impl Iterator<Item = (Work, u64)> + '_ {
         self.0.iter().map(|(&work, &blocks)| (work, blocks))
     }

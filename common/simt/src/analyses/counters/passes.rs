@@ -1,5 +1,5 @@
-//! What requests to memory cost: sectors of global memory, passes through shared memory, in number and one by one. The
-//! rules were established by readings of an H100 (`tests/counters`).
+//! The cost of memory requests: sectors of global memory, and passes through shared memory, both as numbers and one by one.
+//! The rules were derived from readings of an H100 (`tests/counters`).
 
 use crate::lanes::select;
 use crate::lower::Merged;
@@ -12,7 +12,7 @@ pub(super) fn each(lanes: u32, range: Range<usize>) -> impl Iterator<Item = usiz
     range.filter(move |lane| lanes >> lane & 1 != 0)
 }
 
-/// Each of the numbers once, in order.
+/// Returns each number once, in increasing order.
 fn distinct(values: impl Iterator<Item = u64>) -> Vec<u64> {
     let mut values: Vec<u64> = values.collect();
     values.sort_unstable();
@@ -20,10 +20,10 @@ fn distinct(values: impl Iterator<Item = u64>) -> Vec<u64> {
     values
 }
 
-/// Lines of the first-level cache that are looked up in one pass.
+/// How many lines of the first-level cache are looked up in one pass.
 pub(super) const LINES: u32 = 4;
 
-/// 32-byte sectors and 128-byte lines that a request to global memory touches.
+/// Returns how many 32-byte sectors and 128-byte lines a request to global memory touches.
 pub(super) fn sectors_and_lines(lanes: u32, addresses: &[u64; 32]) -> (u32, u32) {
     // An aligned access of up to 16 bytes lies in one sector.
     let touched = distinct(each(lanes, 0..32).map(|lane| addresses[lane] / 32));
@@ -31,8 +31,8 @@ pub(super) fn sectors_and_lines(lanes: u32, addresses: &[u64; 32]) -> (u32, u32)
     (touched.len() as u32, lines as u32)
 }
 
-/// Sectors of an asynchronous copy. Those through the first-level cache count as loads do. Those past it count once for every
-/// 32 bytes of shared memory and 128-byte line of global memory they join.
+/// Returns the sectors of an asynchronous copy. A copy through the first-level cache counts as a load does. A copy past it counts once
+/// for each pair of a 128-byte line of global memory and 32 bytes of shared memory between which it moves data.
 pub(super) fn copy_sectors(lanes: u32, copy: &CopyAccess<'_>) -> u32 {
     if !copy.bypass {
         return sectors_and_lines(lanes, copy.from).0;
@@ -40,15 +40,15 @@ pub(super) fn copy_sectors(lanes: u32, copy: &CopyAccess<'_>) -> u32 {
     distinct(each(lanes, 0..32).map(|lane| ((copy.from[lane] / 128) << 16) | (copy.to[lane] / 32))).len() as u32
 }
 
-/// Passes for these words together: the most that any bank must give.
+/// Returns the passes that these words take together: the number of words in the bank that holds most of them.
 fn bank_passes(words: impl IntoIterator<Item = u64>) -> u32 {
     let mut banks = [0u32; 32];
     words.into_iter().for_each(|word| banks[(word % 32) as usize] += 1);
     banks.into_iter().max().unwrap_or(0)
 }
 
-/// Whether neighbouring lanes (or lanes two apart) of the range all share their address, so that the two parts of a wide
-/// load can go together. A lane whose neighbour takes no part shares if `alone` says so.
+/// Whether all neighbouring lanes of the range (or all lanes two apart) share their address, so that the two parts of a wide
+/// load can go together. `alone` says whether a lane counts as sharing when its neighbour is inactive.
 fn sharing(lanes: u32, addresses: &[u64; 32], range: Range<usize>, alone: bool) -> bool {
     [1, 2].into_iter().any(|apart| {
         each(lanes, range.clone()).all(|lane| {
@@ -58,16 +58,16 @@ fn sharing(lanes: u32, addresses: &[u64; 32], range: Range<usize>, alone: bool) 
     })
 }
 
-/// Whether all lanes that take part have one address.
+/// Whether all active lanes have the same address.
 fn uniform(lanes: u32, addresses: &[u64; 32]) -> bool {
     let first = addresses[lanes.trailing_zeros() as usize & 31];
     each(lanes, 0..32).all(|lane| addresses[lane] == first)
 }
 
-/// Whether the two parts of a wide load in the range can go together, if no two words meet in a bank.
+/// Whether the two parts of a wide load in the range can go together, provided that no two words are in the same bank.
 ///
-/// For the first 16 lanes of a 16-byte load the profiler is strict with lanes whose neighbour takes no part, but lets any
-/// addresses go together where lane 31 takes none.
+/// For the first 16 lanes of a 16-byte load, the profiler does not let a lane share whose neighbour is inactive; but if lane 31 is
+/// inactive, it lets any addresses go together.
 fn mergeable(lanes: u32, bytes: u32, addresses: &[u64; 32], range: Range<usize>) -> bool {
     if bytes < 16 || range.start > 0 {
         return sharing(lanes, addresses, range, true);
@@ -75,17 +75,17 @@ fn mergeable(lanes: u32, bytes: u32, addresses: &[u64; 32], range: Range<usize>)
     lanes >> 31 == 0 || sharing(lanes, addresses, range, false) || uniform(lanes, addresses)
 }
 
-/// The fewest passes for as many bytes as these lanes move.
+/// Returns the fewest passes in which `lanes` can move `bytes` bytes each.
 fn fewest(lanes: u32, bytes: u32) -> u32 {
     (lanes.count_ones() * bytes).div_ceil(128)
 }
 
-/// Passes of a shared load or store, and the fewest possible.
+/// Returns the passes of a shared load, store or atomic operation, and the fewest possible.
 ///
-/// 4-byte accesses are served for the whole warp at once, 8-byte ones by half-warps, 16-byte ones by quarter-warps. In
-/// loads, two such parts go together when their lanes share addresses in pairs and no two words meet in a bank. (Equal to all
-/// readings of `tests/counters/launches.json` and `sharing.json`, of which 1,068 are of shared memory.) Lanes that change one word
-/// by atomic operations do so one after the other, as in the readings of `tensor_cores`.
+/// The whole warp is served at once in 4-byte accesses, half a warp in 8-byte ones, and a quarter of a warp in 16-byte ones. In
+/// loads, two such parts go together if their lanes share addresses in pairs and no two words are in one bank. (This agrees with all
+/// readings of `tests/counters/launches.json` and `sharing.json`, of which 1,068 are of shared memory.) Atomic operations on one word
+/// are done lane after lane, as in the readings of `tensor_cores`.
 pub(super) fn wavefronts(kind: AccessKind, lanes: u32, bytes: u32, addresses: &[u64; 32]) -> (u32, u32) {
     if kind == AccessKind::Atomic {
         let total = bank_passes(each(lanes, 0..32).map(|lane| addresses[lane] / 4));
@@ -114,32 +114,32 @@ pub(super) fn wavefronts(kind: AccessKind, lanes: u32, bytes: u32, addresses: &[
     (total, total.min(fewest(lanes, bytes)))
 }
 
-/// Passes in which a product of a warpgroup reads the pieces of 16 bytes that a warp needs, of which `own` are rows of A for this warp
-/// alone. The tensor cores read B once for all four warps, and it is counted with the first of them.
+/// Returns the passes in which a product of a warpgroup reads the 16-byte pieces that a warp needs. `own` of them are rows of A that
+/// only this warp needs. The tensor cores read B once for all four warps, and it is counted for the first of them.
 ///
-/// A pass reads 128 bytes, as in the readings of swizzled tiles on an H200. What other layouts cost is not known, nor whether
-/// these passes take turns with those of loads; so they are no work of [`super::Work`], which must be certain.
+/// A pass reads 128 bytes, as in the readings of swizzled tiles on an H200. It is not known what other layouts cost, nor whether
+/// these passes compete with those of loads. So they are not part of [`super::Work`], whose counts must be certain.
 pub(super) fn product_wavefronts(warp: u32, pieces: usize, own: usize) -> u64 {
     let read = if warp.is_multiple_of(4) { pieces } else { own };
     read as u64 / 8
 }
 
-/// Passes of an asynchronous copy into shared memory, and the fewest possible. `reading` are the lanes that do not only write
-/// zeros.
+/// Returns the passes of an asynchronous copy into shared memory, and the fewest possible. `reading` are the lanes that read from
+/// global memory; the others only write zeros.
 pub(super) fn copy_wavefronts(lanes: u32, reading: u32, copy: &CopyAccess<'_>) -> (u32, u32) {
     let through = cached_copy_wavefronts(lanes, reading, copy);
     if !copy.bypass {
         return (through, through.min(fewest(lanes, copy.bytes)));
     }
-    // Past the cache, zeros are written apart, in passes in which the reading lanes have their places nevertheless.
+    // Past the cache, zeros are written in separate passes, but the reading lanes still count in these.
     let zeros = if reading == lanes { 0 } else { through };
     let data = bypassing_copy_wavefronts(reading, copy);
     (data + zeros, data.min(fewest(reading, copy.bytes)) + zeros.min(fewest(lanes, copy.bytes)))
 }
 
-/// Passes of a copy through the first-level cache: 4-byte copies are served for the whole warp at once, 8-byte ones by
-/// half-warps, 16-byte ones by quarter-warps. In such a part a lane waits for all that read from its bank of the cache, even the
-/// same word, and for all that write to its bank of shared memory; the lane that waits longest counts. (Equal to all 465
+/// Returns the passes of a copy through the first-level cache. The whole warp is served at once in 4-byte copies, half a warp in
+/// 8-byte ones, and a quarter of a warp in 16-byte ones. In such a part, a lane waits for all lanes that read from its bank of the
+/// cache, even the same word, and for all that write to its bank of shared memory. The longest wait counts. (This agrees with all 465
 /// readings of `tests/counters/copies.json`.)
 fn cached_copy_wavefronts(lanes: u32, reading: u32, copy: &CopyAccess<'_>) -> u32 {
     let bytes = u64::from(copy.bytes);
@@ -160,14 +160,14 @@ fn cached_copy_wavefronts(lanes: u32, reading: u32, copy: &CopyAccess<'_>) -> u3
     total
 }
 
-/// Passes of the lanes that read of a 16-byte copy past the first-level cache.
+/// Returns the passes of a 16-byte copy past the first-level cache, for the lanes that read.
 ///
-/// What a 32-byte sector of global memory gives to one of shared memory is moved at once. Such moves go together, over the whole
-/// warp, if they join the same two 128-byte lines, all or none of them swap the two sectors of 64 bytes, and they move the same
-/// halves to the same halves. (Equal to all 178 readings of `tests/counters/copies.json` in which no two lanes read the same 16
-/// bytes, and to 48 of the 55 others; in the rest the reading is greater, and no rule was found.)
+/// All bytes that go from one 32-byte sector of global memory to one of shared memory move at once. Such moves go together, over the
+/// whole warp, if they are between the same two 128-byte lines, all or none of them swap the two sectors of 64 bytes, and they move
+/// the same halves to the same halves. (This agrees with all 178 readings of `tests/counters/copies.json` in which no two lanes read
+/// the same 16 bytes, and with 48 of the 55 others. In the remaining 7 the reading is greater, and no rule was found.)
 pub(super) fn bypassing_copy_wavefronts(reading: u32, copy: &CopyAccess<'_>) -> u32 {
-    // Bit 2 * from + to of a set: half `from` of the source moves to half `to`.
+    // Bit 2 * from + to of a set means that half `from` of the source moves to half `to`.
     let mut moves: BTreeMap<(u64, u64), u8> = BTreeMap::new();
     for lane in each(reading, 0..32) {
         let (from, to) = (copy.from[lane] / 16, copy.to[lane] / 16);
@@ -175,7 +175,7 @@ pub(super) fn bypassing_copy_wavefronts(reading: u32, copy: &CopyAccess<'_>) -> 
     }
     let mut passes: BTreeMap<_, BTreeMap<u64, u32>> = BTreeMap::new();
     for ((from, to), halves) in moves {
-        // A half is given to one place at a time.
+        // One pass moves a half to only one place.
         let twice = halves & 0b0011 == 0b0011 || halves & 0b1100 == 0b1100;
         let parts = if twice { [1, 2, 4, 8].map(|bit| halves & bit) } else { [halves, 0, 0, 0] };
         for part in parts.into_iter().filter(|&part| part != 0) {
@@ -188,23 +188,23 @@ pub(super) fn bypassing_copy_wavefronts(reading: u32, copy: &CopyAccess<'_>) -> 
 /// One pass through shared memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wavefront {
-    /// The lanes that it serves, wholly or in part.
+    /// The lanes that the pass serves, completely or in part.
     pub lanes: u32,
-    /// For each bank the word that it delivers or takes: its position in shared memory divided by four.
+    /// For each bank, the word that it reads or writes: the word's byte position in shared memory divided by four.
     pub words: [Option<u32>; 32],
 }
 
-/// The passes of an access, and the fewest possible for as many bytes.
+/// The passes of an access, and the fewest in which its bytes could move.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Wavefronts {
-    /// As many as the counters count.
+    /// The passes, as many as the counters count.
     pub passes: Vec<Wavefront>,
-    /// The fewest possible.
+    /// The fewest possible passes.
     pub fewest: u32,
 }
 
 impl Wavefronts {
-    /// The passes of a load or store by an instruction of the kernel; none if another access does it, too, once it is assembled.
+    /// Returns the passes of a load or store of the kernel, or `None` if the assembler merges it into another access.
     pub fn of_access(
         kernel: &Kernel,
         instruction: u32,
@@ -220,7 +220,7 @@ impl Wavefronts {
         Some(Self { passes: passes(lanes, bytes, &addresses, count as usize), fewest })
     }
 
-    /// The passes of an asynchronous copy.
+    /// Returns the passes of an asynchronous copy into shared memory.
     pub fn of_copy(copy: &CopyAccess<'_>) -> Self {
         let reading = select(copy.lanes, |lane| copy.source_bytes[lane] > 0);
         let (count, fewest) = copy_wavefronts(copy.lanes, reading, copy);
@@ -228,13 +228,13 @@ impl Wavefronts {
     }
 }
 
-/// The words that lanes want, in `count` passes: a part of the warp after the other, and within a part the first word that a bank must
-/// give, then its second. What is left over goes with the last pass.
+/// Distributes the words that the lanes access over `count` passes, one part of the warp after another. Within a part, each pass takes
+/// the next word of every bank. The words that are left over go with the last pass.
 fn passes(lanes: u32, bytes: u32, addresses: &[u64; 32], count: usize) -> Vec<Wavefront> {
     let words = u64::from(bytes.div_ceil(4)).max(1);
     let mut passes: Vec<Wavefront> = vec![];
     let mut first = 0;
-    // Parts of the warp that go together, as many as it takes to end with no more passes than there are.
+    // Parts of the warp go together until there are no more parts than passes.
     let mut size = 32 / (words as usize).min(32);
     while size < 32 && (32 / size) > count.max(1) {
         size *= 2;
@@ -250,7 +250,7 @@ fn passes(lanes: u32, bytes: u32, addresses: &[u64; 32], count: usize) -> Vec<Wa
     fold(passes, count)
 }
 
-/// Puts a word into the first pass from number `first` on in which its bank is free, or delivers the same word.
+/// Puts a word into the first pass, from number `first` on, in which its bank is free or delivers the same word.
 fn place(passes: &mut Vec<Wavefront>, first: usize, lane: usize, word: u32) {
     let bank = word as usize % 32;
     let free = |pass: &Wavefront| pass.words[bank].is_none_or(|known| known == word);
@@ -262,8 +262,8 @@ fn place(passes: &mut Vec<Wavefront>, first: usize, lane: usize, word: u32) {
     passes[at].words[bank] = Some(word);
 }
 
-/// Makes `count` passes of these: those beyond go with the last, and where there are too few, the lanes of the last are served
-/// one after the other.
+/// Makes exactly `count` passes. If there are too many, the surplus is merged into the last one. If there are too few, the last one is
+/// repeated.
 fn fold(mut passes: Vec<Wavefront>, count: usize) -> Vec<Wavefront> {
     while passes.len() > count.max(1) {
         let Some(extra) = passes.pop() else { break };

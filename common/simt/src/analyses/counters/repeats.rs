@@ -1,8 +1,8 @@
-//! Loads that a warp makes again and again from shared memory: looked at once, and multiplied.
+//! Loads that a warp repeats from shared memory: their cost is computed once and multiplied by the number of repeats.
 
 use crate::observe::SharedLoads;
 
-/// What one load costs: passes through shared memory, and the fewest possible.
+/// The cost of one load: its passes through shared memory, and the fewest possible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Cost {
     pub instruction: u32,
@@ -10,20 +10,20 @@ pub(super) struct Cost {
     pub fewest: u32,
 }
 
-/// The latest loads that began with one instruction. The next are most often the same but for a shift of each base, and then
-/// cost the same: a shift by whole words moves all of them to other banks together.
+/// The latest loads that began with one instruction. The next ones usually differ only by a shift of each base. Then they cost
+/// the same, because a shift by whole words moves all lanes to other banks together.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Repeats {
-    /// Words from the first lane's to each lane's, for each base.
+    /// For each base, the distance in words from the first lane's address to each lane's.
     distances: Vec<[u32; 32]>,
-    /// How often they were made since they were counted.
+    /// How often the loads were repeated since they were last added to the counters.
     pub times: u64,
-    /// Those that are requests by themselves.
+    /// Costs of the loads that are separate requests once the assembler has merged loads.
     pub costs: Vec<Cost>,
 }
 
 impl Repeats {
-    /// Whether these loads cost the same as the latest.
+    /// Whether these loads have the shape of the latest ones, and so cost the same.
     #[inline]
     pub(super) fn same(&self, loads: &SharedLoads<'_>) -> bool {
         let known = |(base, distances): (&&[u32; 32], &[u32; 32])| {
@@ -34,7 +34,7 @@ impl Repeats {
         loads.bases.len() == self.distances.len() && loads.bases.iter().zip(&self.distances).all(known)
     }
 
-    /// Takes other loads for the latest.
+    /// Makes these loads the latest ones.
     pub(super) fn replace(&mut self, loads: &SharedLoads<'_>, costs: Vec<Cost>) {
         let distances = loads.bases.iter().map(|base| base.map(|word| word.wrapping_sub(base[0])));
         *self = Self { distances: distances.collect(), times: 0, costs };

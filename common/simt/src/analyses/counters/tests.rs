@@ -1,12 +1,12 @@
-//! The counters, driven by hand. What the passes through memory cost is held to a GPU's readings in `tests/counters.rs`;
-//! the shapes here are those that can be counted with a pencil.
+//! The counters, driven by hand. `tests/counters.rs` compares the cost of passes with a GPU's readings; the shapes here are simple
+//! enough to count with a pencil.
 
 use super::passes::bypassing_copy_wavefronts;
 use super::*;
 use crate::Dim3;
 use crate::analyses::testing::{BODY, Request, arrival, begin, kernel, mask, memory, number, script};
 
-/// A launch of one block.
+/// Returns the counters of a launch of one block, whose events `run` makes.
 fn counted(run: impl FnOnce(&Kernel, &mut dyn Observer)) -> Counters {
     let (kernel, (memory, ..)) = (kernel(BODY), memory());
     let mut counters = Counters::new();
@@ -21,7 +21,7 @@ fn block(counters: &Counters) -> Box<dyn Observer> {
     counters.block(&BlockInfo { index: Dim3::new(0, 0, 0), number: 0, threads: 96 }).remove(0)
 }
 
-/// The counts that are not zero.
+/// Returns the counts that are not zero, as text.
 fn shown(counts: &Counts) -> String {
     let counts = counts.entries().into_iter().filter(|&(_, count)| count > 0);
     counts.map(|(name, count)| format!("{name} {count}")).collect::<Vec<_>>().join(", ")
@@ -83,8 +83,8 @@ fn lines_have_what_their_instructions_have() {
     assert_eq!(lines, [((0, 0), 1), ((1, 7), 2), ((1, 9), 1)]);
 }
 
-/// A step of `requests.txt`: a copy, `cp.async.ca LANES READING STRIDE`, another access, `START LANES FIRST STRIDE`, or what else the
-/// lanes do. Gives the passes through shared memory that it takes one by one.
+/// Runs a step of `requests.txt`: a copy (`cp.async.ca LANES READING STRIDE`), another access (`START LANES FIRST STRIDE`), or another
+/// event. Returns how many passes through shared memory [`Wavefronts`] lists for it.
 fn step(kernel: &Kernel, block: &mut dyn Observer, step: &str) -> u64 {
     let number = |start: &str| number(kernel, start);
     match step.split_whitespace().collect::<Vec<_>>()[..] {
@@ -138,7 +138,7 @@ fn requests() {
     });
 }
 
-/// Lanes that take no part have addresses as well, which count for nothing.
+/// Inactive lanes have addresses too, and these must not count.
 #[test]
 fn a_wide_load_of_one_address_takes_one_pass() {
     let mut addresses = [256; 32];
@@ -148,7 +148,7 @@ fn a_wide_load_of_one_address_takes_one_pass() {
     assert_eq!(wavefronts(AccessKind::Load, 1 | 1 << 20, 16, &addresses), (2, 1));
 }
 
-/// Four lanes at each of eight places: a load gives all of them at once, an atomic operation serves one lane after the other.
+/// Four lanes access each of eight words. A load serves all of them in one pass, an atomic operation serves one lane after another.
 #[test]
 fn lanes_change_a_word_one_after_the_other() {
     let addresses = std::array::from_fn(|lane| 20 * (lane as u64 / 4));
@@ -156,7 +156,7 @@ fn lanes_change_a_word_one_after_the_other() {
     assert_eq!([AccessKind::Load, AccessKind::Atomic].map(of), [(1, 1), (4, 1)]);
 }
 
-/// A half of a sector is given to one place at a time: these three moves of one sector take three passes.
+/// One pass moves a half of a sector to only one place, so these three moves of one sector take three passes.
 #[test]
 fn a_half_that_goes_to_two_places_takes_two_passes() {
     for moves in [[(0, 0), (0, 16), (16, 0)], [(16, 0), (16, 16), (0, 0)]] {

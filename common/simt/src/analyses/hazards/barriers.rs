@@ -1,4 +1,4 @@
-//! The rules of barriers: those who meet agree on what they meet at, and all threads of the block take part.
+//! The rules of barriers: warps that meet agree on the barrier, and all threads of the block take part.
 
 use super::hazard::{Action, HazardKind};
 use super::log::{Scene, Spot};
@@ -6,9 +6,9 @@ use crate::observe::Arrival;
 
 #[derive(Debug)]
 pub(super) struct Barriers {
-    /// What has arrived at each barrier since it opened last.
+    /// The arrivals at each barrier since it last opened.
     arrivals: Vec<Vec<Arrival>>,
-    /// The first thread that ended: thread and instruction.
+    /// The first thread that ended, and the instruction that ended it.
     ended: Option<(u32, u32)>,
 }
 
@@ -17,7 +17,7 @@ impl Barriers {
         Self { arrivals: vec![vec![]; 16], ended: None }
     }
 
-    /// A warp arrives at a barrier.
+    /// Notes that a warp arrives at a barrier.
     pub(super) fn arrive(&mut self, arrival: Arrival) {
         if let Some(arrivals) = self.arrivals.get_mut(arrival.id as usize) {
             arrivals.push(arrival);
@@ -38,10 +38,10 @@ impl Barriers {
             scene.add(HazardKind::MismatchedBarriers, Spot::Barrier(id), side(scene, first), Some(side(scene, other)));
             return;
         }
-        // At a barrier for a number of threads, groups meet that do different things.
+        // At a barrier with a thread count, groups of threads with different tasks may meet, so only the others are checked.
         let mut all = met.iter().filter(|at| at.waits && at.threads == 0);
         let Some(first) = all.next() else { return };
-        // The compiler may have made several instructions of one line.
+        // Lines are compared, because the compiler may make several instructions from one line.
         let line = |at: &Arrival| scene.setup.kernel.source_line(at.instruction).ok_or(at.instruction);
         if let Some(other) = all.find(|other| line(other) != line(first)) {
             scene.add(HazardKind::DifferentBarriers, Spot::Barrier(id), side(scene, first), Some(side(scene, other)));
@@ -52,7 +52,7 @@ impl Barriers {
         }
     }
 
-    /// Threads end.
+    /// Notes that lanes of a warp end.
     pub(super) fn exit(&mut self, warp: u32, instruction: u32, lanes: u32) {
         self.ended.get_or_insert((warp * 32 + lanes.trailing_zeros(), instruction));
     }

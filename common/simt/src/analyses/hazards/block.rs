@@ -1,4 +1,4 @@
-//! Watches one block: hands what happens to the rules that must know.
+//! Watches one block, and passes each event on to the rules that it concerns.
 
 use super::barriers::Barriers;
 use super::cell::Sort;
@@ -20,20 +20,20 @@ use crate::observe::{Access, Arrival, BulkCopy, CopyAccess, CopyLanded, Executed
 use crate::{AccessKind, Space};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What the blocks that have ended leave behind.
+/// The results of the blocks that have ended.
 #[derive(Debug, Default)]
 pub(super) struct Merged {
-    /// In the order that was asked for, and in the opposite order of blocks and warps.
+    /// Findings of the first run, and of the second run, which has blocks and warps in the opposite order.
     pub found: [Found; 2],
-    /// The launch runs for the second time.
+    /// Whether this is the second run of the launch.
     pub again: bool,
     pub summaries: Summaries,
-    /// Those of blocks that have ended, for others.
+    /// Shadows of blocks that have ended, to be used again by other blocks.
     pub idle: Vec<Shadows>,
 }
 
 impl Merged {
-    /// Takes what was found in a block that has ended.
+    /// Takes over the findings and shadows of a block that has ended.
     fn take(&mut self, BlockHazards { mut scene, shadows, .. }: BlockHazards) {
         self.found[usize::from(self.again)].take(&mut scene.found);
         if !scene.setup.code().communicates && !self.again {
@@ -43,11 +43,11 @@ impl Merged {
     }
 }
 
-/// The shadows of a block's memory, which are large and go from block to block.
+/// The shadows of a block's memory. They are large, so one block after another uses them.
 #[derive(Debug)]
 pub(super) struct Shadows {
     shared: SharedShadow,
-    /// The block's own, or one for all blocks.
+    /// A shadow for this block alone, or one that all blocks share.
     global: Arc<Mutex<GlobalShadow>>,
 }
 
@@ -56,7 +56,7 @@ impl Shadows {
         Self { shared: SharedShadow::new(setup), global }
     }
 
-    /// Another block starts.
+    /// Clears the shadows for the next block.
     fn restart(&mut self, setup: &Setup) {
         self.shared.restart();
         if !setup.code().communicates {
@@ -75,7 +75,7 @@ pub(super) struct BlockHazards {
     scene: Scene,
     shadows: Shadows,
     coverage: Arc<Coverage>,
-    /// Where what is found belongs.
+    /// Where the findings go at the end of the block.
     home: Arc<Mutex<Merged>>,
     fences: Fences,
     local: LocalShadow,
@@ -103,7 +103,7 @@ impl BlockHazards {
         }
     }
 
-    /// Bytes for a block, without its shadow of global memory.
+    /// Returns the bytes of host memory for a block, without its shadow of global memory.
     pub(super) fn bytes(extent: &Extent) -> u64 {
         let parts =
             [Clock::bytes, SharedShadow::bytes, LocalShadow::bytes, Copies::bytes, Registers::bytes, Products::bytes];
@@ -135,7 +135,7 @@ impl BlockHazards {
         }
     }
 
-    /// A copy to a piece of shared memory starts. It may land at any time from now on.
+    /// Notes that a copy to shared memory starts. It may land at any time from now on.
     fn starts(&mut self, write: &Touch) {
         let Self { scene, copies, shadows, products, .. } = self;
         copies.check(scene, write);
@@ -177,7 +177,7 @@ impl Observer for BlockHazards {
     }
 
     fn copy(&mut self, copy: &CopyAccess<'_>) {
-        // The source is read.
+        // The copy reads its source.
         for bytes in [4u32, 8, 12, 16] {
             let lanes = select(copy.lanes, |lane| copy.source_bytes[lane].next_multiple_of(4) == bytes);
             if lanes != 0 {
@@ -199,7 +199,7 @@ impl Observer for BlockHazards {
             self.global(&Access::new(by, (AccessKind::Load, Space::Global), 16, &from));
         }
         let Self { scene, shadows, fences, .. } = self;
-        // The copy must find the barrier made.
+        // The copy arrives at the barrier, so the barrier must have been initialised, and the asynchronous proxy must see it.
         let part = Part::new(thread, instruction, true);
         shadows.shared.fenced(scene, fences, &Touch { part, address: barrier, bytes: 8 });
         self.starts(&Touch { part, address, bytes });
@@ -210,7 +210,7 @@ impl Observer for BlockHazards {
         let Self { scene, copies, shadows, fences, .. } = self;
         let write = Touch { part: Part::new(thread, instruction, true), address, bytes };
         copies.land(&[write]);
-        // Whoever meets the thread does not know of this, nor the thread itself; whoever finds the phase complete does.
+        // Neither this thread nor the threads that meet it know that the copy landed; a thread that finds the phase complete does.
         scene.clock.step(thread / 32);
         shadows.shared.write(scene, &write, Sort::WRITE);
         fences.landed(&scene.clock, thread, barrier.into());

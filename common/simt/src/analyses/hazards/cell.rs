@@ -1,8 +1,8 @@
 //! The shadow of one unit of memory: the accesses that a later one may race with, and what races with them.
 //!
-//! An access is forgotten when a later one stands for it: one that happens after it and races with whatever it would race
-//! with. So a plain write stands for all before it, and a plain read for earlier reads. A strong access (an atomic
-//! operation, a volatile or relaxed load or store) stands for no plain one, because strong ones may meet.
+//! An access is forgotten when a later one replaces it: one that happens after it and races with everything that the earlier
+//! one would race with. So a plain write replaces all accesses before it, and a plain read replaces earlier reads. A strong
+//! access (an atomic operation, a volatile or relaxed load or store) replaces no plain one, because strong ones do not race.
 
 use super::clock::{Clock, Order};
 use super::event::{Event, Slot};
@@ -11,14 +11,14 @@ use super::hazard::HazardKind;
 
 /// What an access does to a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(clippy::struct_excessive_bools)] // Each stands for itself.
+#[allow(clippy::struct_excessive_bools)] // They are independent.
 pub(super) struct Sort {
     pub writes: bool,
-    /// Others may access the place at the same time by intention, with as many bytes; zero if they may not.
+    /// The bytes of the access if it is strong, so that other strong accesses of that width do not race with it; else 0.
     pub strong: u8,
-    /// That holds for threads of other blocks too.
+    /// Whether it is strong towards threads of other blocks, too.
     pub wide: bool,
-    /// It is strong because it is volatile.
+    /// Whether it is strong because it is volatile.
     pub volatile: bool,
 }
 
@@ -30,7 +30,7 @@ impl Sort {
         self.strong > 0
     }
 
-    /// How two accesses are judged that nothing orders. `None` if they may meet by intention.
+    /// Returns the kind of hazard that two unordered accesses are, or `None` if they are strong enough not to race.
     pub(super) fn unordered(self, other: Self, same_block: bool) -> Option<HazardKind> {
         let meet = self.is_strong() && other.is_strong() && (same_block || self.wide && other.wide);
         match meet {
@@ -41,7 +41,7 @@ impl Sort {
     }
 }
 
-/// An earlier access, and how it lies to the one at hand.
+/// An earlier access that the current one conflicts with, and the kind of hazard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Conflict {
     pub earlier: Event,
@@ -54,9 +54,9 @@ pub(super) struct Conflict {
 pub(super) struct Cell {
     /// The last plain write.
     write: Event,
-    /// Plain reads since, by two warps.
+    /// Plain reads since then, by two warps.
     reads: [Slot; 2],
-    /// Where the other accesses since are listed; 0 if there are none.
+    /// Number of the list with the other accesses since then; 0 if there are none.
     more: u32,
 }
 
@@ -67,25 +67,25 @@ pub(super) struct Entry {
     pub sort: Sort,
 }
 
-/// How many accesses by other blocks a list keeps for each sort of access: a place that all blocks read is no longer list.
+/// How many accesses by other blocks a list keeps for each sort of access, so that a place that all blocks read has a short list.
 const BLOCKS: usize = 6;
 
 /// The accesses to a place that do not fit into its cell.
 #[derive(Debug, Clone, Default)]
 struct List {
     entries: Vec<Entry>,
-    /// The last atomic operation, unless a strong store came behind it: it has read what all strong writes before it left.
+    /// The last atomic operation, unless a strong store came after it. It has read what all strong writes before it left.
     update: Option<Entry>,
 }
 
 /// The lists of cells whose accesses do not fit into them.
 #[derive(Debug)]
 pub(super) struct Lists {
-    /// By number; the first is always empty.
+    /// The lists, by number. The first one is always empty.
     all: Vec<List>,
     free: Vec<u32>,
-    /// How many warps of a block are kept for each place and sort of access. With two, a thread of any warp has another warp among
-    /// them; that is enough where only barriers of the whole block order warps, because then all of them are ordered or none.
+    /// How many warps of a block are kept for each place and sort of access. Of two kept warps, at least one is not the warp of a later
+    /// access. That is enough if only barriers of the whole block order warps, because these order all warps or none.
     most: usize,
 }
 
@@ -94,7 +94,7 @@ impl Lists {
         Self { all: vec![List::default()], free: vec![], most }
     }
 
-    /// Bytes of the cells and lists of a number of places, if as much is kept of each as can be of plain accesses.
+    /// Returns the bytes of the cells and lists of `places` places if the most plain accesses are kept for each.
     pub(super) fn bytes(extent: &Extent, places: u64) -> u64 {
         let others = if extent.communicates { BLOCKS as u64 } else { 0 };
         let warps = if extent.all_warps { extent.warps } else { extent.warps.min(2) };
@@ -112,13 +112,13 @@ impl Lists {
         self.free.clear();
     }
 
-    /// Whether two warps are all that must be kept.
+    /// Whether it is enough to keep two warps.
     #[inline]
     pub(super) fn two_warps(&self) -> bool {
         self.most == 2
     }
 
-    /// The accesses that did not fit into a cell.
+    /// Returns the accesses that did not fit into a cell.
     #[inline]
     pub(super) fn of(&self, cell: &Cell) -> &[Entry] {
         &self.all[cell.more as usize].entries
@@ -143,7 +143,7 @@ impl Lists {
         }
     }
 
-    /// Lists an access of one thread.
+    /// Adds an access of one thread to a cell's list.
     #[cold]
     fn add(&mut self, cell: &mut Cell, clock: &Clock, new: Event, sort: Sort, updates: bool) {
         let most = self.most;
@@ -157,7 +157,7 @@ impl Lists {
                 entry.slot.join(new, one.lanes);
                 return;
             }
-            // The thread's own earlier access.
+            // The new access replaces the thread's own earlier one.
             entry.slot.lanes &= !one.lanes;
         }
         let stands = |entry: &Entry| {
@@ -175,8 +175,8 @@ impl Lists {
 }
 
 impl Cell {
-    /// Notes a plain read by some lanes of a warp if the frequent cases are all there is to it: whatever was written has
-    /// been ordered by barriers, and there is room for the read. `row` is what the warp knows of the others.
+    /// Notes a plain read by some lanes of a warp in the frequent cases, and returns whether it could: barriers order what was
+    /// written before the read, and there is room for it. `row` is what the warp knows of the others.
     #[inline]
     pub(super) fn read_quickly(&mut self, new: Event, lanes: u32, row: &[u32], two_warps: bool) -> bool {
         let settled = |old: Event| old.is_settled(new, row);
@@ -198,7 +198,7 @@ impl Cell {
         true
     }
 
-    /// Notes a plain write of one thread if whatever was done here has been ordered by barriers.
+    /// Notes a plain write of one thread if barriers order all earlier accesses before it, and returns whether they do.
     #[inline]
     pub(super) fn write_quickly(&mut self, new: Event, row: &[u32]) -> bool {
         let quick = self.is_settled(new, row);
@@ -208,29 +208,29 @@ impl Cell {
         quick
     }
 
-    /// Whether whatever was done here has been ordered by barriers.
+    /// Whether barriers order all accesses so far before the new one.
     #[inline]
     pub(super) fn is_settled(&self, new: Event, row: &[u32]) -> bool {
         let [a, b] = &self.reads;
         self.more == 0 && [self.write, a.event, b.event].iter().all(|old| old.is_settled(new, row))
     }
 
-    /// After a plain write, and nothing else.
+    /// Makes the shadow of a place that has had one plain write and no other access.
     pub(super) fn written_by(write: Event) -> Self {
         Self { write, ..Self::default() }
     }
 
-    /// The same by another lane, if this is what the first lanes of warps did.
+    /// Returns the shadow of another lane's unit, if this is the shadow of the first lane's.
     pub(super) fn of_lane(&self, lane: usize) -> Self {
         Self { write: self.write.by_lane(lane), reads: self.reads.map(|slot| slot.of_lane(lane)), more: self.more }
     }
 
-    /// Whether anybody has written here.
+    /// Whether any access has written here.
     pub(super) fn written(&self, lists: &Lists) -> bool {
         self.write.some() || lists.of(self).iter().any(|entry| entry.sort.writes)
     }
 
-    /// Every access that is known here.
+    /// Returns every access that is kept for this place.
     pub(super) fn all<'a>(&self, lists: &'a Lists) -> impl Iterator<Item = Entry> + use<'a> {
         let [a, b] = self.reads.map(|slot| Entry { slot, sort: Sort::READ });
         let write = Entry { slot: Slot::one(self.write), sort: Sort::WRITE };
@@ -238,16 +238,16 @@ impl Cell {
         [write, a, b].into_iter().chain(listed).filter(|entry| entry.slot.event.some())
     }
 
-    /// What a load that promises that nobody writes here finds written, in order or not.
+    /// Returns the conflict of a read-only load (`.nc`) with any write here, in order or not.
     pub(super) fn broken_promise(&self, lists: &Lists) -> Option<Conflict> {
         let entry = self.all(lists).find(|entry| entry.sort.writes && entry.slot.lanes != 0)?;
         let earlier = entry.slot.by_lane(entry.slot.lanes.trailing_zeros() as usize);
         Some(Conflict { earlier, sort: entry.sort, kind: HazardKind::StaleLoad })
     }
 
-    /// What an access of one thread races with, or would if it were not for what CUDA leaves open.
+    /// Returns what an access of one thread races with. If there is no race, it returns an access that is only a warning.
     ///
-    /// `decided`: it is made only because of what an atomic operation has given back.
+    /// `decided` says that the access depends on the result of an atomic operation.
     pub(super) fn conflict(
         &self,
         lists: &Lists,
@@ -258,7 +258,7 @@ impl Cell {
     ) -> Option<Conflict> {
         let mut open = None;
         for Entry { slot, sort: old } in self.all(lists).filter(|entry| entry.sort.writes || sort.writes) {
-            // Asked first: where many meet at one place, what each knows of each is long to tell.
+            // This test comes first because `clock.order` is slow for a place that many threads access.
             let Some(unordered) = old.unordered(sort, slot.event.block == new.block) else { continue };
             let (order, thread) = clock.order(&slot, new.thread());
             let kind = match (order, unordered) {
@@ -276,9 +276,9 @@ impl Cell {
         open
     }
 
-    /// Whether a thread knows of a strong write because an atomic operation, of its own or of somebody it knows of, has read what
-    /// that write left. (PTX, "Causality Order": whoever observes a write is behind it, fence or not. So the last to count may
-    /// reset the counter.) Not asked of what would run without the result, because then it is chance who comes last.
+    /// Whether a thread knows of a strong write because an atomic operation, its own or one that it knows of, has read what that
+    /// write left. (PTX, "Causality Order": a thread that observes a write comes after it, even without a fence. So the last thread
+    /// to count may reset the counter.) This is asked only if the access depends on the result; otherwise it is chance who comes last.
     fn told(&self, lists: &Lists, clock: &Clock, (slot, old): (Slot, Sort), new: Event) -> bool {
         let Some(update) = lists.all[self.more as usize].update else { return false };
         let same_block = slot.event.block == update.slot.event.block;
@@ -286,7 +286,7 @@ impl Cell {
         old.writes && meet && clock.order(&update.slot, new.thread()).0 == Order::Before
     }
 
-    /// Notes an access of one thread; `updates`: it is an atomic operation.
+    /// Notes an access of one thread. `updates` says that it is an atomic operation.
     pub(super) fn note(&mut self, lists: &mut Lists, clock: &Clock, new: Event, sort: Sort, updates: bool) {
         if sort.is_strong() {
             lists.add(self, clock, new, sort, updates);
@@ -305,7 +305,7 @@ impl Cell {
             return;
         }
         for slot in self.reads.iter_mut().filter(|slot| slot.same_warp(new)) {
-            // The thread's own earlier read.
+            // The new read replaces the thread's own earlier one.
             slot.lanes &= !one.lanes;
         }
         let stands =
@@ -321,7 +321,7 @@ impl Cell {
     }
 }
 
-/// Whether two reads stand for a third by another warp of their block.
+/// Whether two reads make it unnecessary to keep a third one by another warp of their block.
 fn enough(a: &Slot, b: &Slot, new: Event) -> bool {
     let block = a.event.block == new.block && b.event.block == new.block;
     block && !a.same_warp(b.event) && !a.same_warp(new) && !b.same_warp(new)

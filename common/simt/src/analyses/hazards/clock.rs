@@ -1,21 +1,21 @@
 //! The order of accesses in a block, by vector clocks.
 //!
-//! Every warp has a clock of its own, which steps whenever its lanes meet somebody. What a warp knows of the others is a row
-//! of times, one for each warp; barriers join the rows of those who arrive and give the result to those who wait. What
-//! only some lanes know (who met under a part of the mask, who holds a lock) and what is known of other blocks are
-//! views beside the rows; most kernels have none.
+//! Every warp has a clock, which steps whenever its lanes synchronise with other threads. What a warp knows of the others is a row
+//! of times, one for each warp. A barrier joins the rows of the warps that arrive, and gives the result to those that wait.
+//! Views hold what is known of other blocks, and what only some lanes know (those that met under part of the mask, or the
+//! one that holds a lock). Most kernels need no views.
 
 use super::event::Slot;
 use super::extent::Extent;
 use crate::lanes::each;
 use std::sync::Arc;
 
-/// How an earlier access lies to one at hand.
+/// How an earlier access is ordered relative to the current one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Order {
-    /// It happens before.
+    /// The earlier access happens before the current one.
     Before,
-    /// Only an exchange of values (a shuffle, a vote) lies between.
+    /// Only an exchange of values (a shuffle or a vote) orders the two.
     Exchange,
     /// Nothing orders the two.
     None,
@@ -24,9 +24,9 @@ pub(super) enum Order {
 /// When lanes of a warp last exchanged values.
 #[derive(Debug, Clone, Default)]
 struct Exchanges {
-    /// All of them.
+    /// When all lanes of the warp last did.
     all: u32,
-    /// Each pair of lanes, once some but not all have.
+    /// When each pair of lanes last did. Empty until some but not all lanes exchange values.
     pairs: Vec<u32>,
 }
 
@@ -37,12 +37,12 @@ pub(super) struct Clock {
     /// The lanes that each warp has.
     full: Vec<u32>,
     times: Vec<u32>,
-    /// For each warp a row: up to when it knows each warp's accesses.
+    /// One row for each warp: the times up to which it knows the accesses of each warp.
     known: Vec<u32>,
-    /// By barrier: what those who have arrived know together; empty if nobody has.
+    /// For each barrier, what the warps that have arrived know together. Empty if none has arrived.
     gathered: Vec<Vec<u32>>,
     exchanges: Vec<Exchanges>,
-    /// What threads know beyond the rows.
+    /// What threads know in addition to the rows.
     beyond: Knowledge,
 }
 
@@ -64,7 +64,7 @@ impl Clock {
 
     pub(super) fn bytes(extent: &Extent) -> u64 {
         let row = extent.warps * size_of::<u32>() as u64;
-        // Pairs of lanes, for the warp itself and for each barrier what is known of every other.
+        // For each warp: its row, pairs of lanes, exchanges, views, time and lanes. For each of 16 barriers: a row.
         extent.warps * (row + 4 * 32 * 32 + (size_of::<Exchanges>() + size_of::<Views>() + 8) as u64) + 16 * row
     }
 
@@ -72,7 +72,7 @@ impl Clock {
         self.block
     }
 
-    /// The lanes that a warp has.
+    /// Returns the mask of the lanes that a warp has.
     pub(super) fn full(&self, warp: u32) -> u32 {
         self.full[warp as usize]
     }
@@ -82,19 +82,19 @@ impl Clock {
         self.times[warp as usize]
     }
 
-    /// Up to when a warp knows the accesses of each warp of the block.
+    /// Returns the times up to which a warp knows the accesses of each warp of the block.
     #[inline]
     pub(super) fn row(&self, warp: usize) -> &[u32] {
         &self.known[warp * self.warps..(warp + 1) * self.warps]
     }
 
-    /// What a thread does from now on is not part of what others have learnt of it.
+    /// Steps a warp's clock, so that what others have learnt of the warp does not include what it does from now on.
     pub(super) fn step(&mut self, warp: u32) {
         let time = &mut self.times[warp as usize];
         *time = time.saturating_add(1);
     }
 
-    /// A warp arrives at a barrier.
+    /// Notes that a warp arrives at a barrier.
     pub(super) fn arrive(&mut self, warp: u32, id: u32) {
         let Some(gathered) = self.gathered.get_mut(id as usize) else { return };
         gathered.resize(self.warps, 0);
@@ -107,7 +107,7 @@ impl Clock {
         self.step(warp);
     }
 
-    /// A barrier opens: the warps whose bits are set know what all who had arrived knew.
+    /// Opens a barrier: the `waiting` warps learn what all warps that had arrived knew.
     pub(super) fn open(&mut self, id: u32, waiting: u32) {
         let Some(gathered) = self.gathered.get_mut(id as usize) else { return };
         let known = std::mem::take(gathered);
@@ -116,12 +116,12 @@ impl Clock {
                 *own = time.max(*own);
             }
         }
-        // What all of the block have met at says more than views do.
+        // After a barrier of all warps, the rows say more about this block than the views do.
         let all = waiting.count_ones() as usize == self.warps;
         self.beyond.open(id, waiting, |view| if all { view.without(self.block) } else { view });
     }
 
-    /// Lanes of a warp wait for each other.
+    /// Notes that lanes of a warp wait for each other.
     pub(super) fn lanes_meet(&mut self, warp: u32, lanes: u32) {
         let (own, time) = (warp as usize, self.time(warp));
         self.beyond.warps[own].meet(lanes, self.full[own]);
@@ -153,12 +153,12 @@ impl Clock {
         self.beyond.warps[thread as usize / 32].learn(thread as usize % 32, view);
     }
 
-    /// What a thread did up to now, without what it knows of others.
+    /// Returns a view of what a thread itself did up to now, without what it knows of others.
     pub(super) fn own(&self, thread: u32) -> View {
         View::new(vec![(Who::thread(self.block, thread), self.time(thread / 32))])
     }
 
-    /// All that a thread knows now, itself included.
+    /// Returns a view of all that a thread knows now, including what it did itself.
     pub(super) fn knowledge(&self, thread: u32) -> View {
         let warp = thread as usize / 32;
         let row = self.row(warp);
@@ -172,7 +172,7 @@ impl Clock {
         view
     }
 
-    /// How earlier accesses lie to one of a thread now, and the one of them that is ordered least.
+    /// Returns how earlier accesses are ordered before one that a thread makes now, and the thread of the least ordered of them.
     pub(super) fn order(&self, earlier: &Slot, thread: u32) -> (Order, u32) {
         let event = earlier.event;
         let (warp, lane) = (thread as usize / 32, thread as usize % 32);
@@ -213,14 +213,14 @@ impl Clock {
         worst
     }
 
-    /// When two lanes of a warp last exchanged values.
+    /// Returns the time at which two lanes of a warp last exchanged values, or 0.
     fn exchanged(&self, warp: usize, lane: usize, other: usize) -> u32 {
         let Exchanges { all, pairs } = &self.exchanges[warp];
         pairs.get(32 * lane + other).map_or(*all, |&pair| pair.max(*all))
     }
 }
 
-/// Whom an entry is about, as a number in the order of blocks: a whole block, a warp or a thread.
+/// A whole block, a warp or a thread that a view's entry is about, as a number that sorts by block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Who(u64);
 
@@ -238,16 +238,16 @@ impl Who {
     }
 }
 
-/// For some blocks, warps and threads the time (of the clock of the warp) up to which their accesses are known. It is
-/// shared until it changes.
+/// For some blocks, warps and threads, the time (by the clock of the warp) up to which their accesses are known. Copies share
+/// the data until one of them changes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct View(Option<Arc<Times>>);
 
-/// The entries of a view. Where many threads meet, all soon know of the same ones, and only the times differ: so these lie
-/// apart, and whom they are about is shared.
+/// The entries of a view. If many threads synchronise, all of them soon know of the same threads, and only the times differ. So
+/// the times are stored separately, and the list of threads is shared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Times {
-    /// In order; as numbers, because these are compared many at once.
+    /// In increasing order. These are plain numbers, so that many are compared at once.
     who: Arc<Vec<u64>>,
     until: Vec<u32>,
 }
@@ -257,18 +257,18 @@ impl Times {
         self.who.iter().map(|&who| Who(who)).zip(self.until.iter().copied())
     }
 
-    /// Whether both are about the same ones.
+    /// Whether both have entries for the same blocks, warps and threads.
     fn same_who(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.who, &other.who) || self.who == other.who
     }
 
-    /// Whether any entry is later than that of the other, which is about the same ones.
+    /// Whether any entry is later than the other's entry, if [`Self::same_who`] holds.
     fn any_later(&self, other: &Self) -> bool {
-        // Without an early end, so that many are compared at once.
+        // There is no early exit, so that many are compared at once.
         self.until.iter().zip(&other.until).fold(0, |any, (own, other)| any | u32::from(own > other)) > 0
     }
 
-    /// Whether it knows anything that the other does not.
+    /// Whether this knows anything that the other does not.
     fn says_more(&self, other: &Self) -> bool {
         if self.same_who(other) {
             return self.any_later(other);
@@ -280,7 +280,7 @@ impl Times {
         })
     }
 
-    /// All entries of both, the later time of those that are in both.
+    /// Returns the entries of both. An entry that is in both has the later time.
     fn merged(&self, other: &Self) -> Self {
         if self.same_who(other) {
             let until = self.until.iter().zip(&other.until).map(|(one, other)| *one.max(other)).collect();
@@ -304,7 +304,7 @@ impl Times {
 }
 
 impl View {
-    /// From entries in order.
+    /// Makes a view from entries in increasing order.
     pub(super) fn new(entries: Vec<(Who, u32)>) -> Self {
         debug_assert!(entries.is_sorted_by(|a, b| a.0 < b.0));
         let (who, until): (Vec<u64>, Vec<u32>) = entries.into_iter().map(|(who, time)| (who.0, time)).unzip();
@@ -315,7 +315,7 @@ impl View {
         self.0.is_none()
     }
 
-    /// Whether the two are one and the same.
+    /// Whether both share the same data. This is cheaper than comparing it.
     fn is(&self, other: &Self) -> bool {
         match (&self.0, &other.0) {
             (Some(one), Some(other)) => Arc::ptr_eq(one, other),
@@ -323,7 +323,7 @@ impl View {
         }
     }
 
-    /// The entries, in order.
+    /// Returns the entries, in increasing order.
     fn entries(&self) -> impl Iterator<Item = (Who, u32)> + '_ {
         self.0.iter().flat_map(|times| times.entries())
     }
@@ -333,7 +333,7 @@ impl View {
         self.known(block, thread as usize / 32, time) >> (thread % 32) & 1 == 1
     }
 
-    /// The lanes of a warp whose accesses up to a time are known.
+    /// Returns the lanes of a warp whose accesses up to a time are known.
     pub(super) fn known(&self, block: u32, warp: usize, time: u32) -> u32 {
         let Some(Times { who, until }) = self.0.as_deref() else { return 0 };
         let known = |of: Who| who.binary_search(&of.0).is_ok_and(|at| until[at] >= time);
@@ -359,13 +359,13 @@ impl View {
         }
         match [new.says_more(old), old.says_more(new)] {
             [false, _] => {}
-            // The same view, so that learning it again is seen to be nothing new.
+            // This shares the other's data, so that the next `learn` of the same view returns at once.
             [true, false] => self.0.clone_from(&other.0),
             [true, true] => self.0 = Some(Arc::new(old.merged(new))),
         }
     }
 
-    /// Without what it knows of a block.
+    /// Returns the view without the entries about a block.
     pub(super) fn without(&self, block: u32) -> Self {
         let other = |entry: &(Who, u32)| entry.0.0 >> 12 != u64::from(block);
         if self.entries().all(|entry| other(&entry)) {
@@ -376,14 +376,14 @@ impl View {
     }
 }
 
-/// The views of the lanes of a warp: one for all of them as long as they agree.
+/// The views of the lanes of a warp: a single one while all lanes agree.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Views {
     all: View,
-    /// None, or one for each lane.
+    /// Empty while all lanes agree, else one view for each lane.
     lanes: Vec<View>,
-    /// The last time that a lane learnt something: what it knew, what it learnt, and what it knew then. The next lane often
-    /// learns the same.
+    /// From the last time that a lane learnt something: what it knew, what it learnt, and what it knew afterwards. The next lane
+    /// often learns the same.
     last: Option<[View; 3]>,
 }
 
@@ -393,7 +393,7 @@ impl Views {
         self.lanes.get(lane).unwrap_or(&self.all)
     }
 
-    /// All lanes have the same view from now on.
+    /// Gives all lanes the same view.
     pub(super) fn set_all(&mut self, view: View) {
         self.all = view;
         self.lanes.clear();
@@ -409,7 +409,7 @@ impl Views {
         self.lanes[lane] = view;
     }
 
-    /// A lane learns what a view knows.
+    /// Adds what a view knows to what a lane knows.
     pub(super) fn learn(&mut self, lane: usize, view: &View) {
         if view.is_empty() {
             return;
@@ -427,7 +427,7 @@ impl Views {
         self.set(lane, known);
     }
 
-    /// What any of these lanes knows.
+    /// Returns what these lanes know together.
     pub(super) fn joined(&self, lanes: u32) -> View {
         let mut view = self.all.clone();
         for lane in each(if self.lanes.is_empty() { 0 } else { lanes }) {
@@ -436,7 +436,7 @@ impl Views {
         view
     }
 
-    /// Lanes of the warp meet: each knows from now on what any of them knew.
+    /// Lets lanes of the warp synchronise: each learns what the others know.
     pub(super) fn meet(&mut self, lanes: u32, full: u32) {
         if self.lanes.is_empty() {
             return;
@@ -450,12 +450,12 @@ impl Views {
     }
 }
 
-/// What the threads of a block know of something, and pass on where they meet.
+/// What the threads of a block know about one subject, and pass on whenever they synchronise.
 #[derive(Debug)]
 pub(super) struct Knowledge {
     /// By warp.
     pub warps: Vec<Views>,
-    /// What those who arrived at each barrier knew.
+    /// For each barrier, what the warps that have arrived know.
     gathered: Vec<View>,
 }
 
@@ -464,14 +464,14 @@ impl Knowledge {
         Self { warps: vec![Views::default(); warps], gathered: vec![View::default(); 16] }
     }
 
-    /// A warp arrives at a barrier.
+    /// Notes that lanes of a warp arrive at a barrier.
     pub(super) fn arrive(&mut self, warp: u32, lanes: u32, id: u32) {
         if let Some(gathered) = self.gathered.get_mut(id as usize) {
             gathered.learn(&self.warps[warp as usize].joined(lanes));
         }
     }
 
-    /// A barrier opens: the warps that waited know what those who had arrived knew, as far as they `keep` it.
+    /// Opens a barrier: the `waiting` warps now know exactly the part that `keep` returns of what the arrived warps knew.
     pub(super) fn open(&mut self, id: u32, waiting: u32, keep: impl FnOnce(View) -> View) {
         let Some(gathered) = self.gathered.get_mut(id as usize) else { return };
         let gathered = keep(std::mem::take(gathered));

@@ -1,11 +1,11 @@
-//! Asynchronous copies: which are in flight, and who touches a place that one still fills.
+//! Asynchronous copies: which ones are in flight, and which accesses touch a place that one still fills.
 
 use super::extent::Extent;
 use super::hazard::{Action, HazardKind};
 use super::log::{Part, Scene, Spot, Touch};
 use super::setup::Setup;
 
-/// What fills a word of shared memory at the moment: the thread (plus 1, 0 for none) and the copy's instruction.
+/// The copy in flight that fills a word of shared memory: its thread plus 1 (0 if there is no copy) and its instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Filler {
     thread_plus_1: u16,
@@ -20,9 +20,9 @@ impl Filler {
 
 #[derive(Debug)]
 pub(super) struct Copies {
-    /// By word of shared memory; empty if the kernel has no copies.
+    /// One for each word of shared memory. Empty if the kernel has no copies.
     fillers: Vec<Filler>,
-    /// Copies that arrive at a barrier in memory when they land: whoever finds a phase complete has waited for them.
+    /// Copies that arrive at a barrier in memory when they land. A thread that finds a phase complete has waited for them.
     arriving: Vec<Touch>,
 }
 
@@ -39,13 +39,13 @@ impl Copies {
         if extent.has_copies { extent.shared_bytes.div_ceil(4) * size_of::<Filler>() as u64 } else { 0 }
     }
 
-    /// Whether the kernel has copies at all.
+    /// Whether the kernel has any copies.
     #[inline]
     pub(super) fn any(&self) -> bool {
         !self.fillers.is_empty()
     }
 
-    /// Whether a copy fills the place at the moment.
+    /// Whether a copy in flight fills the place.
     pub(super) fn fill(&self, address: u32) -> bool {
         self.fillers.get(address as usize / 4).is_some_and(|filler| filler.thread_plus_1 != 0)
     }
@@ -62,30 +62,30 @@ impl Copies {
         }
     }
 
-    /// One lane's copy takes off: from now on it fills its place.
+    /// Notes that a copy of one lane starts. From now on it fills its place.
     pub(super) fn take_off(&mut self, write: &Touch) {
         self.fillers_of(write).fill(Filler::new(write.part));
     }
 
-    /// Lanes wait for all their copies: those that arrive at a barrier in memory have landed at the latest now.
+    /// Notes that lanes wait for all their copies. Those that arrive at a barrier in memory have also landed by now.
     pub(super) fn wait(&mut self, warp: u32, lanes: u32) {
         let own = |Touch { part, .. }: &mut Touch| part.thread / 32 == warp && lanes >> (part.thread % 32) & 1 == 1;
         let waited: Vec<Touch> = self.arriving.extract_if(.., own).collect();
         self.land(&waited);
     }
 
-    /// A lane's copy will arrive at a barrier in memory.
+    /// Notes that a copy of one lane will arrive at a barrier in memory.
     pub(super) fn arrive(&mut self, write: Touch) {
         self.arriving.push(write);
     }
 
-    /// Somebody finds a phase of a barrier in memory complete. Which barrier is not looked at.
+    /// Notes that a thread finds a phase of a barrier in memory complete. This does not check which barrier it is.
     pub(super) fn arrived(&mut self) {
         let landed = std::mem::take(&mut self.arriving);
         self.land(&landed);
     }
 
-    /// Copies fill their places no longer.
+    /// Notes that copies no longer fill their places.
     pub(super) fn land(&mut self, landed: &[Touch]) {
         for write in landed {
             let own = Filler::new(write.part);
@@ -96,7 +96,7 @@ impl Copies {
         }
     }
 
-    /// Who fills the words of a place, as far as it lies in shared memory.
+    /// Returns the fillers of a place's words, without those past the end of shared memory.
     fn fillers_of(&mut self, &Touch { address, bytes, .. }: &Touch) -> &mut [Filler] {
         let words = self.fillers.len();
         let (start, end) = (address as usize / 4, (address + bytes) as usize / 4);

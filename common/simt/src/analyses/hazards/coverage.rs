@@ -1,18 +1,18 @@
-//! The rule of outputs: every element is written. One that is stored to again has cost a store for nothing: a warning.
+//! The rule of outputs: every element must be written. A second store to an element is needless, which is a warning.
 
 use super::hazard::{Hazard, HazardKind};
 use super::setup::{Array, Setup};
 use crate::Place;
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
-/// Largest number of elements that a message about an output lists by name.
+/// The most elements that a message about an output lists by name.
 const LISTED: usize = 3;
 
-/// An output's number among the arrays, and how often each of its elements has been written, up to 2. Atomic operations
-/// count as one, because a sum takes as many as it takes.
+/// An output's number among the arrays, and how often each of its elements has been written, up to 2. All atomic operations on an
+/// element together count as one write, because a sum may need any number of them.
 type Output = (usize, Box<[AtomicU8]>);
 
-/// What has been written by all blocks together.
+/// How often the elements of outputs have been written, by all blocks together.
 #[derive(Debug, Default)]
 pub(super) struct Coverage(Vec<Output>);
 
@@ -23,12 +23,12 @@ impl Coverage {
         Self(outputs.map(|(number, array)| (number, elements(array).collect())).collect())
     }
 
-    /// Bytes for the elements of outputs.
+    /// Returns the bytes of host memory for `elements` elements of outputs.
     pub(super) fn bytes(elements: u64) -> u64 {
         elements
     }
 
-    /// A thread writes to a place, by a store or by an atomic operation: all elements that begin there count.
+    /// Notes that a thread writes to a place, by a store or an atomic operation. Every element that begins there counts.
     #[inline]
     pub(super) fn written(&self, setup: &Setup, address: u64, bytes: u32, store: bool) {
         let most = if store { 2 } else { 1 };
@@ -38,13 +38,13 @@ impl Coverage {
             let [start, end] = [start, start + u64::from(bytes)].map(|at| at.div_ceil(element_bytes.into()));
             for element in start..end {
                 let Some(writes) = writes.get(element as usize) else { break };
-                // Three blocks at once leave it at 2 all the same.
+                // The update stops at `most`, even if several blocks write at the same time.
                 let _ = writes.fetch_update(Relaxed, Relaxed, |writes| (writes < most).then_some(writes + 1));
             }
         }
     }
 
-    /// Elements of outputs that were never written, or more than once.
+    /// Returns the hazards of outputs with elements that were never written, or written more than once.
     pub(super) fn hazards(&self, setup: &Setup) -> Vec<Hazard> {
         let kinds = [(HazardKind::NeverWritten, 0), (HazardKind::WrittenTwice, 2)];
         let all = self.0.iter().flat_map(|output| kinds.map(|kind| (output, kind)));

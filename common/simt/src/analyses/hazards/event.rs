@@ -1,11 +1,11 @@
-//! One access in twelve bytes: which thread of which block, when by the clock of its warp, which instruction.
+//! One access in twelve bytes: its thread and block, its instruction, and its time by the clock of its warp.
 
 /// An access, or none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Event {
     /// Time of the thread's warp, from 1; 0 if there was no access.
     pub time: u32,
-    /// Thread in the block, and above it the instruction: there are at most 2²² instructions.
+    /// The thread in the block in the low 10 bits, and the instruction above it. A kernel has at most 2²² instructions.
     place: u32,
     pub block: u32,
 }
@@ -21,8 +21,8 @@ impl Event {
         self.time != 0
     }
 
-    /// Whether a later access of the block is ordered behind it by barriers, if there was one; `row` is what its warp
-    /// knows of the others.
+    /// Whether there was no access, or barriers order it before a later access of the block. `row` is what the warp of the later
+    /// access knows of the other warps.
     #[inline]
     pub(super) fn is_settled(self, later: Self, row: &[u32]) -> bool {
         self.time == 0 || self.block == later.block && row[self.warp()] >= self.time
@@ -43,20 +43,20 @@ impl Event {
         self.place >> 10
     }
 
-    /// What another lane of the warp did in this instruction.
+    /// Returns the access of another lane by the same instruction.
     pub(super) fn by_lane(self, lane: usize) -> Self {
         Self { place: self.place & !31 | lane as u32, ..self }
     }
 }
 
-/// The accesses of some lanes of a warp at one time, often by one instruction.
+/// The accesses of some lanes of a warp at one time, usually by one instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Slot {
-    /// One of them: by the instruction that brought a lane last.
+    /// One of the accesses, by the instruction that last added a lane.
     pub event: Event,
     pub lanes: u32,
-    /// The place of the one before it. A thread reads its own element and its neighbours', and whichever of the two lanes that
-    /// read an element writes it, a report names the line of the other.
+    /// `Event::place` of the instruction before that. A thread may read its own element and its neighbour's by two instructions.
+    /// Keeping both lets a report name the right line, whichever of the two lanes that read an element then writes it.
     before: u32,
 }
 
@@ -65,12 +65,12 @@ impl Slot {
         Self::of(event, 1 << (event.thread() % 32))
     }
 
-    /// The access of some lanes by one instruction.
+    /// Makes a slot for the accesses of some lanes by one instruction.
     pub(super) fn of(event: Event, lanes: u32) -> Self {
         Self { event, lanes, before: event.place }
     }
 
-    /// Adds accesses of this warp at this time.
+    /// Adds accesses of the same warp at the same time.
     #[inline]
     pub(super) fn join(&mut self, event: Event, lanes: u32) {
         if lanes & !self.lanes != 0 && event.instruction() != self.event.instruction() {
@@ -79,26 +79,26 @@ impl Slot {
         self.lanes |= lanes;
     }
 
-    /// The access of one of the lanes: its own if it is known, else by one of the instructions.
+    /// Returns the access of one lane. If its instruction is not known, it is that of the latest one.
     pub(super) fn by_lane(&self, lane: usize) -> Event {
         let before = Event { place: self.before, ..self.event };
         let known = [self.event, before].into_iter().find(|event| event.thread() as usize % 32 == lane);
         known.unwrap_or_else(|| self.event.by_lane(lane))
     }
 
-    /// The same by another lane, if this is what the first lane did.
+    /// Returns the slot of another lane that did what the first lane did in this slot.
     pub(super) fn of_lane(self, lane: usize) -> Self {
         Self { event: self.event.by_lane(lane), lanes: self.lanes << lane, before: self.before & !31 | lane as u32 }
     }
 
-    /// Whether the accesses were made by this warp at this time.
+    /// Whether the accesses were made by the warp of this event at the same time.
     #[inline]
     pub(super) fn same_moment(&self, event: Event) -> bool {
         let own = self.event;
         own.time == event.time && own.block == event.block && own.warp() == event.warp()
     }
 
-    /// Whether they were made by this warp.
+    /// Whether the accesses were made by the warp of this event.
     pub(super) fn same_warp(&self, event: Event) -> bool {
         self.event.block == event.block && self.event.warp() == event.warp()
     }

@@ -1,27 +1,27 @@
-//! How much there is to keep of a block: what decides on the bytes of its shadows.
+//! The properties of a kernel and its launch that determine how much host memory the shadows of a block take.
 
 use crate::lower::Role;
 use crate::{Kernel, LaunchConfig};
 
-/// What of a kernel and its launch decides on it.
+/// The properties of a kernel and its launch that determine the size of a block's shadows.
 #[derive(Debug, Clone, Copy)]
-#[allow(clippy::struct_excessive_bools)] // Each stands for itself.
+#[allow(clippy::struct_excessive_bools)] // They are independent.
 pub(super) struct Extent {
     pub warps: u64,
-    /// log2 of the bytes of a unit: a word, or a byte if some access is narrower.
+    /// log2 of the bytes of a unit. A unit is a word, or a byte if some access is narrower than a word.
     pub unit: u32,
     pub shared_bytes: u64,
     pub local_bytes: u64,
     pub has_copies: bool,
-    /// Registers that are followed because they may have no value.
+    /// The number of registers that are followed because they may have no value.
     pub followed_registers: u64,
-    /// Registers that products of a warpgroup work on.
+    /// The number of registers that products of a warpgroup use.
     pub product_registers: u64,
-    /// Fences, or accesses that acquire or release, may order threads.
+    /// Whether fences, or accesses that acquire or release, may order threads.
     pub fenced: bool,
-    /// A shadow keeps all warps of a block for each place, not two of them.
+    /// Whether a shadow must keep all warps of a block for each place, instead of two.
     pub all_warps: bool,
-    /// Blocks may wait for each other.
+    /// Whether blocks may wait for each other.
     pub communicates: bool,
 }
 

@@ -1,18 +1,18 @@
-//! Order by memory itself, as PTX's memory model has it: who reads what another wrote behind a fence knows what that one
+//! Order through memory, as in PTX's memory model: a thread that reads what another wrote after a fence knows what the other
 //! knew at the fence.
 //!
-//! A *release* is a fence and then a strong write, or a strong write that releases by itself; an *acquire* is a strong read
-//! and then a fence, or a strong read that acquires. Fences, reads and writes count only for threads within their scope.
-//! An atomic operation that changes a place passes on what the place carried; a store replaces it.
+//! A *release* is a fence followed by a strong write, or a strong write that releases. An *acquire* is a strong read followed
+//! by a fence, or a strong read that acquires. Fences, reads and writes count only for threads within their scope. An atomic
+//! operation that changes a place keeps the knowledge that the place carried; a store replaces it.
 //!
-//! PTX leaves open whether a barrier makes a thread's fence count for the others of its block, as in "all write, all fence,
-//! all wait, one adds to the counter; who is last waits with its block, and all read". Kernels rely on it, and it holds on
-//! every GPU there is: so a fence counts for whoever meets the thread afterwards, and a barrier behind a strong read is a
-//! fence.
+//! PTX leaves open whether a barrier makes a thread's fence count for the other threads of its block. An example: all threads
+//! write, fence and wait at a barrier, and one adds to a counter; in the block that is last, all wait again and then read.
+//! Kernels rely on this, and it holds on every GPU so far. So a fence also counts for all threads that synchronise with its
+//! thread afterwards, and a barrier after a strong read counts as a fence.
 //!
-//! The *asynchronous proxy* (products of a warpgroup, bulk copies) sees those writes to shared memory that lie before a
-//! `fence.proxy.async` that itself lies before it. A barrier alone orders threads, but the proxy reads by another way than they write.
-//! That is kept as what each thread knows of fenced writes, which it passes on as it passes on everything else.
+//! The *asynchronous proxy* (products of a warpgroup, bulk copies) sees a write to shared memory only if a `fence.proxy.async` comes
+//! after the write and before the proxy's access. A barrier alone orders threads, but the proxy reads by another path than they write.
+//! So each thread's knowledge of fenced writes is tracked, and threads pass it on as they pass on everything else.
 
 use super::clock::{Clock, Knowledge, View, Views};
 use super::event::Event;
@@ -21,34 +21,34 @@ use crate::lower::{MemoryOrder, Scope};
 use crate::{Access, AccessKind};
 use std::collections::HashMap;
 
-/// What a place in memory carries from those who released there.
+/// What a place in memory carries from the threads that released there.
 #[derive(Debug, Default)]
 pub(super) struct Location {
-    /// To threads of all blocks.
+    /// The part for threads of all blocks.
     wide: View,
-    /// To threads of a block only.
+    /// The parts that are only for threads of one block, by block.
     narrow: HashMap<u32, View>,
-    /// Block and thread that stored there last.
+    /// Block and thread of the last store there.
     writer: Option<(u32, u32)>,
 }
 
-/// The places that carry anything, by address.
+/// The places that carry something, by address.
 pub(super) type Locations = HashMap<u64, Location>;
 
-/// A pair of what goes to the own block, and what goes to all.
+/// A pair: first what is for threads of the same block, then what is for threads of all blocks.
 type Scoped<T> = [T; 2];
 
 #[derive(Debug)]
 pub(super) struct Fences {
-    /// What each thread knew at its last fence, and those whom it has met since.
+    /// What each thread knew at its last fence, and what the threads that it has since synchronised with knew at theirs.
     released: Scoped<Knowledge>,
-    /// By warp: what each thread has read and will know after a fence.
+    /// For each warp, what each thread has read and will know after its next fence.
     pending: Vec<Scoped<Views>>,
-    /// What places of shared memory carry.
+    /// What the places of shared memory carry.
     shared: Locations,
-    /// The writes that each thread knows the asynchronous proxy to see, once a fence has made it see any.
+    /// For each thread, the writes that it knows the asynchronous proxy to see. `None` before the first proxy fence.
     seen: Option<Knowledge>,
-    /// By place in shared memory through which threads meet: what those who came before knew of these.
+    /// For each place in shared memory through which threads synchronise: what `seen` held for the threads that wrote there.
     seen_at: HashMap<u64, View>,
 }
 
@@ -63,19 +63,19 @@ struct Strong {
 }
 
 impl Fences {
-    /// For a block of this number of warps.
+    /// Makes the state for a block of `warps` warps.
     pub(super) fn new(warps: usize) -> Self {
         let pending = vec![Scoped::<Views>::default(); warps];
         let released = [(); 2].map(|()| Knowledge::new(warps));
         Self { released, pending, shared: Locations::default(), seen: None, seen_at: HashMap::new() }
     }
 
-    /// All that threads pass on where they meet.
+    /// Returns all knowledge that threads pass on when they synchronise.
     fn passed_on(&mut self) -> impl Iterator<Item = &mut Knowledge> {
         self.released.iter_mut().chain(&mut self.seen)
     }
 
-    /// Lanes of a warp access global memory, whose places carry what `locations` says.
+    /// Follows a strong access by lanes of a warp; `locations` holds what the places in that memory carry.
     pub(super) fn accesses(
         &mut self,
         clock: &mut Clock,
@@ -93,7 +93,7 @@ impl Fences {
         }
     }
 
-    /// Lanes of a warp access shared memory.
+    /// Follows a strong access to shared memory by lanes of a warp.
     pub(super) fn accesses_shared(&mut self, clock: &mut Clock, access: &Access<'_>, order: MemoryOrder) {
         let mut locations = std::mem::take(&mut self.shared);
         self.accesses(clock, &mut locations, access, order);
@@ -110,7 +110,7 @@ impl Fences {
         }
     }
 
-    /// Lanes fence all that they know of for the asynchronous proxy.
+    /// Follows a `fence.proxy.async`: the proxy now sees all writes that these lanes know of.
     pub(super) fn fence_proxy(&mut self, clock: &mut Clock, warp: u32, lanes: u32) {
         let seen = self.seen.get_or_insert_with(|| Knowledge::new(self.pending.len()));
         for lane in each(lanes) {
@@ -119,7 +119,7 @@ impl Fences {
         clock.step(warp);
     }
 
-    /// Whether some lane of a warp knows the asynchronous proxy to see a write: they execute a product together.
+    /// Whether any lane of a warp knows that the asynchronous proxy sees a write. One is enough, as they execute products together.
     pub(super) fn sees(&self, warp: u32, write: Event) -> bool {
         let of_warp = self.seen.as_ref().map(|seen| &seen.warps[warp as usize]);
         let knows = |seen: &Views, lane| seen.of(lane).knows(write.block, write.thread(), write.time);
@@ -147,13 +147,13 @@ impl Fences {
         }
     }
 
-    /// What a thread has copied arrives at a barrier in shared memory: whoever finds its phase complete knows of it.
+    /// Notes that a thread's copy arrives at a barrier in shared memory. A thread that finds the phase complete knows of the copy.
     pub(super) fn landed(&mut self, clock: &Clock, thread: u32, barrier: u64) {
         let location = self.shared.entry(barrier).or_default();
         location.narrow.entry(clock.block()).or_default().learn(&clock.own(thread));
     }
 
-    /// A thread accesses a place.
+    /// Follows a strong access by one thread.
     fn access(&mut self, clock: &mut Clock, locations: &mut Locations, access: &Strong) {
         let Strong { thread, address, order, reads, writes } = *access;
         let (warp, lane) = (thread as usize / 32, thread as usize % 32);
@@ -192,18 +192,18 @@ impl Fences {
         location.wide.learn(&wide);
     }
 
-    /// A warp arrives at a barrier, which is a fence for what its threads have read.
+    /// Notes that lanes of a warp arrive at a barrier, which is a fence for what they have read.
     pub(super) fn arrive(&mut self, clock: &mut Clock, warp: u32, lanes: u32, id: u32) {
         self.acquire(clock, warp, lanes);
         self.passed_on().for_each(|known| known.arrive(warp, lanes, id));
     }
 
-    /// A barrier opens: the fences of those who had arrived count for those who waited.
+    /// Opens a barrier: the fences of the threads that had arrived count for those that waited.
     pub(super) fn open(&mut self, id: u32, waiting: u32) {
         self.passed_on().for_each(|known| known.open(id, waiting, |view| view));
     }
 
-    /// Lanes of a warp wait for each other.
+    /// Notes that lanes of a warp wait for each other.
     pub(super) fn lanes_meet(&mut self, clock: &mut Clock, warp: u32, lanes: u32) {
         self.acquire(clock, warp, lanes);
         let full = clock.full(warp);

@@ -1,8 +1,7 @@
 //! The rules of global memory: races, and reads of outputs that nobody has written.
 //!
-//! Where blocks cannot wait for each other, every block has such a shadow of its own, nothing orders them, and the
-//! first two blocks that accessed each place are compared. Where they can, one shadow is for all blocks, which then run
-//! in order.
+//! If blocks cannot wait for each other, nothing orders them. Then every block has a separate shadow, and the first two
+//! blocks that accessed each place are compared. If blocks can wait for each other, they share one shadow and run in order.
 
 use super::cell::{Cell, Lists, Sort};
 use super::coverage::Coverage;
@@ -18,32 +17,32 @@ use crate::{Access, AccessKind};
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// log2 of the bytes of a page: shadows of global memory are kept for whole pages that somebody touches.
+/// log2 of the bytes of a page. The shadow of global memory consists of the whole pages that have been accessed.
 pub(super) const PAGE: u32 = 6;
 
-/// Bytes that a hash table of this number of entries takes, while it grows to them too.
+/// Returns the most bytes that a hash table takes while it grows to this number of entries.
 pub(super) fn table_bytes<T>(entries: u64) -> u64 {
-    // One place in eight stays free, and the table before had half as many.
+    // One place in eight stays free. While the table grows, the old one with half as many places exists as well.
     let places = (entries + entries / 7 + 1).next_power_of_two();
     places.saturating_add(places / 2).saturating_mul(size_of::<T>() as u64 + 1)
 }
 
-/// Pages that these bytes of global memory lie in.
+/// Returns the number of pages for this many bytes of global memory.
 pub(super) fn pages_of(bytes: u64) -> u64 {
     bytes.div_ceil(1 << PAGE)
 }
 
-/// The page of an address, and its unit's place in that page.
+/// Returns the page of an address, and the place of its unit in that page.
 fn page_of(setup: &Setup, address: u64) -> (u64, usize) {
     (address >> PAGE, ((address % (1 << PAGE)) >> setup.unit) as usize)
 }
 
-/// The address of a unit: the inverse of [`page_of`].
+/// Returns the address of a unit, given its page and its place in the page. This is the inverse of [`page_of`].
 pub(super) fn address_of(setup: &Setup, page: u64, place: usize) -> u64 {
     (page << PAGE) + ((place as u64) << setup.unit)
 }
 
-/// The shadow of what is touched of global memory.
+/// The shadow of the pages of global memory that have been accessed.
 #[derive(Debug)]
 pub(super) struct GlobalShadow {
     /// Where each page starts in `cells`.
@@ -51,9 +50,9 @@ pub(super) struct GlobalShadow {
     cells: Vec<Cell>,
     per_page: usize,
     pub lists: Lists,
-    /// What places carry from those who released there.
+    /// What places carry from the threads that released there.
     pub locations: Locations,
-    /// The page that was touched last, and where it starts.
+    /// The page that was accessed last, and where it starts in `cells`.
     latest: (u64, usize),
 }
 
@@ -70,7 +69,7 @@ impl GlobalShadow {
         }
     }
 
-    /// Bytes for this much global memory in pages that are touched.
+    /// Returns the bytes of host memory for a shadow of `touched` bytes of global memory.
     pub(super) fn bytes(extent: &Extent, touched: u64) -> u64 {
         let pages = pages_of(touched);
         Lists::bytes(extent, extent.units(pages << PAGE)) + table_bytes::<(u64, usize)>(pages)
@@ -84,12 +83,12 @@ impl GlobalShadow {
         self.latest = (u64::MAX, 0);
     }
 
-    /// Every page that was touched, with its units.
+    /// Returns every page that has been accessed, with its units.
     pub(super) fn pages(&self) -> impl Iterator<Item = (u64, &[Cell])> {
         self.pages.iter().map(|(&page, &start)| (page, &self.cells[start..start + self.per_page]))
     }
 
-    /// The number of a unit's cell.
+    /// Returns the number of a unit's cell, and adds the page if it is new.
     fn cell(&mut self, setup: &Setup, address: u64) -> usize {
         let (page, place) = page_of(setup, address);
         if page != self.latest.0 {
@@ -110,14 +109,14 @@ impl GlobalShadow {
         let strong = scene.setup.order(access.instruction).is_strong();
         for meeting in met.iter().filter(|_| !strong) {
             let [first, second] = [meeting.first, meeting.second].map(|lane| Part::of(access, lane as usize));
-            // The same value does no harm, but one of the two has done the other's work for nothing.
+            // Storing the same value twice does no harm, but one of the two stores is needless.
             if !meeting.same {
                 scene.lanes(HazardKind::Race, Spot::Global(meeting.address), first, second);
             } else if scene.setup.is_output(meeting.address) {
                 scene.lanes(HazardKind::WrittenTwice, Spot::Global(meeting.address), first, second);
             }
         }
-        // Lanes that meet are compared with what was before, not with one another.
+        // Lanes that store to one place are compared with earlier accesses, not with one another.
         if met.is_empty() {
             each(access.lanes).for_each(|lane| self.lane(scene, access, lane, true, true));
         } else {
@@ -130,7 +129,7 @@ impl GlobalShadow {
         }
     }
 
-    /// One lane of an access: compared with what was before, noted, or both.
+    /// Compares one lane of an access with earlier accesses, or notes it, or both.
     #[inline]
     fn lane(&mut self, scene: &mut Scene, access: &Access<'_>, lane: usize, compare: bool, note: bool) {
         let setup = &scene.setup;
@@ -171,7 +170,7 @@ impl GlobalShadow {
     }
 }
 
-/// A quick hash for page numbers.
+/// A fast hash for page numbers.
 #[derive(Debug, Default)]
 pub(super) struct Quick(u64);
 
@@ -191,7 +190,7 @@ impl Hasher for Quick {
     }
 }
 
-/// Accesses by the first two blocks (by number) that made any: of two, one is another block's than any third.
+/// Accesses by the two blocks with the lowest numbers. Two are enough: one of them is always by another block than a third access.
 type FirstTwo = [Event; 2];
 
 fn keep(first_two: &mut FirstTwo, new: Event) {
@@ -203,32 +202,32 @@ fn keep(first_two: &mut FirstTwo, new: Event) {
     }
 }
 
-/// The shadow of a unit of global memory over all blocks: its plain writes and reads.
+/// The plain writes and reads of a unit of global memory by all blocks.
 #[derive(Debug, Clone, Copy, Default)]
 struct Summary {
     writes: FirstTwo,
     reads: FirstTwo,
 }
 
-/// What the blocks that have ended did to global memory.
+/// The accesses to global memory of the blocks that have ended.
 #[derive(Debug, Default)]
 pub(super) struct Summaries {
-    /// By page.
+    /// Plain accesses by page: one summary for each unit.
     plain: HashMap<u64, Box<[Summary]>>,
     /// Strong accesses by address.
     strong: HashMap<u64, Vec<(Sort, FirstTwo)>>,
 }
 
 impl Summaries {
-    /// Bytes for this much global memory.
+    /// Returns the bytes of host memory for the summaries of `touched` bytes of global memory.
     pub(super) fn bytes(extent: &Extent, touched: u64) -> u64 {
         let pages = pages_of(touched);
-        // A box costs the host's allocator some bytes of its own.
+        // The 16 bytes are what the host's allocator needs for a box.
         let page = extent.units(1 << PAGE) * size_of::<Summary>() as u64 + 16;
         pages.saturating_mul(page).saturating_add(table_bytes::<(u64, Box<[Summary]>)>(pages))
     }
 
-    /// Adds a block that has ended.
+    /// Adds the accesses of a block that has ended.
     pub(super) fn add(&mut self, setup: &Setup, global: &GlobalShadow) {
         for (page, cells) in global.pages() {
             let summaries = self.plain.entry(page).or_insert_with(|| vec![Summary::default(); cells.len()].into());
@@ -253,7 +252,7 @@ impl Summaries {
         }
     }
 
-    /// Adds the races between blocks to what was found.
+    /// Adds the races between blocks to the findings.
     pub(super) fn races(&self, setup: &Setup, found: &mut Found) {
         for (&page, summaries) in &self.plain {
             for (place, summary) in summaries.iter().enumerate() {
@@ -267,7 +266,7 @@ impl Summaries {
     }
 }
 
-/// The first two writes that race, and the first write and read.
+/// Adds the first pair of writes that race at a place, and the first pair of a write and a read.
 fn races_at(setup: &Setup, address: u64, summary: &Summary, strong: &[(Sort, FirstTwo)], found: &mut Found) {
     let plain = [(Sort::WRITE, summary.writes), (Sort::READ, summary.reads)];
     let all = plain.iter().chain(strong).flat_map(|&(sort, events)| events.map(|event| (sort, event)));
@@ -277,7 +276,7 @@ fn races_at(setup: &Setup, address: u64, summary: &Summary, strong: &[(Sort, Fir
     let kind = |(one, first): &(Sort, Event), (two, second): &(Sort, Event)| {
         one.unordered(*two, false).filter(|_| first.block != second.block)
     };
-    // Of those that are wrong the first, or of those that only need a warning.
+    // Returns the first pair that is a hazard, or else the first that is only a warning.
     let worst = |pairs: &mut dyn Iterator<Item = _>| {
         let found = pairs.filter_map(|(first, second)| Some((kind(first, second)?, first, second)));
         found.min_by_key(|(kind, ..)| kind.is_warning())

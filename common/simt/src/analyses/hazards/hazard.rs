@@ -1,58 +1,58 @@
-//! Hazards as others see them: what, where, which threads and which lines. The words for all of it are here and in `place`.
+//! Hazards as users of the library see them: what, where, which threads and which lines. Their texts are here and in `place`.
 
 use crate::named::worded;
 use crate::{Dim3, Location, Place};
 use std::fmt;
 
 worded! {
-    /// The kinds of hazard: what others may follow from comes first.
+    /// The kinds of hazard. A kind that may cause others comes before them.
     #[non_exhaustive]
     pub enum HazardKind {
-        /// Threads meet at one barrier for different numbers of threads, or some of them to combine a value and others not.
+        /// Threads meet at one barrier with different numbers of threads, or only some of them combine a value there.
         MismatchedBarriers = "barriers that do not pair up",
-        /// A barrier opened after threads of the block had ended, in a launch that did something else wrong as well.
+        /// A barrier opened after threads of the block had ended, in a launch that also has another hazard.
         ExitBeforeBarrier = "exit before a barrier",
         /// A lane executes a warp-wide instruction whose mask does not name it.
         OutsideMask = "lane outside its own mask",
         /// Two threads access the same place, at least one writes, and nothing orders them.
         Race = "data race",
-        /// Atomic operations of different widths meet at one place: PTX promises nothing of them.
+        /// Atomic operations of different widths access one place. PTX does not define the result.
         MixedWidths = "atomic accesses of different widths",
-        /// A load through the read-only path (`.nc`, `__ldg`) of what the kernel has written.
+        /// A load through the read-only path (`.nc`, `__ldg`) reads what the kernel has written.
         StaleLoad = "read-only load of what the kernel writes",
         /// A place that an asynchronous copy still fills was read.
         CopyNotWaited = "asynchronous copy read before it has landed",
         /// A place that an asynchronous copy still fills was written again.
         CopyOverwritten = "asynchronous copy overwritten in flight",
-        /// A register that a product of a warpgroup still works on was accessed.
+        /// A register was accessed while a product of a warpgroup was still working on it.
         ProductNotWaited = "register of a product accessed before the wait",
-        /// A product of a warpgroup started on a register that had been accessed since the last fence for registers.
+        /// A product of a warpgroup started on a register that had been accessed since the last `wgmma.fence`.
         ProductNotFenced = "register of a product accessed without a fence before it",
         /// A product of a warpgroup reads shared memory that was written without a fence for the asynchronous proxy.
         ProxyNotFenced = "shared memory written without a proxy fence",
-        /// Shared memory was written while a product of a warpgroup still reads it.
+        /// Shared memory was written while a product of a warpgroup was still reading it.
         OperandOverwritten = "shared memory overwritten under a product",
         /// Shared memory was read that no thread had written.
         UninitialisedShared = "uninitialised shared memory read",
-        /// A thread read its local memory where it had not written.
+        /// A thread read a place of its local memory that it had not written.
         UninitialisedLocal = "uninitialised local memory read",
-        /// An output array was read where no thread had written.
+        /// An element of an output array was read that no thread had written.
         UninitialisedGlobal = "uninitialised output read",
-        /// A value that a shuffle took from a lane that has ended, or does not execute it, is used.
+        /// A value is used that a shuffle took from a lane that has ended or does not execute the shuffle.
         EndedLane = "shuffle from a lane that is not there",
         /// A register that had not been set decides a branch, is part of an address, or is stored.
         UnsetRegister = "unset register read",
-        /// An access through a shared array reached beyond that array, into shared memory that belongs to another.
+        /// An access through a shared array reached shared memory outside that array.
         WrongArray = "shared access past the end of its array",
         /// An element of an output array was never written.
         NeverWritten = "element never written",
-        /// A barrier opened after threads of the block had ended, and nothing else is wrong: a warning.
+        /// A barrier opened after threads of the block had ended, and there is no other hazard: a warning.
         EndedBeforeBarrier = "barrier without all threads",
-        /// Threads of a block meet at different barriers, which pair up: a warning.
+        /// Threads of a block meet at one barrier by instructions on different lines: a warning.
         DifferentBarriers = "different barriers",
-        /// Threads meet at a place because an access there is `volatile`: a warning.
+        /// Unordered accesses to a place do not race only because one of them is `volatile`: a warning.
         VolatileOrder = "volatile access between threads",
-        /// Only a shuffle or a vote lies between the accesses of two lanes: a warning.
+        /// Only a shuffle or a vote orders the accesses of two lanes: a warning.
         ShuffleOrder = "shared memory ordered by a shuffle",
         /// An element of an output array was stored to more than once, in order or with the same value: a warning.
         WrittenTwice = "element written more than once",
@@ -60,8 +60,8 @@ worded! {
 }
 
 impl HazardKind {
-    /// Whether a kernel may do it and be right: it relies on what CUDA does not promise, or does work for nothing. It comes
-    /// after all that is wrong, and is said once.
+    /// Whether a kernel may still be right: it relies on what CUDA does not promise, or does needless work. Warnings come after
+    /// all other hazards, and each kind is reported once.
     pub const fn is_warning(self) -> bool {
         matches!(
             self,
@@ -73,14 +73,14 @@ impl HazardKind {
         )
     }
 
-    /// Whether the threads of a kernel may compute something wrong because of it, without the result showing why: all
-    /// but what the output array itself shows.
+    /// Whether the hazard may make a result wrong without the result showing why. That holds for all hazards but warnings and
+    /// those that are seen in the output array itself.
     pub const fn is_hidden_cause(self) -> bool {
         !matches!(self, Self::UninitialisedGlobal | Self::NeverWritten) && !self.is_warning()
     }
 
-    /// Whether it says how often an element of the output was written. A launch that was stopped early says nothing of
-    /// that.
+    /// Whether the kind is about how often an element of the output was written. This has no meaning for a launch that was
+    /// stopped early.
     pub const fn is_coverage(self) -> bool {
         matches!(self, Self::WrittenTwice | Self::NeverWritten)
     }
@@ -91,29 +91,29 @@ worded! {
     pub enum Action {
         /// Writes the place.
         Writes = "writes",
-        /// Reads it.
+        /// Reads the place.
         Reads = "reads",
-        /// Reads and writes it in one step.
+        /// Reads and writes the place in one atomic operation.
         Updates = "updates atomically",
-        /// Starts an asynchronous copy into it.
+        /// Starts an asynchronous copy into the place.
         Copies = "copies to it asynchronously",
         /// Waits at the barrier.
         Waits = "waits at the barrier",
-        /// Arrives at the barrier and goes on.
+        /// Arrives at the barrier without waiting.
         Arrives = "arrives at the barrier",
-        /// Has left the kernel.
+        /// Has returned from the kernel.
         Ends = "has ended",
-        /// Executes the instruction.
+        /// Executes the instruction that the hazard is about.
         Executes = "executes it",
-        /// Starts a product of matrices.
+        /// Starts a matrix product that uses the place.
         Multiplies = "starts a product with it",
-        /// Reads by a product that is under way.
+        /// Still reads the place by a matrix product that has not finished.
         ReadsOn = "still reads it",
     }
 }
 
 impl Action {
-    /// Whether the place is written.
+    /// Whether the action writes the place.
     pub const fn writes(self) -> bool {
         matches!(self, Self::Writes | Self::Updates | Self::Copies)
     }
@@ -129,7 +129,7 @@ pub struct Party {
     pub location: Location,
 }
 
-/// A hazard: one representative, and how often the same two lines met.
+/// A hazard: one example of it, and how often the same two lines were involved.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hazard {
     /// What happened.
@@ -138,14 +138,14 @@ pub struct Hazard {
     pub place: Place,
     /// The threads: none, one or two.
     pub parties: Vec<Party>,
-    /// How many times the same lines met in this way.
+    /// How many times the same lines were involved in this kind of hazard.
     pub count: u64,
-    /// The time at which the representative was found, if somebody keeps it ([`super::Hazards::clock`]).
+    /// The time at which the example was found, if there is a clock ([`super::Hazards::clock`]).
     pub time: Option<u64>,
 }
 
 impl Hazard {
-    /// Whether its two threads are lanes of one warp, in blocks of this size.
+    /// Whether its two threads are lanes of one warp, given the size of a block.
     pub fn is_within_warp(&self, block: Dim3) -> bool {
         let warp = |at: Dim3| ((at.z * block.y + at.y) * block.x + at.x) / 32;
         matches!(&self.parties[..], [a, b] if a.block == b.block && warp(a.thread) == warp(b.thread))

@@ -1,4 +1,4 @@
-//! The rule of local memory: a thread reads there only what it has written.
+//! The rule of local memory: a thread must only read what it has written.
 
 use super::extent::Extent;
 use super::hazard::HazardKind;
@@ -7,10 +7,10 @@ use super::setup::Setup;
 use crate::lanes::each;
 use crate::{Access, AccessKind};
 
-/// What the threads of a block have written of their local memory.
+/// Which places of their local memory the threads of a block have written.
 #[derive(Debug)]
 pub(super) struct LocalShadow {
-    /// For each warp and byte the lanes that have written it.
+    /// For each warp and byte, the lanes that have written it.
     written: Vec<Vec<u32>>,
 }
 
@@ -23,7 +23,7 @@ impl LocalShadow {
         extent.warps * extent.local_bytes * size_of::<u32>() as u64
     }
 
-    /// Checks a load, notes a store.
+    /// Checks a load, or notes a store.
     pub(super) fn access(&mut self, scene: &mut Scene, access: &Access<'_>) {
         let written = &mut self.written[access.warp as usize];
         for lane in each(access.lanes) {
@@ -36,7 +36,7 @@ impl LocalShadow {
                 written[start..end].iter_mut().for_each(|lanes| *lanes |= 1 << lane);
                 continue;
             }
-            // What is written in part may be a structure with gaps, which is copied whole.
+            // A load of partly written bytes is allowed, because it may copy a structure with padding.
             let bytes = written.get(start.min(written.len())..end.min(written.len())).unwrap_or_default();
             if bytes.iter().all(|lanes| lanes >> lane & 1 == 0) {
                 scene.alone(HazardKind::UninitialisedLocal, Spot::Local(start as u32), Part::of(access, lane));

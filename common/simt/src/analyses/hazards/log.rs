@@ -1,5 +1,5 @@
-//! What all rules share while they watch one block: the launch, the order of accesses so far, and what has been found:
-//! numbers of a place, of one or two sides, and how often.
+//! What all rules share while they watch one block: the launch, the order of accesses so far, and the findings. A finding is kept
+//! as numbers: a place, one or two sides, and a count.
 
 use super::cell::{Conflict, Sort};
 use super::clock::Clock;
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What one thread does, apart from where.
+/// What one thread does by one instruction, without the place.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Part {
     pub thread: u32,
@@ -24,13 +24,13 @@ impl Part {
         Self { thread, instruction, writes }
     }
 
-    /// What a lane of an access does.
+    /// Returns what one lane of an access does.
     pub(super) fn of(access: &Access<'_>, lane: usize) -> Self {
         Self::new(access.thread(lane), access.instruction, access.kind != AccessKind::Load)
     }
 }
 
-/// What one thread does to a piece of shared memory: an access, a copy to it, or what the asynchronous proxy reads for it.
+/// What one thread does to a piece of shared memory: an access, a copy to it, or a read by the asynchronous proxy on its behalf.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Touch {
     pub part: Part,
@@ -39,7 +39,7 @@ pub(super) struct Touch {
 }
 
 impl Touch {
-    /// What a lane of an access does.
+    /// Returns what one lane of an access does, and where.
     #[inline]
     pub(super) fn of(access: &Access<'_>, lane: usize) -> Self {
         Self { part: Part::of(access, lane), address: access.addresses[lane] as u32, bytes: access.bytes }
@@ -52,7 +52,7 @@ impl Touch {
     }
 }
 
-/// A block that is watched.
+/// The state that all rules share while they watch a block.
 #[derive(Debug)]
 pub(super) struct Scene {
     pub setup: Arc<Setup>,
@@ -60,7 +60,7 @@ pub(super) struct Scene {
     pub block: u64,
     pub clock: Clock,
     pub found: Found,
-    /// Tells the time, if somebody keeps it.
+    /// The clock that stamps findings, if there is one.
     pub time: Option<Arc<AtomicU64>>,
 }
 
@@ -70,7 +70,7 @@ impl Scene {
         Self { setup, block, clock, found: Found::default(), time }
     }
 
-    /// What a thread does, as an access now.
+    /// Returns the event of a thread's access at its current time.
     pub(super) fn event(&self, Part { thread, instruction, .. }: Part) -> Event {
         Event::new(self.clock.block(), thread, self.clock.time(thread / 32), instruction)
     }
@@ -79,7 +79,7 @@ impl Scene {
         Side { block: self.block, thread, instruction, action }
     }
 
-    /// One side, by an instruction that writes or does not.
+    /// Returns the side of a hazard that a thread's access is.
     pub(super) fn side_of(&self, part: Part) -> Side {
         self.side(part.thread, part.instruction, self.setup.action(part.instruction, part.writes))
     }
@@ -88,23 +88,23 @@ impl Scene {
         self.found.add(kind, Finding { spot, first, second, count: 1, time: self.now() });
     }
 
-    /// The time, if somebody keeps it.
+    /// Returns the current time, if there is a clock.
     pub(super) fn now(&self) -> Option<u64> {
         self.time.as_ref().map(|clock| clock.load(Ordering::Relaxed))
     }
 
-    /// Notes a hazard that one access alone is.
+    /// Notes a hazard that consists of a single access.
     pub(super) fn alone(&mut self, kind: HazardKind, spot: Spot, part: Part) {
         self.add(kind, spot, self.side_of(part), None);
     }
 
-    /// Notes that an access lies badly to an earlier one.
+    /// Notes a conflict between an access and an earlier one.
     #[cold]
     #[inline(never)]
     pub(super) fn conflict(&mut self, spot: Spot, conflict: Conflict, part: Part) {
         let Conflict { earlier, sort: Sort { writes, .. }, kind } = conflict;
         let first = Part::new(earlier.thread(), earlier.instruction(), writes);
-        // Blocks are counted in 32 bits by what compares them.
+        // An event keeps only 32 bits of the block's number.
         let block = if earlier.block == self.block as u32 { self.block } else { u64::from(earlier.block) };
         let first = Side { block, ..self.side_of(first) };
         self.add(kind, spot, first, Some(self.side_of(part)));
@@ -122,16 +122,16 @@ pub(super) enum Spot {
     Shared(u32),
     Global(u64),
     Register(u32),
-    /// One that products work on, by its number among them.
+    /// A register that products work on, by its number among these registers.
     Accumulator(u32),
     Barrier(u32),
     /// Local memory of a thread.
     Local(u32),
-    /// Lanes of a warp that an instruction names.
+    /// A mask of lanes that an instruction names.
     Mask(u32),
 }
 
-/// One side, by numbers.
+/// One side of a hazard, as numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Side {
     pub block: u64,
@@ -140,20 +140,20 @@ pub(super) struct Side {
     pub action: Action,
 }
 
-/// A hazard, by numbers: a representative, and how many there are of its sort.
+/// A hazard, as numbers: one example, and how many there are of the same sort.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Finding {
     pub spot: Spot,
     pub first: Side,
     pub second: Option<Side>,
     pub count: u64,
-    /// When it was found, if somebody keeps the time.
+    /// When the example was found, if there is a clock.
     pub time: Option<u64>,
 }
 
 impl Finding {
-    /// Which of several of one sort is shown: the same whatever order the blocks ran in, and two warps before two lanes of
-    /// one, which usually run together.
+    /// Decides which of several findings of one sort is shown: the one with the lowest rank. The result does not depend on the order in
+    /// which blocks ran. Two different warps come before two lanes of one warp, which usually run together.
     fn rank(&self) -> impl Ord + use<> {
         let Self { spot, first, second, .. } = *self;
         let warp = |side: Side| (side.block, side.thread / 32);
@@ -167,7 +167,7 @@ impl Finding {
         )
     }
 
-    /// Adds another of the same sort.
+    /// Adds another finding of the same sort.
     pub(super) fn join(&mut self, other: Self) {
         let count = self.count + other.count;
         if other.rank() < self.rank() {
@@ -177,17 +177,17 @@ impl Finding {
     }
 }
 
-/// A sort of finding: the kind, and the instructions of both sides (`u32::MAX` if there is one side only).
+/// A sort of finding: its kind, and the instructions of both sides (`u32::MAX` if there is only one side).
 type Key = (HazardKind, u32, u32);
 
-/// Everything found, one finding for each kind and pair of instructions.
+/// All findings, one for each kind and pair of instructions.
 #[derive(Debug, Default)]
 pub(super) struct Found(BTreeMap<Key, Finding>);
 
 impl Found {
     pub(super) fn add(&mut self, kind: HazardKind, finding: Finding) {
         let key = (kind, finding.first.instruction, finding.second.map_or(u32::MAX, |side| side.instruction));
-        // A warning is said once, and so is a register, however many things it decides.
+        // A warning is reported once, and an unset register is reported once, however many things it decides.
         let key = match finding.spot {
             _ if kind.is_warning() => (kind, 0, 0),
             Spot::Register(number) => (kind, number, u32::MAX),
@@ -226,7 +226,7 @@ mod tests {
 
     #[test]
     fn the_same_one_is_shown_in_whatever_order_they_come() {
-        // Each comes before the next.
+        // Each has a lower rank than the next.
         let ranked = [
             finding(side(2, 9), Some(side(1, 3)), 8),
             finding(side(1, 9), Some(side(2, 3)), 8),

@@ -1,25 +1,25 @@
-//! Lanes of one access that meet in one place. Of a store, with the same value that does no harm, but one of them has done the other's
-//! work. Of a load, they are looked at together: many lanes of a product's kernels read one element.
+//! Lanes of one instruction that access one place. If lanes store the same value there, it does no harm, but one of the stores is
+//! needless. Lanes that load one place are checked together, because in kernels that multiply matrices many lanes read one element.
 
 use crate::Access;
 use crate::lanes::each;
 
-/// Two lanes of one store meet in a unit of memory.
+/// Two lanes of one store that write the same unit of memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Meeting {
     pub first: u32,
     pub second: u32,
-    /// Where the unit starts.
+    /// The address at which the unit starts.
     pub address: u64,
-    /// Both store the same there.
+    /// Whether both store the same bytes there.
     pub same: bool,
 }
 
-/// Where lanes of a store meet, each place once for each lane after the first; units are of `1 << unit` bytes.
+/// Returns the units that several lanes of a store write: one meeting for each lane but the first. A unit has `1 << unit` bytes.
 pub(super) fn meetings(access: &Access<'_>, unit: u32) -> Vec<Meeting> {
     let (addresses, bytes) = (access.addresses, u64::from(access.bytes));
     let mut last = None;
-    // Mostly every lane stores behind the one before.
+    // Usually each lane stores to a higher address than the one before, and then no two lanes meet.
     let apart = |lane: usize| last.replace(addresses[lane]).is_none_or(|last| addresses[lane] >= last + bytes);
     if each(access.lanes).all(apart) {
         return vec![];
@@ -48,10 +48,10 @@ fn same(access: &Access<'_>, first: usize, second: usize, address: u64, bytes: u
     (address..address + u64::from(bytes)).all(|at| byte(first, at) == byte(second, at))
 }
 
-/// The first lane and the mask of each group of lanes that have one address, as far as neighbours or rows of eight show it:
-/// lanes of one address may still be in several groups.
+/// Groups lanes that have the same address, and returns the first lane and the mask of each group. It only compares neighbouring
+/// lanes, or rows of eight lanes, so lanes with one address may still be in several groups.
 pub(super) fn groups(addresses: &[u64; 32], lanes: u32) -> impl Iterator<Item = (usize, u32)> {
-    // Rows of eight lanes that read the same as the first row.
+    // Whether every row of eight lanes has the addresses of the first row.
     let rows = lanes == u32::MAX && addresses[8..] == addresses[..24];
     let mut left = if rows { 0xff } else { lanes };
     std::iter::from_fn(move || {

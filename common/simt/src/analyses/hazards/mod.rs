@@ -1,39 +1,39 @@
-//! Finds what is wrong with a kernel whether or not the answer came out wrong: races, reads of memory nobody wrote,
-//! asynchronous copies nobody waited for, barriers not everybody reaches.
+//! Finds what is wrong with a kernel even if its result is right: races, reads of memory that nobody wrote, asynchronous
+//! copies that nobody waited for, and barriers that not all threads reach.
 //!
 //! # The order of accesses
 //!
-//! Two accesses to one place by different threads, of which one writes, race unless one *happens before* the other. What
-//! happens before what is PTX's memory model, kept as vector clocks:
+//! Two accesses to one place by different threads race if at least one of them writes and neither *happens before* the other.
+//! PTX's memory model says what happens before what. It is tracked with vector clocks:
 //!
-//! - A **barrier** of the block orders what those who arrive did before it and what those who wait do after it. Barriers of
-//!   different numbers are different barriers. A warp has arrived when all its lanes have.
-//! - **`__syncwarp`** does the same for the lanes that its mask names and that are there.
-//! - A **release** (a fence, then a strong write; or a write that releases) orders what came before it and what comes after
-//!   an **acquire** (a strong read that sees it, then a fence; or a read that acquires), if the scopes of all four include
-//!   both threads. Strong are atomic operations and `volatile`, `relaxed`, `acquire` and `release` accesses.
-//! - One **launch** is before the next.
+//! - A **barrier** of the block orders what the arriving threads did before it and what the waiting threads do after it.
+//!   Barriers with different numbers are different barriers. A warp has arrived when all its lanes have.
+//! - **`__syncwarp`** does the same for the lanes that its mask names and that execute it.
+//! - A **release** is a fence followed by a strong write, or a write that releases. An **acquire** is a strong read followed by a
+//!   fence, or a read that acquires. What came before a release happens before what comes after an acquire that sees it, if all
+//!   scopes include both threads. Atomic operations and `volatile`, `relaxed`, `acquire` and `release` accesses are strong.
+//! - One **launch** happens before the next.
 //!
-//! Strong accesses within each other's scope do not race with one another if they are of one width. Lanes of one store may
-//! write the same value. A load of what nobody may write (`.nc`) must not find written what it loads, in order or not.
+//! Strong accesses within each other's scope do not race with one another if they have the same width. Lanes of one store may
+//! write the same value. A read-only load (`.nc`) must not load what the kernel has written, in order or not.
 //!
 //! # What CUDA leaves open
 //!
-//! Kernels rely on some things that CUDA does not promise but every GPU does. They are no race here but a *warning*, which
-//! is said once: `volatile` counts as relaxed, as PTX has it; a shuffle or a vote counts as a `__syncwarp` of its lanes;
-//! threads may meet at different barrier instructions of one number, and may end before a barrier if nobody needs what they
-//! would have done. For what a barrier does to fences see `fences`.
+//! Kernels rely on some things that CUDA does not promise but every GPU does. Here they are not races but *warnings*, and each is
+//! reported once: `volatile` counts as relaxed, as in PTX; a shuffle or a vote counts as a `__syncwarp` of its lanes; threads
+//! may meet at different barrier instructions with one number, and may end before a barrier if no other thread needs what they
+//! would have done. `fences` explains what a barrier does to fences.
 //!
 //! # Verdicts do not depend on the host
 //!
-//! Where blocks cannot wait for each other, nothing orders them: each has its own shadow of global memory, and the first two
-//! blocks that accessed each place are compared. Where they can (a strong load of global memory, an atomic operation whose
-//! result is used), they share a shadow and run on one thread of the host, in a fixed order. So they do where a block may
-//! read what another writes, because what it then does may depend on it. What is shown of several hazards of one sort is the
-//! first by block, place and thread.
+//! If blocks cannot wait for each other, nothing orders them: each has its own shadow of global memory, and the first two
+//! blocks that accessed each place are compared. If they can (by a strong load of global memory, or an atomic operation whose
+//! result is used), they share a shadow and run on one host thread, in a fixed order. Blocks also run in this order if one
+//! may read what another writes, because what it does then may depend on the value. Of several hazards of one sort, the
+//! report shows the first by block, place and thread.
 //!
-//! A lock that orders two accesses in a run orders them for its verdict. So where threads may wait for each other, a launch that is not
-//! too large runs twice, the second time with blocks and warps in the opposite order, and what only that finds is said as well.
+//! If a lock orders two accesses in one run, that run finds no race between them. So if threads may wait for each other, a launch that
+//! is not too large runs twice, the second time with blocks and warps in the opposite order, and the findings of both are reported.
 
 mod barriers;
 mod block;
@@ -85,64 +85,64 @@ pub struct Hazards {
     clock: Option<Arc<AtomicU64>>,
 }
 
-/// What a launch accesses of global memory, as far as one can say before it.
+/// How much global memory a launch accesses, estimated before it runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Touched {
-    /// Bytes of all that it accesses.
+    /// Bytes that the whole launch accesses.
     pub all_bytes: u64,
-    /// Bytes of what one block accesses, in whole pieces of 64.
+    /// Bytes that one block accesses, in whole pieces of 64 bytes.
     pub block_bytes: u64,
     /// Bytes of the arrays that it writes.
     pub written_bytes: u64,
-    /// Bytes of what one block accesses of these.
+    /// Bytes of these arrays that one block accesses.
     pub block_written_bytes: u64,
     /// Elements of the outputs.
     pub output_elements: u64,
 }
 
-/// What is known of a launch, and what its blocks share.
+/// What is known about a launch, and what its blocks share.
 #[derive(Debug)]
 struct Launch {
     setup: Arc<Setup>,
-    /// Where the blocks that run now count what they write.
+    /// Counts what the blocks of the current run write.
     coverage: Arc<Coverage>,
-    /// The shadow of global memory for all blocks, where they may wait for each other.
+    /// The shadow of global memory that all blocks share, if they may wait for each other.
     global: Option<Arc<Mutex<GlobalShadow>>>,
 }
 
 impl Hazards {
-    /// Nothing found yet.
+    /// Makes an analysis that has found nothing yet.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Says that an allocation is an output: reading it before writing is a hazard, and so is every element that has not been
-    /// written when the launch ends. Elements that have been stored to more than once are a warning.
+    /// Marks an allocation as an output. Reading an element of it before it is written is a hazard, and so is an element that is
+    /// not written when the launch ends. Elements that are stored to more than once are a warning.
     #[must_use]
     pub fn output(mut self, pointer: DevicePointer) -> Self {
         self.outputs.push(pointer);
         self
     }
 
-    /// Tells the extents of a shared array by its source name, see [`super::declarations::shared_extents`].
+    /// Sets the extents of the shared array with this source name. See [`super::declarations::shared_extents`].
     #[must_use]
     pub fn extents(mut self, name: &str, extents: Extents) -> Self {
         self.extents.insert(name.into(), extents);
         self
     }
 
-    /// What is found has the time of this clock, in whatever unit.
+    /// Stamps each finding with the time of this clock, in the clock's unit.
     #[must_use]
     pub fn clock(mut self, clock: Arc<AtomicU64>) -> Self {
         self.clock = Some(clock);
         self
     }
 
-    /// Bytes of the host's memory that the search takes at most in a launch that accesses so much global memory.
+    /// Returns the most host memory, in bytes, that the search takes in a launch that accesses `touched`.
     pub fn bytes(kernel: &Kernel, config: &LaunchConfig, touched: &Touched) -> u64 {
         let extent = Extent::new(kernel, config);
         let blocks = config.grid.count();
-        // What nobody writes has no shadow, where it is known what that is.
+        // Arrays that nobody writes have no shadow, if it is known which arrays these are.
         let (all, of_block) = if kernel.code.traffic.is_known() {
             (touched.written_bytes, touched.block_written_bytes)
         } else {
@@ -159,14 +159,14 @@ impl Hazards {
         coverage.saturating_add(Summaries::bytes(&extent, all)).saturating_add(side_by_side)
     }
 
-    /// Everything the launch did wrong, each once for each pair of lines, what others may follow from first. It is handed
-    /// out once.
+    /// Returns all hazards of the launch, one for each kind and pair of source lines. A kind that may cause others comes before
+    /// them. The findings are moved out, so a second call does not return them again.
     pub fn found(&self) -> Vec<Hazard> {
         let Some(Launch { setup, .. }) = &self.launch else { return vec![] };
         let Merged { found: [mut found, mut again], summaries, .. } = std::mem::take(&mut *self.merged());
         summaries.races(setup, &mut found);
         for found in [&mut found, &mut again] {
-            // A read that raced came too early as well; the race says it better.
+            // A read that raced may also have come before any write. The race explains it better.
             let races = found.iter().filter(|(kind, _)| *kind == HazardKind::Race);
             let sides = races.flat_map(|(_, race)| [Some(race.first), race.second]).flatten();
             let raced: HashSet<u32> = sides.map(|side| side.instruction).collect();
@@ -186,8 +186,8 @@ impl Hazards {
     }
 }
 
-/// A barrier waits for the threads that have not ended, since Volta. So threads that end early do no harm, unless the others need
-/// what they would have done; then something else is wrong as well.
+/// Since Volta, a barrier waits only for the threads that have not ended. So threads that end early do no harm, unless the others need
+/// what they would have done; and then another hazard is found as well. Without one, this reports a single warning.
 fn excuse_ends(hazards: &mut Vec<Hazard>) {
     let ends = |hazard: &Hazard| hazard.kind == HazardKind::ExitBeforeBarrier;
     if hazards.iter().any(|hazard| !hazard.kind.is_warning() && !ends(hazard)) {
@@ -219,7 +219,7 @@ impl Analysis for Hazards {
 
     fn begin_again(&mut self) {
         let Some(Launch { setup, coverage, global }) = &mut self.launch else { return };
-        // What is written then is written for the second time.
+        // The second run writes every element again, which must not count as written twice.
         self.coverage = std::mem::take(coverage);
         *global = global.as_ref().map(|_| Arc::new(Mutex::new(GlobalShadow::new(setup))));
         let mut merged = self.merged();

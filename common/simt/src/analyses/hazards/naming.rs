@@ -1,4 +1,4 @@
-//! What the rules noted becomes hazards: arrays and elements by name, threads by index, instructions by source line.
+//! Turns the findings of the rules into hazards: with names of arrays and elements, thread indices, and source lines.
 
 use super::hazard::{Hazard, HazardKind, Party};
 use super::log::{Finding, Found, Side, Spot};
@@ -10,10 +10,10 @@ use std::collections::{BTreeMap, HashMap};
 /// A line of the source: file and number.
 type Line = (u32, u32);
 
-/// The kind, the sort and number of the array, and the lines of both sides.
+/// The kind, the sort of place and number of its array, and the lines of both sides.
 type Key = (HazardKind, (u32, u64), Line, Option<Line>);
 
-/// What names are made from.
+/// The data that names are made from.
 pub(super) struct Naming<'a> {
     pub setup: &'a Setup,
     /// Extents of shared arrays by source name.
@@ -21,7 +21,7 @@ pub(super) struct Naming<'a> {
 }
 
 impl Naming<'_> {
-    /// The hazards, in the order of their kinds; of those found `again` only what is new.
+    /// Returns the hazards, in the order of their kinds. Of those that the second run found (`again`), it adds only new ones.
     pub(super) fn hazards(&self, found: &Found, again: &Found) -> Vec<Hazard> {
         let hazard = |(kind, finding): (HazardKind, Finding)| {
             let sides = [Some(finding.first), finding.second].into_iter().flatten();
@@ -33,7 +33,7 @@ impl Naming<'_> {
         merged.into_iter().map(|((kind, ..), finding)| hazard((kind, finding))).collect()
     }
 
-    /// One finding for each pair of source lines and array, whichever came first: an unrolled loop is one line to the reader.
+    /// Keeps one finding for each kind, array and unordered pair of source lines, because an unrolled loop is one line to the reader.
     fn by_line(&self, found: &Found) -> BTreeMap<Key, Finding> {
         let line = |side: Side| self.setup.kernel.source_line(side.instruction).unwrap_or((u32::MAX, side.instruction));
         let array = |spot: Spot| match spot {
@@ -45,7 +45,7 @@ impl Naming<'_> {
             Spot::Barrier(id) => (3, u64::from(id)),
             Spot::Local(_) => (4, 0),
             Spot::Mask(_) => (5, 0),
-            // The reader sees one array.
+            // These registers are one array in the source.
             Spot::Accumulator(_) => (6, 0),
         };
         let mut merged: BTreeMap<Key, Finding> = BTreeMap::new();
@@ -99,13 +99,13 @@ impl Naming<'_> {
     }
 }
 
-/// The element of an array with known extents: `As[3][17]`.
+/// Returns the element at an offset in an array with known extents, such as `As[3][17]`.
 fn element(array: Array, offset: u32, known: &Extents) -> Place {
     let size = known.element_bytes.max(1);
     let mut left = offset / size;
     let mut index = vec![];
     for (dimension, &extent) in known.extents.iter().enumerate().rev() {
-        // The slowest index is left as it is, so that a place past the end shows as such.
+        // The slowest-varying index is not limited, so that a place past the end is shown as such.
         let extent = if dimension == 0 { u32::MAX } else { extent.max(1) };
         index.push(u64::from(left % extent));
         left /= extent;

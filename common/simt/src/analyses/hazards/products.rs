@@ -1,12 +1,12 @@
-//! Products of matrices that go on while the warp does, until it waits for their group: who touches a register of theirs before, which
-//! product takes a register that was touched without a fence between, and who writes into a matrix in shared memory where one still
-//! reads, or where one has read and nothing orders the write behind the wait.
+//! The rules of asynchronous matrix products, which run beside the warp's other instructions until the warp waits for their group.
+//! Before that wait, no instruction may access their registers, and no thread may write the parts of shared memory that they read. A
+//! write after the wait must be ordered after it.
 //!
-//! `wgmma.fence` must lie between an access to a register and a product that uses it. Only products of one shape may follow each
-//! other with the same sums and nothing between.
+//! A `wgmma.fence` is needed between an access to a register and a product that uses it. Only products of one shape may follow each
+//! other with the same sums and no fence between them.
 //!
-//! Moves from register to register need no fence here. Compilers put them right before a product, behind the fence of the source,
-//! to bring values into its registers, and the assembler orders what it makes of them.
+//! Moves from register to register need no fence here. Compilers put them right before a product, after the fence of the source,
+//! to bring values into its registers, and the assembler keeps the resulting code in order.
 
 use super::clock::{Clock, Order};
 use super::event::{Event, Slot};
@@ -16,40 +16,40 @@ use super::log::{Scene, Spot, Touch};
 use super::setup::Setup;
 use crate::lower::ProductUse;
 
-/// Bytes of a piece of shared memory, which products read as a whole.
+/// Bytes of a piece of shared memory, the unit in which products read it.
 pub(super) const PIECE: u32 = 16;
 
-/// A product that uses a register and has not been waited for.
+/// A product that uses a register and for which the warp has not waited yet.
 #[derive(Debug, Clone, Copy)]
 struct Busy {
     instruction: u32,
     group: u32,
-    /// Its shape, if the register is one of its sums.
+    /// The product's shape, if the register is one of its sums.
     shape: Option<u32>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Register {
     busy: Option<Busy>,
-    /// What touched it since the last fence: the instruction, and whether it wrote.
+    /// The last access since the last fence: its instruction, and whether it wrote.
     touched: Option<(u32, bool)>,
 }
 
-/// A product that reads shared memory and has not been waited for.
+/// A product that reads shared memory and for which the warp has not waited yet.
 #[derive(Debug)]
 struct Flight {
     instruction: u32,
     group: u32,
-    /// Numbers of pieces, in order.
+    /// Numbers of the pieces that it reads, in increasing order.
     pieces: Vec<u32>,
 }
 
 /// The products of one warp.
 #[derive(Debug, Default)]
 struct OfWarp {
-    /// Groups closed.
+    /// The number of groups that have been closed.
     closed: u32,
-    /// There has been a fence.
+    /// Whether there has been a fence or a product.
     fenced: bool,
     flights: Vec<Flight>,
 }
@@ -57,26 +57,26 @@ struct OfWarp {
 /// A piece of shared memory.
 #[derive(Debug, Clone, Default)]
 struct Piece {
-    /// Warps whose products read it now: a bit each.
+    /// The warps whose products are reading it, one bit for each.
     readers: u32,
-    /// The products that have read it since it was written, the last one of each warp, at the time of its wait.
+    /// For each warp, the last product that has read it since it was written, at the time of the wait for it.
     past: Vec<Event>,
 }
 
-/// Products of a warp that are under way at once, and pieces that each reads, as kernels have them.
+/// How many products of a warp are typically under way at once, and how many pieces each typically reads.
 const FLIGHTS: u64 = 16;
 const PIECES: u64 = 320;
 
-/// Products that a warp may have under way before the oldest is taken for done: a kernel that never waits must not fill the host's
-/// memory.
+/// The most products of a warp that are tracked at once. After that, the oldest counts as done, so that a kernel that never waits does
+/// not fill the host's memory.
 const MOST_FLIGHTS: usize = 1024;
 
 #[derive(Debug)]
 pub(super) struct Products {
     warps: Vec<OfWarp>,
-    /// By warp and number: the registers that products use.
+    /// The registers that products use, by warp and number.
     registers: Vec<Register>,
-    /// Of a warp.
+    /// The number of these registers in a warp.
     count: usize,
     pieces: Vec<Piece>,
 }
@@ -100,7 +100,7 @@ impl Products {
         if extent.product_registers > 0 { pieces + extent.warps * of_warp } else { 0 }
     }
 
-    /// Whether the kernel has such products at all.
+    /// Whether the kernel has any such products.
     #[inline]
     pub(super) fn any(&self) -> bool {
         self.count > 0
@@ -110,7 +110,7 @@ impl Products {
         &mut self.registers[warp as usize * self.count..][..self.count]
     }
 
-    /// A warp runs the instructions `first..end`, those without a guard or (if `guarded`) one with a guard.
+    /// Notes that a warp runs the instructions `first..end`: those without a guard, or if `guarded`, those with one.
     pub(super) fn run(&mut self, scene: &mut Scene, warp: u32, first: u32, end: u32, guarded: bool) {
         let setup = scene.setup.clone();
         for (instruction, number, how) in setup.product_uses(first, end) {
@@ -130,7 +130,7 @@ impl Products {
         }
     }
 
-    /// A product of a warp starts; it reads these pieces of shared memory, by their numbers, in order.
+    /// Notes that a product of a warp starts. `pieces` are the numbers of the pieces of shared memory that it reads, in order.
     pub(super) fn multiply(&mut self, scene: &mut Scene, warp: u32, instruction: u32, pieces: Vec<u32>) {
         let OfWarp { closed: group, fenced, .. } = self.warps[warp as usize];
         let own = scene.side(warp * 32, instruction, Action::Multiplies);
@@ -169,18 +169,18 @@ impl Products {
         }
     }
 
-    /// The registers may be used by products from now on.
+    /// Notes a `wgmma.fence` of a warp: products may use its registers from now on.
     pub(super) fn fence(&mut self, warp: u32) {
         self.warps[warp as usize].fenced = true;
         self.of(warp).iter_mut().for_each(|register| register.touched = None);
     }
 
-    /// A group is closed.
+    /// Notes that a warp closes a group.
     pub(super) fn commit(&mut self, warp: u32) {
         self.warps[warp as usize].closed += 1;
     }
 
-    /// A warp waits until at most `pending` of its groups are under way: the others have read what they read.
+    /// Notes that a warp waits until at most `pending` of its groups are under way. The others have finished reading.
     pub(super) fn wait(&mut self, clock: &Clock, warp: u32, pending: u32) {
         let OfWarp { flights, closed, .. } = &mut self.warps[warp as usize];
         let closed = *closed;
@@ -206,7 +206,7 @@ impl Products {
         }
     }
 
-    /// Checks one lane's write.
+    /// Checks a write of one lane to shared memory.
     pub(super) fn write(&mut self, scene: &mut Scene, write: &Touch) {
         let end = write.address.saturating_add(write.bytes).div_ceil(PIECE);
         for number in write.address / PIECE..end {
@@ -222,7 +222,7 @@ impl Products {
                 scene.add(HazardKind::OperandOverwritten, place, first, Some(second));
             }
             for event in std::mem::take(&mut piece.past) {
-                // The wait is that of all lanes: whoever has learnt of it from one of them may write.
+                // All lanes wait together, so a thread that has learnt of the wait from any of them may write.
                 let thread = write.part.thread;
                 let after = |lane: usize| scene.clock.order(&Slot::one(event.by_lane(lane)), thread).0 == Order::Before;
                 if event.warp() != thread as usize / 32 && !(0..32).any(after) {
@@ -234,7 +234,7 @@ impl Products {
     }
 }
 
-/// What an access to a register is said to do.
+/// Returns the action of an access to a register.
 fn touching(writes: bool) -> Action {
     if writes { Action::Writes } else { Action::Reads }
 }

@@ -1,7 +1,7 @@
-//! The rule of registers: what a thread never set decides no branch, is no part of an address, and is not stored.
+//! The rule of registers: a value that was never set must not decide a branch, be part of an address, or be stored.
 //!
-//! A compiler computes with such values where nobody needs the result, so they are followed through moves, choices, arithmetic
-//! and shuffles, and each is reported once, where it first decides something.
+//! Compilers compute with such values if nothing needs the result. So they are followed through moves, selections, arithmetic
+//! and shuffles, and each is reported once, at the place where it first decides something.
 
 use super::extent::Extent;
 use super::hazard::{Action, HazardKind};
@@ -14,15 +14,15 @@ use crate::observe::Executed;
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Register {
-    /// Lanes in which it has no value.
+    /// The lanes in which it has no value.
     unset: u32,
-    /// The register that was not set, from which that comes.
+    /// The register that was not set and from which the missing value comes.
     origin: u32,
-    /// The shuffle that has set it from a lane that is not there, if there is one.
+    /// The shuffle that took the value from a lane that is not there, if that is the reason.
     shuffle: Option<u32>,
 }
 
-/// Which lanes have no value in the registers that are followed.
+/// For each register that is followed, the lanes in which it has no value.
 #[derive(Debug)]
 pub(super) struct Registers {
     followed: usize,
@@ -34,7 +34,7 @@ impl Registers {
     pub(super) fn new(setup: &Setup) -> Self {
         let followed = setup.code().followed as usize;
         let mut of_warp = vec![Register::default(); followed];
-        // Those that may be read before they are set come first.
+        // The registers that may be read before they are set come first.
         for (origin, register) in (0..setup.code().doubtful).zip(&mut of_warp) {
             *register = Register { unset: u32::MAX, origin, shuffle: None };
         }
@@ -45,20 +45,20 @@ impl Registers {
         extent.followed_registers * extent.warps * size_of::<Register>() as u64
     }
 
-    /// Whether any register needs watching.
+    /// Whether the kernel has any register that must be followed.
     #[inline]
     pub(super) fn any(&self) -> bool {
         self.followed > 0
     }
 
-    /// A warp starts to run the instructions `first..end`: those up to the first that depends on what registers hold then.
+    /// Notes that a warp starts to run `first..end`. This follows the instructions up to the first one that depends on register values.
     pub(super) fn enter(&mut self, scene: &mut Scene, warp: u32, first: u32, end: u32, lanes: u32) {
         let setup = scene.setup.clone();
         let steps = setup.steps(first, end);
         steps.iter().take_while(|step| !step.asks()).for_each(|step| self.step(scene, warp, step, lanes, None));
     }
 
-    /// A warp is about to execute an instruction that depends on what registers hold, and those behind it up to the next such.
+    /// Follows an instruction that depends on register values just before a warp executes it, and those after it up to the next such.
     pub(super) fn follow(&mut self, scene: &mut Scene, at: &Executed<'_>) {
         let setup = scene.setup.clone();
         let steps = setup.steps(at.instruction, setup.block_end(at.instruction));
@@ -89,7 +89,7 @@ impl Registers {
                 for (number, lanes) in guard.into_iter().chain(step.uses.iter().map(|&number| (number, lanes))) {
                     if let Some(register) = all.get_mut(number as usize) {
                         read(scene, warp, step.instruction, *register, lanes);
-                        // Once.
+                        // Each is reported once.
                         register.unset &= !lanes;
                     }
                 }
@@ -134,7 +134,7 @@ impl Registers {
     }
 }
 
-/// Notes that some lanes, perhaps none, need a register that has no value there.
+/// Reports that lanes need a register, unless it has a value in all of them.
 fn read(scene: &mut Scene, warp: u32, instruction: u32, register: Register, lanes: u32) {
     let unset = register.unset & lanes;
     if unset != 0 {

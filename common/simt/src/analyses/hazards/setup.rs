@@ -1,4 +1,4 @@
-//! What the search knows of a launch before it starts: the kernel's instructions, the launch's shape, and the arrays.
+//! What the rules know about a launch before it starts: the kernel's instructions, the launch's shape, and the arrays.
 
 use super::cell::Sort;
 use super::extent::Extent;
@@ -13,12 +13,12 @@ pub(super) struct Array {
     pub bytes: u64,
     pub name: String,
     pub element_bytes: u32,
-    /// Every element must be written.
+    /// Whether the kernel must write every element.
     pub output: bool,
 }
 
 impl Array {
-    /// The array as others know it.
+    /// Returns the array as it appears in a [`crate::Place`].
     pub(super) fn named(&self) -> crate::Array {
         crate::Array { name: self.name.clone(), space: Space::Global }
     }
@@ -28,7 +28,7 @@ impl Array {
     }
 }
 
-/// The array that the parameter at an offset points into.
+/// Returns the number of the array into which the parameter at an offset points.
 fn array(launch: &LaunchInfo<'_>, offset: u32) -> Option<usize> {
     let bytes = launch.params.get(offset as usize..)?.first_chunk()?;
     let address = u64::from_le_bytes(*bytes);
@@ -36,16 +36,16 @@ fn array(launch: &LaunchInfo<'_>, offset: u32) -> Option<usize> {
     launch.memory.allocations().iter().position(holds)
 }
 
-/// Whether the parameters at two offsets point into one array.
+/// Whether the parameters at two offsets point into the same array.
 fn same_array(launch: &LaunchInfo<'_>, one: u32, other: u32) -> bool {
     array(launch, one).is_some() && array(launch, one) == array(launch, other)
 }
 
-/// For each instruction, whether it loads from an array that this launch does not write, and that was written before.
+/// Returns for each instruction whether it loads from an array that this launch does not write and that is not an output.
 fn reads_unwritten(launch: &LaunchInfo<'_>, outputs: &[DevicePointer]) -> Vec<bool> {
     let code = &launch.kernel.code;
     let mut all = vec![false; code.facts.len()];
-    // The number of an array; none of a variable, and nothing of what may be anywhere.
+    // `Some(Some(number))` is an array, `Some(None)` a variable of the kernel, and `None` an unknown place.
     let place = |start: &Option<Start>| match (*start)? {
         Start::Param(offset) => array(launch, offset).map(Some),
         Start::Variable(_) => Some(None),
@@ -59,20 +59,20 @@ fn reads_unwritten(launch: &LaunchInfo<'_>, outputs: &[DevicePointer]) -> Vec<bo
     all
 }
 
-/// What is known of the launch.
+/// What is known about the launch.
 #[derive(Debug)]
 pub(super) struct Setup {
     pub kernel: Kernel,
     pub block: Dim3,
     pub grid: Dim3,
-    /// log2 of the bytes of a unit, for which there is one shadow.
+    /// log2 of the bytes of a unit; each unit has one shadow.
     pub unit: u32,
-    /// Units of a block's shared memory.
+    /// The number of units in a block's shared memory.
     pub shared_units: usize,
     pub arrays: Vec<Array>,
     fenced: bool,
     all_warps: bool,
-    /// What blocks do may depend on the order they run in.
+    /// Whether what blocks do may depend on the order in which they run.
     pub in_order: bool,
     reads_unwritten: Vec<bool>,
 }
@@ -115,7 +115,7 @@ impl Setup {
         (self.block.count() as usize).div_ceil(32)
     }
 
-    /// Whether an instruction loads from an array that nobody writes meanwhile, and so can do nothing wrong.
+    /// Whether an instruction loads from an array that nobody writes during the launch, so that the load cannot be a hazard.
     #[inline]
     pub(super) fn reads_unwritten(&self, instruction: u32) -> bool {
         self.reads_unwritten[instruction as usize]
@@ -125,46 +125,46 @@ impl Setup {
         self.arrays.iter().any(|array| array.output && array.holds(address))
     }
 
-    /// Whether fences are to be followed: they may order threads, or the asynchronous proxy takes part (products of a warpgroup, bulk
-    /// copies).
+    /// Whether fences must be followed: they may order threads, or the kernel uses the asynchronous proxy (products of a warpgroup,
+    /// bulk copies).
     pub(super) fn follows_fences(&self) -> bool {
         self.fenced || self.code().products.any() || self.code().copies.iter().any(|copy| copy.bulk.is_some())
     }
 
-    /// How the instructions `first..end` use these registers, in order: instruction, register, use.
+    /// Returns how the instructions `first..end` use the registers of products, in order: instruction, register, use.
     pub(super) fn product_uses(&self, first: u32, end: u32) -> impl Iterator<Item = (u32, u32, ProductUse)> + '_ {
         let uses = &self.code().products.steps;
         let start = uses.partition_point(|step| step.0 < first);
         uses[start..].iter().copied().take_while(move |step| step.0 < end)
     }
 
-    /// How an instruction takes part in the order of memory.
+    /// Returns an instruction's part in the memory order: its scope, and whether it is strong, acquires or releases.
     pub(super) fn order(&self, instruction: u32) -> MemoryOrder {
         self.facts(instruction).order
     }
 
-    /// Whether an access needs what was in its place before.
+    /// Whether the effect of an access depends on the old value of its place.
     pub(super) fn needs_old(&self, access: &Access<'_>) -> bool {
         access.kind == AccessKind::Load || self.facts(access.instruction).role == Role::Atomic
     }
 
-    /// What sort of access an instruction makes.
+    /// Returns the sort of access that an instruction makes.
     pub(super) fn sort(&self, instruction: u32, writes: bool) -> Sort {
         let order @ MemoryOrder { strong, volatile, scope, .. } = self.order(instruction);
         Sort { writes, strong, wide: order.is_strong() && scope > Scope::Block, volatile }
     }
 
-    /// Whether an instruction is an atomic operation: it has read what those before it have written.
+    /// Whether an instruction is an atomic operation, which reads what the ones before it have written.
     pub(super) fn updates(&self, instruction: u32) -> bool {
         matches!(self.facts(instruction).role, Role::Atomic | Role::Exchange)
     }
 
-    /// How many warps of a block a shadow must keep for each place, see [`super::cell::Lists`].
+    /// Returns how many warps of a block a shadow must keep for each place. See [`super::cell::Lists`].
     pub(super) fn most_warps(&self) -> usize {
         if self.all_warps { usize::MAX } else { 2 }
     }
 
-    /// What an instruction that writes, or does not, is said to do.
+    /// Returns the action by which a report names an access of an instruction.
     pub(super) fn action(&self, instruction: u32, writes: bool) -> Action {
         match (self.facts(instruction).role, writes) {
             (Role::Atomic | Role::Exchange, _) => Action::Updates,
@@ -174,20 +174,20 @@ impl Setup {
         }
     }
 
-    /// The shared array whose address an instruction uses, if that is known and the array's size is.
+    /// Returns the shared array whose address an instruction uses, if both the array and its size are known.
     pub(super) fn origin(&self, instruction: u32) -> Option<&SharedArray> {
         let origin = self.facts(instruction).shared_origin?;
         Some(&self.code().shared_arrays[origin as usize]).filter(|array| array.bytes > 0)
     }
 
-    /// Those of the instructions `first..end` that read or set what is followed.
+    /// Returns the instructions among `first..end` that read or set registers that are followed.
     pub(super) fn steps(&self, first: u32, end: u32) -> &[Step] {
         let steps = &self.code().steps;
         let at = |number: u32| steps.partition_point(|step| step.instruction < number);
         &steps[at(first)..at(end)]
     }
 
-    /// Where the block of an instruction ends.
+    /// Returns the end of the basic block that contains an instruction.
     pub(super) fn block_end(&self, instruction: u32) -> u32 {
         let blocks = &self.code().blocks;
         blocks[blocks.partition_point(|block| block.end <= instruction)].end

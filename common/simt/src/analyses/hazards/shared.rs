@@ -1,7 +1,7 @@
 //! The rules of shared memory: races within the block, reads of what nobody wrote, accesses past an array's end.
 //!
-//! Its shadows lie in rows of 32 units. Where the lanes of a warp access the units of a row one each and nobody
-//! accesses less of it, one shadow stands for all of them.
+//! The shadows are in rows of 32 units. While every access to a row is by a whole warp, with one unit for each lane, a single
+//! shadow represents the whole row.
 
 use super::cell::{Cell, Conflict, Entry, Lists, Sort};
 use super::copies::Copies;
@@ -23,9 +23,9 @@ pub(super) struct SharedShadow {
     lists: Lists,
     /// Whether each unit has been written: one bit each.
     written: Vec<u64>,
-    /// Reads of the load at hand that need a closer look: lanes, unit.
+    /// Reads of the current load that need a closer look: lanes, unit.
     doubtful: Vec<(u32, u32)>,
-    /// Units that the load at hand reads unwritten: first lane, unit, lanes.
+    /// Reads of the current load from units that were never written: thread of the first lane, unit, lanes.
     unwritten: Vec<(u32, u32, u32)>,
 }
 
@@ -66,7 +66,7 @@ impl SharedShadow {
         }
     }
 
-    /// Checks loads, the most frequent access of all.
+    /// Checks loads and notes them. Loads are the most frequent accesses, so most of them must be handled quickly.
     fn loads(&mut self, scene: &mut Scene, copies: &Copies, access: &Access<'_>) {
         let Self { cells, lists, written, doubtful, unwritten } = self;
         let (unit, two_warps) = (scene.setup.unit, lists.two_warps());
@@ -134,7 +134,7 @@ impl SharedShadow {
         if met.is_empty() {
             return writes.for_each(|write| self.write(scene, &write, sort));
         }
-        // All of them are compared with what was before, not with one another.
+        // The writes are compared with earlier accesses, not with one another.
         let writes: Vec<Touch> = writes.collect();
         for write in &writes {
             write.units(&scene.setup).for_each(|index| self.compare(scene, index, write.part, sort));
@@ -261,7 +261,7 @@ impl SharedShadow {
     }
 }
 
-/// An access through a shared array stays inside that array.
+/// Checks that an access through a shared array stays inside that array.
 fn stays_inside(scene: &mut Scene, access: &Access<'_>) {
     let Some(&SharedArray { offset, bytes, .. }) = scene.setup.origin(access.instruction) else { return };
     let end = offset + bytes;
@@ -277,7 +277,7 @@ fn stays_inside(scene: &mut Scene, access: &Access<'_>) {
     }
 }
 
-/// Notes the read of a place nobody wrote. If a copy to it is under way, that hazard says it better.
+/// Notes the read of a place that nobody wrote. If a copy to it is in flight, the hazard of the copy explains it better.
 fn uninitialised(scene: &mut Scene, copies: &Copies, address: u32, part: Part) {
     if !copies.fill(address) {
         scene.alone(HazardKind::UninitialisedShared, Spot::Shared(address), part);
@@ -287,7 +287,7 @@ fn uninitialised(scene: &mut Scene, copies: &Copies, address: u32, part: Part) {
 /// Units of a row.
 const UNITS: usize = 32;
 
-/// A row: the shadow of its first unit if each of the others has that of the next lane; none if they differ.
+/// The shadow of a row's first unit, if the shadows of the others differ only by the lane; `None` if they differ in more.
 type Row = Option<Cell>;
 
 /// The shadows of a block's shared memory.
@@ -295,7 +295,7 @@ type Row = Option<Cell>;
 pub(super) struct Rows {
     together: Vec<Row>,
     cells: Vec<Cell>,
-    /// Units that there are.
+    /// The number of units.
     count: usize,
 }
 
@@ -305,7 +305,7 @@ impl Rows {
         Self { together: vec![Some(Cell::default()); rows], cells: vec![Cell::default(); rows * UNITS], count }
     }
 
-    /// Bytes for a number of units.
+    /// Returns the bytes of host memory for `units` units.
     pub(super) fn bytes(extent: &Extent, units: u64) -> u64 {
         let rows = units.div_ceil(UNITS as u64);
         Lists::bytes(extent, rows * UNITS as u64) + rows * size_of::<Row>() as u64
@@ -315,7 +315,7 @@ impl Rows {
         self.together.fill(Some(Cell::default()));
     }
 
-    /// The row that an access takes, a unit for each lane, if it does.
+    /// Returns the row that an access covers with one unit for each lane, or `None` if it does not.
     pub(super) fn of(&self, access: &Access<'_>, unit: u32) -> Option<usize> {
         let (first, bytes) = (access.addresses[0], 1 << unit);
         let next = |lane: usize| access.addresses[lane] == first + bytes * lane as u64;
@@ -326,12 +326,12 @@ impl Rows {
         (whole && (0..UNITS).fold(true, |all, lane| all & next(lane)) && at + UNITS <= self.count).then_some(at / UNITS)
     }
 
-    /// Notes that a warp reads a row; `new` is what its first lane does. See [`Cell::read_quickly`].
+    /// Notes that a warp reads a row, if [`Cell::read_quickly`] can. `new` is the read of the first lane.
     pub(super) fn read_quickly(&mut self, row: usize, new: Event, known: &[u32], two_warps: bool) -> bool {
         self.together[row].as_mut().is_some_and(|cell| cell.read_quickly(new, 1, known, two_warps))
     }
 
-    /// Notes that a warp writes a row. See [`Cell::write_quickly`].
+    /// Notes that a warp writes a row, if barriers order all earlier accesses before it. `new` is the write of the first lane.
     pub(super) fn write_quickly(&mut self, row: usize, new: Event, known: &[u32]) -> bool {
         let settled = match &self.together[row] {
             Some(cell) => cell.is_settled(new, known),
@@ -343,7 +343,7 @@ impl Rows {
         settled
     }
 
-    /// The shadow of a unit by itself.
+    /// Returns the shadow of a single unit. From then on, each unit of the row has a separate shadow.
     #[inline]
     pub(super) fn get_mut(&mut self, index: usize) -> Option<&mut Cell> {
         if index >= self.count {

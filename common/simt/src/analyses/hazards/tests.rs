@@ -1,4 +1,4 @@
-//! The rules, driven by hand: accesses, copies, barriers and fences in a chosen order, and what is then reported in short lines.
+//! The rules, driven by hand: accesses, copies, barriers and fences in a chosen order, and the hazards that are then reported.
 
 use super::{Extents, Hazards};
 use crate::analyses::testing::{BODY, Request, arrival, begin, kernel, mask, memory, number, script, waiting_body};
@@ -19,13 +19,13 @@ struct Launch {
     c: DevicePointer,
 }
 
-/// Runs a script, `[WORD ...] [NUMBER:] STEP; STEP; ... | NUMBER: STEP; ...`, with a part for each block, in this order and in the
-/// opposite one. What a step is: see [`Block::step`]. `kernel ...` is a kernel, see [`run_kernel`]. The first words:
+/// Runs a script, `[WORD ...] [NUMBER:] STEP; STEP; ... | NUMBER: STEP; ...`, which has a part for each block, in this order and in
+/// the opposite one. [`Block::step`] explains the steps. A script `kernel ...` is a kernel for [`run_kernel`]. The first words are:
 ///
-/// - `waits`: threads may wait for each other at other places than barriers of the whole block, and the order is the only one.
+/// - `waits`: threads may wait for each other elsewhere than at barriers of the whole block, so blocks run in only one order.
 /// - `output`: C is an output.
-/// - `extents`: of the array `s` it is known that it is `int s[4][8]`.
-/// - `narrow`, `dynamic`, `lines`: the kernel has accesses of bytes; it stores to a dynamic array; it has line information.
+/// - `extents`: the array `s` is known to be `int s[4][8]`.
+/// - `narrow`: the kernel accesses bytes. `dynamic`: it stores to a dynamic array. `lines`: it has line information.
 fn run(script: &str) -> Vec<String> {
     if let Some(body) = script.strip_prefix("kernel ") {
         return run_kernel(body);
@@ -76,8 +76,8 @@ fn run(script: &str) -> Vec<String> {
     found
 }
 
-/// What is found in a block of 48 threads that runs a kernel: `%r1` is the thread, `%p1` holds in the first 40 of them. `SET` sets
-/// `%r2` in these only; `STORE` stores `%r3`.
+/// Runs a kernel in a block of 48 threads and returns what is found. `%r1` is the thread, and `%p1` is true in the first 40 threads.
+/// `SET` sets `%r2` in these 40 only; `STORE` stores `%r3`.
 fn run_kernel(body: &str) -> Vec<String> {
     let body =
         body.replace("SET", "@!%p1 bra SKIP; mov.u32 %r2, 5; SKIP:").replace("STORE", "st.global.u32 [%rd3], %r3");
@@ -96,7 +96,7 @@ fn number_of<T: std::str::FromStr<Err: std::fmt::Debug>>(word: &str) -> T {
     word.trim().parse().unwrap_or_else(|error| panic!("`{word}`: {error:?}"))
 }
 
-/// `Race s + 0 bytes: 0/1 writes st.shared.u32; 0/40 reads ld.shared.u32; x2`, with block/thread.
+/// Formats a hazard like `Race s + 0 bytes: 0/1 writes st.shared.u32; 0/40 reads ld.shared.u32; x2`. Threads are block/thread.
 fn line(hazard: &Hazard) -> String {
     let mut text = format!("{:?} {}:", hazard.kind, hazard.place);
     for party in &hazard.parties {
@@ -118,9 +118,9 @@ impl Block<'_> {
         self.watch.access(&request.access(&self.launch.kernel));
     }
 
-    /// A step of a script: `COUNT*STEP`, or a word and what it needs. Places are bytes of shared memory, or (`a4`, `c-4`) of A
-    /// or C, or (`@4096`) any in global memory; an access is `WORD THREAD PLACE`, or `WORD WARP LANES PLACE STRIDE`, perhaps with
-    /// what is stored: `=NUMBER`, `=lane`, `=product` (of the lane and the part of a vector), or `=high` (the lane, above a zero byte).
+    /// Runs a step of a script: `COUNT*STEP`, or a word and its arguments. A place is a byte offset in shared memory, in A (`a4`) or
+    /// C (`c-4`), or an address in global memory (`@4096`). An access is `WORD THREAD PLACE`, or `WORD WARP LANES PLACE STRIDE`, and
+    /// may have a value to store: `=NUMBER`, `=lane`, `=product` (lane times part of a vector), or `=high` (the lane, above a zero byte).
     fn step(&mut self, step: &str) {
         if let Some((count, step)) = step.split_once('*') {
             return (0..number_of(count)).for_each(|_| self.step(step));
@@ -137,7 +137,7 @@ impl Block<'_> {
             ["copy", warp, lanes, start] => {
                 self.copy("cp.async.ca", (number_of(warp), mask(lanes)), number_of(start), (8, [8; 32]));
             }
-            // Its first lanes read so many bytes each.
+            // `bytes` lists how many bytes each of the first lanes reads.
             ["copies", warp, bytes] => {
                 let mut source = [0; 32];
                 let bytes = bytes.split(',').map(number_of::<u32>).zip(&mut source).map(|(bytes, of)| *of = bytes);
@@ -199,7 +199,7 @@ impl Block<'_> {
         }
     }
 
-    /// The start of an access's instruction, and its address.
+    /// Returns how an access's instruction begins, and the address.
     fn place(&self, word: &str, place: &str) -> (String, u64) {
         let (base, offset) = match place.split_at(1) {
             ("a", offset) => (Some(self.launch.a.0), offset),
@@ -239,7 +239,7 @@ impl Block<'_> {
         self.watch.barrier_release(0, warps);
     }
 
-    /// Lanes copy from the start of A to a place of shared memory on; `source` says how many bytes each reads.
+    /// Lets lanes copy from the start of A to shared memory from `to` on. `source` says how many bytes each lane reads.
     fn copy(&mut self, start: &str, (warp, lanes): (u32, u32), to: u64, (bytes, source): (u32, [u32; 32])) {
         let place = |first: u64| std::array::from_fn(|lane| first + u64::from(bytes) * lane as u64);
         let (instruction, from, to): (_, _, [u64; 32]) = (self.number(start), place(self.launch.a.0), place(to));

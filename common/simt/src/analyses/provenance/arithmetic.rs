@@ -1,5 +1,5 @@
-//! Follows values through arithmetic with several operands, and through the instructions that work on matrices: into
-//! fragments of a warp's registers, and through tensor cores.
+//! Follows values through arithmetic with several operands, and through matrix instructions: into fragments of a warp's
+//! registers, and through tensor cores.
 
 use super::block::{BlockOrigins, Request, values, word};
 use super::nodes::{Node, Operation, Tag};
@@ -12,9 +12,9 @@ use crate::observe::Executed;
 use crate::place::Space;
 
 impl BlockOrigins {
-    /// The result of an operation, if anything is known of its operands.
+    /// Sets the tags of an operation's result in the lanes where the origins of its operands are known.
     pub(super) fn computed(&mut self, step: &Executed<'_>, inst: &Inst, wide: bool, operation: Operation) {
-        // What a sum is divided by is a number, from wherever.
+        // The divisor need not have a known origin: it counts as a number by which the sum is scaled.
         let number = match operation {
             Operation::MultiplyAdd => 3,
             Operation::Divide => 1,
@@ -35,7 +35,7 @@ impl BlockOrigins {
                         Operation::Multiply => Node::Product { a, b, instruction, thread },
                         Operation::Divide if b != 0 && !self.nodes.is_constant(b) => continue,
                         Operation::Divide => {
-                            // The divisor may be gone: the result has taken its register.
+                            // The divisor may have been overwritten by the result, so it is computed from the result.
                             let [from, to] = [self.nodes.bits(a), bits[lane]].map(|bits| f32::from_bits(bits as u32));
                             let factor = if from == 0.0 { 1.0 } else { to / from };
                             let b = self.nodes.constant(factor.to_bits().into());
@@ -57,7 +57,7 @@ impl BlockOrigins {
 }
 
 impl BlockOrigins {
-    /// Puts two numbers of half the size side by side, or what they are rounded to.
+    /// Packs two numbers into the halves of a word; `rounded` says that they are first converted to half the size.
     pub(super) fn joined(&mut self, step: &Executed<'_>, to: u32, from: [u32; 2], rounded: bool) {
         let from = from.map(|place| self.operand(step, place));
         let (bits, instruction) = (values(step, to, false), step.instruction);
@@ -73,7 +73,7 @@ impl BlockOrigins {
         self.set(step, to, &tags);
     }
 
-    /// After an instruction on matrices, with its accesses to memory in order.
+    /// Follows a matrix instruction that has just been executed; `requests` are its accesses to memory, in order.
     pub(super) fn matrix(&mut self, step: &Executed<'_>, inst: &Inst, requests: &[Request]) {
         let launch = self.launch.clone();
         let matrix = &launch.code.matrices[inst.imm as usize];
@@ -93,7 +93,7 @@ impl BlockOrigins {
             MatrixOp::Warpgroup(WarpgroupOp::Multiply(product)) => {
                 self.multiplied_together(step, inst, product, &matrix.registers);
             }
-            // What two halves are made of is not followed into memory.
+            // A word of two halves is not followed into memory.
             MatrixOp::Rows { store: true, .. } => {
                 for (request, lane) in requests.iter().flat_map(|request| (0..32).map(move |lane| (request, lane))) {
                     self.put(step, request.space, request.addresses[lane], lane, 0);
@@ -119,7 +119,7 @@ impl BlockOrigins {
             MatrixOp::Move { fragment, by_column, store, .. } => {
                 let Fragment { rows, columns, .. } = *fragment;
                 let parts = fragment.parts() as usize;
-                // The element in row order that is at a place in the order of memory.
+                // Converts a position in memory order to one in row order.
                 let element = |at: usize| {
                     if *by_column { at % rows as usize * columns as usize + at / rows as usize } else { at }
                 };
@@ -152,7 +152,7 @@ impl BlockOrigins {
         }
     }
 
-    /// D = ±A·±B, or that plus D: the rows of this warp.
+    /// Follows a product of a warpgroup, D = ±A·±B or D = ±A·±B + D, for the sixteen rows of this warp.
     fn multiplied_together(&mut self, step: &Executed<'_>, inst: &Inst, product: &Product, registers: &[u32]) {
         let result = product.result();
         let (own, others) = registers.split_at(result.registers as usize);
@@ -188,7 +188,7 @@ impl BlockOrigins {
         self.multiplied(step, (&result, own), &a, &b, &c);
     }
 
-    /// Rows of A times columns of B, line after line, and C in row order; the results are in these registers.
+    /// Sets the tags of D = A·B + C. `a` holds the rows of A, `b` the columns of B, `c` is in row order, and D is in these registers.
     fn multiplied(
         &mut self,
         step: &Executed<'_>,
@@ -211,7 +211,7 @@ impl BlockOrigins {
         self.scatter(step, sum, registers, &out);
     }
 
-    /// The elements of a fragment, in row order.
+    /// Returns the tags of a fragment's elements, in row order.
     fn elements(&mut self, step: &Executed<'_>, fragment: &Fragment, registers: &[u32]) -> Vec<Tag> {
         let mut out = vec![0; (fragment.rows * fragment.columns) as usize];
         let held: Vec<_> =
@@ -227,7 +227,7 @@ impl BlockOrigins {
         out
     }
 
-    /// Puts elements, in row order, into the registers of a fragment.
+    /// Sets the tags of a fragment's registers from those of its elements, which are in row order.
     fn scatter(&mut self, step: &Executed<'_>, fragment: &Fragment, registers: &[u32], elements: &[Tag]) {
         let mut held = vec![[0; 32]; fragment.registers as usize];
         let mut halves = vec![[[0; 2]; 32]; held.len()];

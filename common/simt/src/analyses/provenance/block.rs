@@ -1,4 +1,4 @@
-//! Follows the values of one block: after each instruction the registers that it wrote get the tags of what they hold now.
+//! Follows the values of one block: after each instruction, the registers that it wrote get the tags of their new values.
 
 use super::launch::{Launch, Store};
 use super::nodes::{Node, Nodes, Operation, Passage, Tag};
@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// The tags of a register in all lanes.
 pub(super) type Tags = [Tag; 32];
 
-/// What is in half a word of shared memory, and who put it there: the word, if that is one value.
+/// The value in half a word of shared memory, and who stored it. If the whole word is one value, both halves have its tag.
 #[derive(Debug, Clone, Copy, Default)]
 struct Cell {
     value: Tag,
@@ -35,7 +35,7 @@ pub struct Placed {
     pub address: u32,
     /// The instruction that stored or copied it.
     pub stored: u32,
-    /// The number of the thread.
+    /// Number in the block of the thread that did.
     pub by: u32,
 }
 
@@ -48,7 +48,7 @@ pub(super) struct Request {
     pub addresses: [u64; 32],
 }
 
-/// An asynchronous copy of a warp that is being started.
+/// An asynchronous copy that a warp is starting.
 #[derive(Debug)]
 struct Start {
     lanes: u32,
@@ -69,30 +69,30 @@ struct Flight {
 
 #[derive(Debug)]
 struct Warp {
-    /// As the registers lie: 32 for each word of a value.
+    /// In the order of the registers: 32 tags for each word of a register.
     tags: Vec<Tag>,
     flights: Vec<Flight>,
 }
 
-/// What is known of the values of a block.
+/// The origins of the values of one block.
 #[derive(Debug, Default)]
 pub struct BlockOrigins {
     pub(super) launch: Arc<Launch>,
-    /// Where it belongs when the block has ended.
+    /// The list to which it is added when the block has ended.
     pub(super) home: Option<Arc<Mutex<Vec<Self>>>>,
     pub(super) index: Dim3,
-    /// What its values are made of.
+    /// The graph of how its values were formed.
     pub nodes: Nodes,
-    /// What it has stored to global memory so far, in order.
+    /// The words that it has stored to global memory so far, in order.
     pub stores: Vec<Store>,
-    /// What has arrived in its shared memory so far, in order.
+    /// The values that have arrived in its shared memory so far, in order.
     pub placed: Vec<Placed>,
     warps: Vec<Warp>,
     constants: HashMap<u32, bool>,
     shared: Vec<Cell>,
-    /// By thread and word.
+    /// Tags of local memory, by thread and word.
     local: HashMap<(u32, u32), Tag>,
-    /// What the block itself has stored to global memory, by address.
+    /// Tags of the words that this block has stored to global memory, by address.
     global: HashMap<u64, Tag>,
     requests: Vec<Request>,
     starts: Vec<Start>,
@@ -113,14 +113,14 @@ impl BlockOrigins {
         }
     }
 
-    /// The tags of what a warp's register holds now, by lane; that of the lower half of a wide one.
+    /// Returns the tags of the values in a warp's register, by lane. For a 64-bit register, these are the tags of its lower half.
     pub fn tags(&self, warp: u32, register: &Register<'_>) -> [Tag; 32] {
         let (Home::Word(place) | Home::Double(place)) = register.home else { return [0; 32] };
         let tags = &self.warps[warp as usize].tags;
         tags.get(place as usize..).and_then(|tags| tags.first_chunk()).copied().unwrap_or([0; 32])
     }
 
-    /// The tags of an operand, before the instruction changes them.
+    /// Returns the tags of an operand. They are those from before the instruction, until its result is set.
     pub(super) fn operand(&mut self, step: &Executed<'_>, place: u32) -> Tags {
         if let Some(&wide) = self.constants.get(&place) {
             let place = if wide { Home::Double(place) } else { Home::Word(place) };
@@ -128,7 +128,7 @@ impl BlockOrigins {
         }
         let start = place as usize;
         let tags = &self.warps[step.warp as usize].tags;
-        // The special registers and parameters among the presets have no tags; neither has a place that there is not.
+        // Special registers, parameters and absent operands have no tags.
         tags.get(start..start.saturating_add(32)).and_then(|tags| tags.try_into().ok()).unwrap_or([0; 32])
     }
 
@@ -139,7 +139,7 @@ impl BlockOrigins {
         each(step.lanes).for_each(|lane| to[lane] = tags[lane]);
     }
 
-    /// A value with one operand. Constants without an instruction get this one.
+    /// Sets the tags of the result of an instruction with one operand. A constant gets the instruction's number.
     fn derived(
         &mut self,
         step: &Executed<'_>,
@@ -151,7 +151,7 @@ impl BlockOrigins {
         let high = if from_wide { self.operand(step, inst.a.saturating_add(32)) } else { from };
         let bits = values(step, inst.d, wide);
         let mut out = [0; 32];
-        // All lanes of a constant share a node; zero is none.
+        // All lanes of a constant share a node. 0 means that there is no such node yet.
         let mut constant = 0;
         for lane in each(step.lanes).filter(|&lane| from[lane] != 0 && from[lane] == high[lane]) {
             out[lane] = match node(from[lane]) {
@@ -168,7 +168,7 @@ impl BlockOrigins {
         self.result(step, inst.d, wide, &out);
     }
 
-    /// The larger or the smaller one of two values: the one whose bits it has.
+    /// Follows a minimum or maximum: the result is the operand that has the same bits.
     fn chosen(&mut self, step: &Executed<'_>, inst: &Inst) {
         let (one, other) = (self.operand(step, inst.a), self.operand(step, inst.b));
         let (bits, instruction) = (values(step, inst.d, false), step.instruction);
@@ -179,7 +179,7 @@ impl BlockOrigins {
         self.set(step, inst.d, &out);
     }
 
-    /// Sets a register; both words of a wide one belong to one value.
+    /// Sets the tags of a register. Both words of a 64-bit register get the tag of the one value.
     pub(super) fn result(&mut self, step: &Executed<'_>, place: u32, wide: bool, tags: &Tags) {
         self.set(step, place, tags);
         if wide {
@@ -187,7 +187,7 @@ impl BlockOrigins {
         }
     }
 
-    /// Takes the tags of other places, word by word.
+    /// Copies the tags of other places, word by word.
     fn moved(&mut self, step: &Executed<'_>, to: u32, from: [u32; 2]) {
         for (place, word) in from.into_iter().zip([0, 32]) {
             let tags = self.operand(step, place);
@@ -234,7 +234,7 @@ impl BlockOrigins {
         }
     }
 
-    /// Nothing is known of what the instruction writes.
+    /// Clears the tags of all registers that the instruction writes.
     pub(super) fn forget(&mut self, step: &Executed<'_>) {
         let launch = self.launch.clone();
         let first = launch.code.writes.partition_point(|write| write.instruction < step.instruction);
@@ -250,7 +250,7 @@ impl BlockOrigins {
     fn shuffled(&mut self, step: &Executed<'_>, inst: &Inst) {
         let from = self.operand(step, inst.a);
         let value = values(step, inst.d, false);
-        // Where the result has taken the place of an operand, a constant is still known by its tag.
+        // If the result has overwritten an operand, the operand's value is still known if its tag is that of a constant.
         let mut before = |place| match self.operand(step, place) {
             tags if place == inst.d => tags.map(|tag| self.nodes.bits(tag)),
             _ => values(step, place, false),
@@ -266,7 +266,7 @@ impl BlockOrigins {
         self.set(step, inst.d, &out);
     }
 
-    /// The word of the memory that a request goes to, before the instruction if it loads.
+    /// Follows a load: the registers get the tags of the words in memory.
     fn load(&mut self, step: &Executed<'_>, inst: &Inst, request: &Request) {
         let shape = Shape::unpack(inst.sub);
         let registers = [inst.d, inst.b, inst.c, inst.e];
@@ -291,7 +291,7 @@ impl BlockOrigins {
                     continue;
                 }
                 let [low, high] = [0, 1].map(|at| half(at, bits[lane] >> (32 * at) & 0xffff_ffff));
-                // The halves of a number that were stored together are one value again.
+                // If both halves have one tag, they must have its bits: then they are one 64-bit value again.
                 if low != high || self.nodes.bits(low) == bits[lane] {
                     (halves[0][lane], halves[1][lane]) = (low, high);
                 }
@@ -303,7 +303,7 @@ impl BlockOrigins {
         }
     }
 
-    /// The tag of a word of memory whose value has just been loaded.
+    /// Returns the tag of a word of memory whose value has just been loaded.
     pub(super) fn loaded(&mut self, step: &Executed<'_>, space: Space, address: u64, lane: usize, bits: u64) -> Tag {
         match space {
             Space::Global => match self.global.get(&address) {
@@ -328,7 +328,7 @@ impl BlockOrigins {
         }
     }
 
-    /// What is in a place of shared memory now, as these bits.
+    /// Returns the tag of a place in shared memory from which these bits were read.
     pub(super) fn cell(&mut self, step: &Executed<'_>, address: u64, bits: u64) -> Tag {
         let Some(&Cell { value, stored, by }) = self.shared.get((address / 2) as usize) else { return 0 };
         let value = if self.nodes.is(value, bits) { value } else { 0 };
@@ -361,7 +361,7 @@ impl BlockOrigins {
         }
     }
 
-    /// A word of memory gets a value.
+    /// Follows a store of one word to memory.
     pub(super) fn put(&mut self, step: &Executed<'_>, space: Space, address: u64, lane: usize, value: Tag) {
         let (number, instruction) = (32 * step.warp + lane as u32, step.instruction);
         match space {
@@ -380,7 +380,7 @@ impl BlockOrigins {
         }
     }
 
-    /// A value of so many bytes arrives in shared memory; two halves arrive one by one.
+    /// A value of `bytes` bytes arrives in shared memory. A word of two halves arrives as two values.
     fn arrive(&mut self, address: u32, bytes: u32, stored: u32, by: u32, value: Tag) {
         if let Some([low, high]) = self.nodes.both(value) {
             self.arrive(address, 2, stored, by, low);
@@ -392,7 +392,7 @@ impl BlockOrigins {
         self.placed.push(Placed { tag: value, address, stored, by });
     }
 
-    /// An atomic addition to global memory goes on with the sum that is there; of the others nothing is known.
+    /// Follows an atomic operation: an addition to global memory extends the sum there; after any other, the origin is unknown.
     fn updated(&mut self, step: &Executed<'_>, inst: &Inst, request: &Request) {
         let atomic = self.launch.code.atomics[inst.imm as usize];
         let adds = atomic.op == AtomicOp::Add && request.space == Space::Global && atomic.kind.bytes() == 4;
@@ -410,7 +410,7 @@ impl BlockOrigins {
         self.forget(step);
     }
 
-    /// What bulk copies brought that a barrier awaited.
+    /// Follows the bulk copies that have landed since the last instruction.
     fn land_bulk(&mut self, step: &Executed<'_>) {
         for BulkCopy { thread, instruction, bytes, from, to, .. } in std::mem::take(&mut self.landed) {
             for part in 0..bytes / 4 {
@@ -444,7 +444,7 @@ pub(super) fn values(step: &Executed<'_>, place: u32, wide: bool) -> [u64; 32] {
     step.registers.values(if wide { Home::Double(place) } else { Home::Word(place) })
 }
 
-/// A word of global memory.
+/// Returns a word of global memory, or 0 if no array holds the address.
 pub(super) fn word(step: &Executed<'_>, address: u64) -> u64 {
     let mut word = [0u32];
     let allocation = step.memory.holding(address, 4);
@@ -522,7 +522,7 @@ impl Observer for BlockOrigins {
             Op::FmaF64 => self.computed(step, inst, true, Operation::MultiplyAdd),
             Op::MinF32 | Op::MaxF32 => self.chosen(step, inst),
             Op::NegF32 | Op::Neg32 => self.derived(step, inst, (false, false), |tag| Some(Node::Negated(tag))),
-            // Some bits of a number are taken where it is split for tensor cores.
+            // An `and` with a constant takes the part of a number that tensor cores multiply. No other `and` is followed.
             Op::And32 if !self.constants.contains_key(&inst.b) => self.forget(step),
             Op::CvtF32S32 | Op::CvtF32U32 | Op::And32 => {
                 self.derived(step, inst, (false, false), |value| Some(Node::Converted { value, instruction }));

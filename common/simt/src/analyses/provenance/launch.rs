@@ -1,4 +1,4 @@
-//! What is known of a launch before it starts, and the stores that are counted while it runs.
+//! What is known about a launch before it starts, and a counter of the stores while it runs.
 
 use super::nodes::Tag;
 use crate::dim3::Dim3;
@@ -8,17 +8,17 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What is known of the launch before it starts.
+/// What is known about a launch before it starts, and a counter of its stores.
 #[derive(Debug, Default)]
 pub(super) struct Launch {
     pub(super) code: Arc<Code>,
-    /// By instruction number.
+    /// Indexed by instruction number.
     pub(super) instructions: Vec<Inst>,
-    /// Start and size in bytes of the arrays in global memory.
+    /// Start address and size in bytes of each array in global memory.
     pub(super) arrays: Vec<(u64, u64)>,
     pub(super) threads: Dim3,
     pub(super) shared_words: usize,
-    /// Stores to global memory so far.
+    /// How many words have been stored to global memory so far.
     pub(super) stores: AtomicU64,
 }
 
@@ -26,9 +26,9 @@ pub(super) struct Launch {
 #[derive(Debug, Clone, Copy)]
 #[allow(missing_docs)] // Of fields without a sentence: the names say it.
 pub struct Store {
-    /// The array, by its place among the allocations.
+    /// The array's position among the allocations.
     pub array: usize,
-    /// The word in it.
+    /// The index of the word in the array.
     pub index: u64,
     pub block: Dim3,
     pub thread: Dim3,
@@ -41,7 +41,7 @@ pub struct Store {
 }
 
 impl Launch {
-    /// The array of an address in global memory, and the word in it.
+    /// Returns the array that holds an address in global memory, and the index of the word in it.
     pub(super) fn word(&self, address: u64) -> Option<(usize, u64)> {
         let array = self.arrays.iter().position(|&(base, bytes)| address >= base && address - base < bytes)?;
         Some((array, (address - self.arrays[array].0) / 4))
@@ -51,7 +51,7 @@ impl Launch {
         self.stores.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// The places of constants that the kernel names, with whether they are 64 bits wide.
+    /// Returns the places of the kernel's constants among the registers, and whether each is 64 bits wide.
     pub(super) fn constants(&self) -> HashMap<u32, bool> {
         use crate::lower::Preset;
         let constants = self.code.presets.iter().filter(|(_, _, preset)| matches!(preset, Preset::Constant(_)));

@@ -1,8 +1,8 @@
-//! Where values come from: every word that a kernel stores to global memory, with the elements that were multiplied and
-//! added up to form it, and the way that each of them took through shared memory.
+//! Where values come from. For every word that a kernel stores to global memory, this analysis knows which elements were
+//! multiplied and added to form it, and how each of them went through shared memory.
 //!
-//! Registers, shared and local memory carry tags beside their values. What is not followed has no tag, and a tag is only believed if the value in memory is the one that it was made for: an origin
-//! may be unknown, but it is never wrong.
+//! Registers, shared and local memory carry tags beside their values. A value that is not followed has no tag, and a tag is used only
+//! if memory still holds the value that it was made for. So an origin may be unknown, but it is never wrong.
 
 mod arithmetic;
 mod block;
@@ -24,7 +24,7 @@ pub use nodes::{Formed, Nodes, Passage, Source, Tag, Term, Value};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Follows the values of a launch. Each multiply-add of a thread takes some 50 bytes, so this is for small launches.
+/// Follows the values of a launch. Each multiply-add of a thread takes about 50 bytes, so this is for small launches.
 #[derive(Debug, Default)]
 pub struct Provenance {
     launch: Arc<Launch>,
@@ -38,14 +38,14 @@ pub struct Arrived {
     pub address: u32,
     /// The instruction that stored or copied it.
     pub stored: u32,
-    /// The number of the thread.
+    /// Number in the block of the thread that did.
     pub by: u32,
     /// The element.
     pub value: Value,
 }
 
 impl Provenance {
-    /// Runs a launch and follows its values, as far as it comes.
+    /// Runs a launch and follows its values up to its end, or up to the error that stops it.
     pub fn of(
         kernel: &Kernel,
         memory: &mut GlobalMemory,
@@ -57,12 +57,12 @@ impl Provenance {
         (provenance, ended)
     }
 
-    /// What follows the values of a block, for another observer.
+    /// Returns an observer that follows the values of a block, for use inside another observer.
     pub fn origins(&self, block: &BlockInfo) -> BlockOrigins {
         BlockOrigins::new(self.launch.clone(), block)
     }
 
-    /// Every store to global memory that was followed, in order.
+    /// Returns every word that was stored to global memory, in the order of the stores.
     pub fn stores(&self) -> Vec<Store> {
         let blocks = self.locked();
         let mut stores: Vec<Store> = vec![];
@@ -73,20 +73,20 @@ impl Provenance {
         stores
     }
 
-    /// What a stored word is the sum of.
+    /// Returns the terms whose sum a stored word is.
     pub fn formed(&self, store: &Store) -> Formed {
         self.locked()[store.of_block].nodes.formed(store.value)
     }
 
-    /// The products of this kind that the block of a store has formed, whether they are part of what was stored or not; and of each
-    /// whether its sum goes on from the stored one.
+    /// Returns the wanted products that the block of a store has formed, whether or not they are part of the stored value. Each comes
+    /// with a flag: whether it was added to the stored sum later.
     pub fn products<T>(&self, store: &Store, wanted: impl Fn(Term) -> Option<T>) -> Vec<(T, bool)> {
         let nodes = &self.locked()[store.of_block].nodes;
         let later = |tag: Tag| tag > store.value && nodes.continues(tag, store.value);
         nodes.products().filter_map(|term| wanted(term).map(|it| (it, later(term.tag)))).collect()
     }
 
-    /// The elements that a block put into shared memory, in order.
+    /// Returns the elements that a block put into shared memory, in order.
     pub fn arrived(&self, block: Dim3) -> Vec<Arrived> {
         let blocks = self.locked();
         let of_block = |block: &BlockOrigins| -> Vec<Arrived> {
@@ -99,7 +99,7 @@ impl Provenance {
         blocks.iter().filter(|it| it.index == block).flat_map(of_block).collect()
     }
 
-    /// The index of a thread by its number in its block.
+    /// Returns the index of a thread, given its number in its block.
     pub fn thread(&self, number: u32) -> Dim3 {
         self.launch.threads.index(number.into())
     }

@@ -1,26 +1,26 @@
-//! What a value is made of: nodes that point to earlier nodes, and the list of products that follows from them.
+//! How a value was formed: a graph of nodes that point to earlier nodes, and the list of products that follows from it.
 
 use std::collections::HashMap;
 
-/// Number of a node; 0 is a value of unknown origin.
+/// Number of a node. 0 is a value of unknown origin.
 pub type Tag = u32;
 
-/// One step in the life of a value. Instructions, threads and positions are numbers, as observers see them.
+/// One step in how a value was formed. Instructions, threads and positions are numbers, as observers see them.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Node {
     /// A value that is not followed.
     Unknown,
-    /// A number of the kernel; the instruction that put it into a register, if one did.
+    /// A constant of the kernel, and the instruction that put it into a register, if one did.
     Constant { instruction: Option<u32> },
     /// A word that was loaded from global memory.
     Element { array: u32, word: u32, loaded: u32 },
     /// A value that was read from shared memory.
     Via(Tag, Passage),
-    /// Another type, or some bits of the value.
+    /// The value in another type, or some of its bits.
     Converted { value: Tag, instruction: u32 },
-    /// The larger or the smaller one of two values.
+    /// The larger or the smaller of two values.
     Chosen { value: Tag, instruction: u32 },
-    /// The value of another lane.
+    /// A value that was taken from another lane.
     Shuffled { value: Tag, instruction: u32 },
     /// Minus the value.
     Negated(Tag),
@@ -30,9 +30,9 @@ pub(super) enum Node {
     Sum { a: Tag, b: Tag },
     /// `a` · `b` + `c`
     MultiplyAdd { a: Tag, b: Tag, c: Tag, instruction: u32, thread: u32 },
-    /// What tensor cores make of a line of A, a line of B (both in the lists) and a sum.
+    /// The result of tensor cores for a row of A and a column of B (both are numbers of lists), added to `c`.
     Lines { a: u32, b: u32, c: Tag, instruction: u32, thread: u32 },
-    /// Two numbers in a word, the lower one first.
+    /// Two numbers in one word, the lower half first.
     Halves([Tag; 2]),
 }
 
@@ -46,14 +46,14 @@ pub(super) enum Operation {
     MultiplyAdd,
 }
 
-/// Nodes that a block makes at most. What comes later is of unknown origin.
+/// The most nodes that a block makes. Values after that are of unknown origin.
 const MOST: usize = 24 << 20;
 
-/// Steps in which a sum is followed at most, and words in a factor that is a sum.
+/// The most steps for which a sum is followed, and the most words of a factor that is a sum.
 const MOST_STEPS: usize = 1 << 20;
 const MOST_WORDS: usize = 1 << 12;
 
-/// The nodes of a block, each with the bits of its value.
+/// The nodes of a block, each with the bits of the value that it represents.
 #[derive(Debug)]
 pub struct Nodes {
     all: Vec<(Node, u64)>,
@@ -68,12 +68,12 @@ impl Default for Nodes {
 }
 
 impl Nodes {
-    /// How many there are; tags are smaller, and later ones are larger.
+    /// Returns the number of nodes. All tags are smaller, and a later node has a larger tag.
     pub fn count(&self) -> Tag {
         self.all.len() as Tag
     }
 
-    /// The products that a value is, or that were added to the rest of it last.
+    /// Returns the products of the value's last step: the value itself if it is a product, or what was added last.
     pub fn products_of(&self, tag: Tag) -> Vec<Term> {
         let term = |[a, b]: [Tag; 2], instruction, thread, matrix| {
             let factors = [a, b].map(|factor| self.value(factor));
@@ -93,23 +93,23 @@ impl Nodes {
         }
     }
 
-    /// Keeps a line of a matrix.
+    /// Keeps a row or column of a matrix, and returns the number of its list.
     pub(super) fn list(&mut self, tags: Vec<Tag>) -> u32 {
         self.lists.push(tags);
         (self.lists.len() - 1) as u32
     }
 
-    /// A word with two numbers, if one of them is known.
+    /// Adds a word that holds two numbers. The tag is 0 if neither number has a known origin.
     pub(super) fn halves(&mut self, halves: [Tag; 2], bits: u64) -> Tag {
         if halves == [0, 0] { 0 } else { self.add(Node::Halves(halves), bits) }
     }
 
-    /// The two numbers in a word.
+    /// Returns the two numbers in a word, if it was formed from two.
     pub(super) fn both(&self, tag: Tag) -> Option<[Tag; 2]> {
         if let Node::Halves(both) = self.all[tag as usize].0 { Some(both) } else { None }
     }
 
-    /// One of the two numbers in a word; both are what nobody has set, or 0, if the word is.
+    /// Returns one of the two numbers in a word. If nobody has set the word, or it is 0, the same holds for both numbers.
     pub(super) fn half(&self, tag: Tag, at: usize) -> Tag {
         match self.all[tag as usize].0 {
             Node::Halves(both) => both[at & 1],
@@ -119,25 +119,25 @@ impl Nodes {
         }
     }
 
-    /// Whether these bits are those of a known value, or of a half of it.
+    /// Whether these are the bits of a known value, or of one half of it.
     pub(super) fn is(&self, tag: Tag, bits: u64) -> bool {
         let known = self.bits(tag);
         tag != 0 && (known == bits || known & 0xffff_ffff == bits || known >> 32 == bits)
     }
 
-    /// The one of two values that has these bits.
+    /// Adds a choice between two values: the one that has these bits.
     pub(super) fn chosen(&mut self, values: [Tag; 2], bits: u64, instruction: u32) -> Tag {
         let value = values.into_iter().find(|&tag| self.bits(tag) == bits).filter(|_| !values.contains(&0));
         value.map_or(0, |value| self.add(Node::Chosen { value, instruction }, bits))
     }
 
-    /// A value without its sign.
+    /// Adds the absolute value of a value.
     pub(super) fn absolute(&mut self, from: Tag, bits: u64, instruction: u32) -> Tag {
         let value = if from == 0 || self.bits(from) == bits { from } else { self.add(Node::Negated(from), bits) };
         if value == 0 { 0 } else { self.add(Node::Chosen { value, instruction }, bits) }
     }
 
-    /// A value that another lane gives.
+    /// Adds a value that was taken from another lane.
     pub(super) fn shuffled(&mut self, value: Tag, instruction: u32) -> Tag {
         if self.is_constant(value) || self.both(value).is_some() {
             return value;
@@ -153,7 +153,7 @@ impl Nodes {
         (self.all.len() - 1) as Tag
     }
 
-    /// A constant without an instruction of its own.
+    /// Returns the node of a constant that no instruction puts into a register.
     pub(super) fn constant(&mut self, bits: u64) -> Tag {
         if let Some(&tag) = self.constants.get(&bits) {
             return tag;
@@ -171,7 +171,7 @@ impl Nodes {
         self.all[tag as usize].1
     }
 
-    /// Where a value comes from, if it is not computed.
+    /// Traces a value back to where it began: an element, a constant, or the last computation.
     pub fn value(&self, mut tag: Tag) -> Value {
         let mut value = Value { bits: self.bits(tag), scale: 1.0, ..Value::default() };
         loop {
@@ -193,7 +193,7 @@ impl Nodes {
                     of
                 }
                 Node::Chosen { value: of, .. } => of,
-                // What a number of fewer bits has lost of another one, and that times a factor.
+                // This arm and the next follow the part of a number that a conversion to fewer bits lost, perhaps times a factor.
                 Node::Product { a, b, .. } if self.is_constant(a) || self.is_constant(b) => {
                     let (number, of) = if self.is_constant(a) { (a, b) } else { (b, a) };
                     value.scale *= f32::from_bits(self.bits(number) as u32);
@@ -221,7 +221,7 @@ impl Nodes {
         }
     }
 
-    /// Whether the second value is what is left of the first one in another type, and is taken from it.
+    /// Whether the second value is the negated first one in another type, so that their sum is what the conversion lost.
     fn is_loss(&self, whole: Tag, part: Tag) -> bool {
         let [whole, part] = [whole, part].map(|tag| self.value(tag));
         whole.source == part.source
@@ -230,12 +230,12 @@ impl Nodes {
             && part.converted.is_some()
     }
 
-    /// What a value is the sum of.
+    /// Returns the terms whose sum a value is.
     pub fn formed(&self, tag: Tag) -> Formed {
         let mut formed = Formed::default();
-        // The sum's tag, whether it is subtracted, and how often it counts.
+        // For each part still to visit: its tag, whether it is subtracted, and by which number and instruction it is scaled.
         let mut waiting = vec![(tag, false, (1.0, None))];
-        // Sums of sums of sums double with each step: what meets more nodes than there are is not followed to its end.
+        // A sum that is added to itself again and again doubles its terms with each step, so the number of steps is limited.
         let mut steps = self.all.len().min(MOST_STEPS);
         while let Some((tag, negative, scale)) = waiting.pop() {
             if steps == 0 {
@@ -282,7 +282,7 @@ impl Nodes {
         formed
     }
 
-    /// The products that one stands for: if a factor is a sum of words, those with each of them, the last one first.
+    /// Expands a product whose factor is a sum of words: returns the product with each of these words, the last one first.
     fn multiplied_out(&self, term: Term) -> Vec<Term> {
         let (Node::Product { a, b, .. } | Node::MultiplyAdd { a, b, .. }) = self.all[term.tag as usize].0 else {
             return vec![term];
@@ -306,8 +306,8 @@ impl Nodes {
         vec![term]
     }
 
-    /// The number by which a sum is multiplied here, by which instruction, and that sum. A compiler adds a sum to itself for
-    /// twice the sum.
+    /// If a node multiplies a sum by a number, returns the number, the instruction and the sum. A compiler may also add a sum to
+    /// itself instead of doubling it.
     fn scaled(&self, tag: Tag) -> Option<(f32, Option<u32>, Tag)> {
         let (a, b, by) = match self.all[tag as usize].0 {
             Node::Product { a, b, instruction, .. } | Node::MultiplyAdd { a, b, instruction, .. } => {
@@ -322,7 +322,7 @@ impl Nodes {
         })
     }
 
-    /// Whether this is a product or a sum, seen through conversions and shared memory.
+    /// Whether this is a product or a sum, perhaps after conversions or a way through shared memory.
     pub fn is_sum(&self, mut tag: Tag) -> bool {
         loop {
             match self.all[tag as usize].0 {
@@ -337,12 +337,12 @@ impl Nodes {
         }
     }
 
-    /// All products that were formed, in order.
+    /// Returns all products that were formed, in order.
     pub(super) fn products(&self) -> impl Iterator<Item = Term> {
         (0..self.count()).flat_map(|tag| self.products_of(tag)).flat_map(|term| self.multiplied_out(term))
     }
 
-    /// Whether the sum `later` goes on from the sum `earlier`.
+    /// Whether the sum `later` was formed by adding to the sum `earlier`.
     pub(super) fn continues(&self, mut later: Tag, earlier: Tag) -> bool {
         while later != earlier {
             later = match self.all[later as usize].0 {
@@ -360,20 +360,20 @@ impl Nodes {
     }
 }
 
-/// What a stored value is the sum of.
+/// The terms whose sum a stored value is.
 #[derive(Debug, Clone, Default)]
 pub struct Formed {
     /// The products, in the order in which they were added.
     pub terms: Vec<Term>,
-    /// The sums on the way, the last one first.
+    /// The intermediate sums, the last one first.
     pub sums: Vec<Tag>,
-    /// What was added alone: the number that the sum began with, or what was not followed.
+    /// Parts that are not products: the number that the sum began with, or values that were not followed.
     pub rest: Vec<Value>,
-    /// Instructions that gave the sum another type.
+    /// Instructions that converted the sum to another type.
     pub conversions: Vec<u32>,
-    /// Instructions that took the larger or the smaller one of two values.
+    /// Instructions that took the larger or the smaller of two values.
     pub chosen: Vec<u32>,
-    /// The ways of parts of the sum through shared memory.
+    /// How parts of the sum went through shared memory.
     pub passages: Vec<Passage>,
 }
 
@@ -386,36 +386,36 @@ pub struct Term {
     pub tag: Tag,
     /// The instruction that multiplies.
     pub instruction: u32,
-    /// The number in its block of the thread that does.
+    /// The number in its block of the thread that multiplies.
     pub thread: u32,
-    /// It is subtracted.
+    /// Whether the product is subtracted.
     pub negative: bool,
-    /// The number by which it was multiplied afterwards, and those in its factors.
+    /// The number by which the product was scaled: in its factors and afterwards.
     pub scale: f32,
-    /// The instruction that did, if it is a multiplication.
+    /// The instruction that scaled the sum afterwards, if it was a multiplication.
     pub scaled: Option<u32>,
-    /// Tensor cores made it.
+    /// Whether tensor cores computed it.
     pub matrix: bool,
 }
 
-/// A value and the way that it came.
+/// A value, where it began, and what happened to it on its way.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Value {
     /// Where it began.
     pub source: Source,
-    /// Its bits where it was used.
+    /// Its bits at the place where it was used.
     pub bits: u64,
     /// The instruction that loaded it from global memory, set the constant, or computed it.
     pub loaded: Option<u32>,
-    /// Its latest way through shared memory.
+    /// How it last went through shared memory.
     pub shared: Option<Passage>,
-    /// The latest instruction that gave it another type or took a part of its bits.
+    /// The latest instruction that converted it to another type or took some of its bits.
     pub converted: Option<u32>,
     /// The latest instruction that took it from another lane.
     pub shuffled: Option<u32>,
-    /// Its sign was changed.
+    /// Whether its sign was changed.
     pub negated: bool,
-    /// It is what a number of fewer bits has lost of it.
+    /// Whether it is only the part that a conversion to fewer bits lost.
     pub part: bool,
     /// The number by which it was multiplied.
     pub scale: f32,
@@ -427,9 +427,9 @@ pub enum Source {
     /// It was not followed.
     #[default]
     Unknown,
-    /// A number of the kernel, by its bits.
+    /// A constant of the kernel, by its bits.
     Constant(u64),
-    /// A word of an array in global memory, by the array's place among the allocations.
+    /// A word of an array in global memory; the array is given by its place among the allocations.
     #[allow(missing_docs)] // The names say it.
     Element { array: usize, index: u64 },
     /// A product or a sum.
@@ -441,9 +441,9 @@ pub enum Source {
 pub struct Passage {
     /// Its first byte in the block's shared memory.
     pub address: u32,
-    /// The instruction that put it there; none if nobody did.
+    /// The instruction that put it there, or `None` if nobody did.
     pub stored: Option<u32>,
-    /// The number in its block of the thread that did.
+    /// The number in its block of the thread that put it there.
     pub by: u32,
     /// The instruction that read it.
     pub loaded: u32,
