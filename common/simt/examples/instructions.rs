@@ -1,9 +1,9 @@
-//! Writes what a GPU can be asked about every instruction that computes: `instructions FOLDER`.
+//! Writes the files with which a GPU and the assembler check every instruction that computes: `instructions FOLDER`.
 //!
-//! `others.txt` says of each statement of `tests/instructions/others.txt` what the simulator makes of it, and `others` has a file
-//! for each. `forms.ptx` has a kernel for each form, `forms.txt` its name, its statement and the file positions of its operands and of the
-//! simulator's results in `values.bin`, which holds 64-bit numbers. `tests/instructions/ask_gpu.py` runs them on a GPU and
-//! compares. `invalid.ptx` has what the simulator calls no PTX; `tests/instructions/ask_ptxas.py` asks the assembler about both.
+//! - `forms.ptx` has a kernel for each form. `forms.txt` has its name, its statement, and the positions of its operands and of the
+//!   simulator's results in `values.bin`, which holds 64-bit numbers. `tests/instructions/ask_gpu.py` compares these with a GPU.
+//! - `others.txt` has the simulator's verdict on each statement of `tests/instructions/others.txt`, and `others` has a file for each.
+//!   `invalid.ptx` has what it rejects as invalid PTX. `tests/instructions/ask_ptxas.py` asks the assembler about all.
 
 #[path = "../tests/instructions/cases.rs"]
 mod cases;
@@ -17,7 +17,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = PathBuf::from(std::env::args().nth(1).ok_or("name a folder to write to: instructions FOLDER")?);
     std::fs::create_dir_all(&folder)?;
     let (mut ptx, mut list, mut values) = (String::from(cases::HEADER), String::new(), vec![]);
-    // Forms with the same types have the same operands, which are written once.
+    // Forms with the same types have the same operands, which are written only once.
     let mut known: HashMap<Vec<u64>, usize> = HashMap::new();
     for case in cases::all() {
         let results = case.run(InstructionSet::Plain)?;

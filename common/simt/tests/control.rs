@@ -1,6 +1,6 @@
 //! Divergence: the kernels of `control.ptx`, and random structured programs (nested conditions, loops with different trip counts,
-//! breaks, and a lock that each thread takes for itself), whose threads must compute together what each computes in a
-//! block of its own, where nobody can diverge.
+//! breaks, and a lock that each thread takes by itself). The threads of a program must compute the same in one block as when each
+//! thread is alone in a block, where it cannot diverge.
 
 use super::sections;
 use proptest::collection::vec;
@@ -8,14 +8,14 @@ use proptest::prelude::*;
 use simt::{Arg, GlobalMemory, LaunchConfig, Module};
 use std::sync::LazyLock;
 
-/// Registers of a thread in a random program, and its threads.
+/// The number of registers of each thread in a random program, and the number of threads.
 const REGISTERS: usize = 5;
 const THREADS: u32 = 70;
 
-/// What random programs are made of, by its name: see `random.ptx`.
+/// The building blocks of random programs, with their names. `random.ptx` explains them.
 static TEXTS: LazyLock<Vec<(String, String)>> = LazyLock::new(|| sections::read("random.ptx"));
 
-/// The texts of a name.
+/// Returns the building blocks with a name.
 fn texts(name: &str) -> Vec<&'static str> {
     let named = |(known, text): &'static (String, String)| (known.split(':').next() == Some(name)).then_some(&**text);
     TEXTS.iter().filter_map(named).collect()
@@ -25,13 +25,13 @@ fn texts(name: &str) -> Vec<&'static str> {
 struct Statement {
     text: &'static str,
     registers: [usize; 3],
-    /// What stands for `BODY` and for `OTHER`.
+    /// The statements that replace `BODY` and `OTHER`.
     bodies: [Vec<Statement>; 2],
 }
 
 type Statements = BoxedStrategy<Vec<Statement>>;
 
-/// Statements of a name, with other statements in them.
+/// Generates statements with a name, and with other statements in them.
 fn statement(name: &str, body: Statements, other: Statements) -> BoxedStrategy<Statement> {
     let parts = (proptest::sample::select(texts(name)), [0..REGISTERS, 0..REGISTERS, 0..REGISTERS], body, other);
     parts.prop_map(|(text, registers, body, other)| Statement { text, registers, bodies: [body, other] }).boxed()
@@ -52,13 +52,13 @@ fn statements(depth: u32) -> Statements {
     vec(prop_oneof![4 => leaf, 2 => branch, 2 => repeat], 0..5).boxed()
 }
 
-/// Programs whose threads meet between the statements that they go through by ways of their own.
+/// Generates programs whose threads meet at barriers between statements in which they diverge.
 fn meetings() -> Statements {
     let meet = vec(statement("meet", Just(vec![]).boxed(), Just(vec![]).boxed()), 1);
     vec(prop_oneof![statements(2), meet], 1..6).prop_map(|parts| parts.concat()).boxed()
 }
 
-/// The PTX of statements, of which `count` have been written.
+/// Returns the PTX of statements. `count` numbers them, so that labels are unique.
 fn ptx(program: &[Statement], count: &mut u32) -> String {
     let one = |Statement { text, registers: [a, b, c], bodies }: &Statement| {
         *count += 1;
@@ -85,10 +85,10 @@ proptest! {
     }
 }
 
-/// Warp instructions that a kernel may execute, if it does not say how many.
+/// How many warp instructions a kernel may execute, unless its first line says otherwise.
 const LIMIT: u64 = 1_000_000;
 
-/// Words of `out`.
+/// The number of words in `out`.
 const WORDS: usize = 512;
 
 fn body(statements: &str) -> String {
@@ -99,7 +99,7 @@ fn body(statements: &str) -> String {
     )
 }
 
-/// What some blocks of threads leave in `out`, run by so many threads of the host.
+/// Runs `blocks` blocks of `threads` threads on `host` host threads, and returns the contents of `out`.
 fn run(text: &str, (blocks, threads): (u32, u32), limit: u64, host: usize) -> Result<Vec<u32>, simt::Error> {
     let kernel = Module::parse(text)?.kernel("k")?;
     let mut memory = GlobalMemory::new();
@@ -111,7 +111,7 @@ fn run(text: &str, (blocks, threads): (u32, u32), limit: u64, host: usize) -> Re
     Ok(found)
 }
 
-/// The words of `9*32` and the like; none if it is something else.
+/// Parses a list of words such as `1 9*32` (1, then 9 for 32 times). Returns `None` if the text is not such a list.
 fn words(text: &str) -> Option<Vec<u32>> {
     let number = |text: &str| match text.strip_prefix("0x") {
         Some(digits) => u32::from_str_radix(digits, 16).ok(),
@@ -148,7 +148,7 @@ fn kernels() {
     }
 }
 
-/// A launch that has had its time ends as well, and says how long that was.
+/// A launch that has used up its time ends with an error that says how long that was.
 #[test]
 fn an_endless_loop_reaches_its_seconds() {
     let kernel =

@@ -1,6 +1,6 @@
-//! Small programs, each with what the simulator says of it in a file of its own: those in `corpus/pass.ptx` must give no message,
-//! those in `corpus/fail.ptx` have one defect each. `SIMT_BLESS=1 cargo test -p simt --test main corpus` writes the messages again,
-//! to be reviewed as a diff.
+//! Small programs, each with the simulator's messages about it in a separate file. The programs in `corpus/pass.ptx` must give no
+//! message, and those in `corpus/fail.ptx` have one defect each. `SIMT_BLESS=1 cargo test -p simt --test main corpus` regenerates the
+//! messages, to be reviewed as a diff.
 //!
 //! The first line of a program is `// launch GRIDX,GRIDY BLOCKX,BLOCKY DYNAMIC_SHARED_BYTES M N K`.
 
@@ -22,7 +22,7 @@ fn programs(part: &str) -> Vec<Program> {
     programs.into_iter().map(|(name, ptx)| Program { ptx, path: folder.join(name) }).collect()
 }
 
-/// Numbers made of random ones, different in every place.
+/// Returns `count` numbers that `of` makes from pseudo-random bits.
 pub fn numbers(count: usize, seed: u32, of: fn(u32) -> f32) -> Vec<f32> {
     let mut state = seed;
     let mut next = || {
@@ -32,7 +32,7 @@ pub fn numbers(count: usize, seed: u32, of: fn(u32) -> f32) -> Vec<f32> {
     (0..count).map(|_| next()).collect()
 }
 
-/// A launch of a program: how it ends, what is found, what it prints, and C.
+/// The outcome of a program's launch: how it ended, the hazards found, what it printed, and C.
 pub struct Launched {
     pub result: Result<(), Error>,
     pub hazards: Vec<Hazard>,
@@ -40,7 +40,7 @@ pub struct Launched {
     pub c: Vec<f32>,
 }
 
-/// Launches a program as its first line says, on numbers made of random ones; where that names no sizes of the matrices they are 64.
+/// Launches a program as its first line says, on numbers that `of` makes. If that line has no matrix sizes, they are 64.
 pub fn launch(
     ptx: &str,
     source: Option<&str>,
@@ -79,7 +79,7 @@ pub fn launch(
     Ok(Launched { result, hazards: hazards.found(), printed: memory.take_printed(), c })
 }
 
-/// What the simulator says of a program, what that prints itself, and C.
+/// The simulator's messages about a program, what the program prints, and C.
 struct Outcome {
     said: String,
     printed: String,
@@ -88,22 +88,22 @@ struct Outcome {
 
 fn run(Program { ptx, path }: &Program, threads: usize) -> Outcome {
     let source = std::fs::read_to_string(path.with_extension("cu")).ok();
-    // Small whole numbers.
+    // Small whole numbers, so that sums are exact.
     let of = |random| (random >> 27) as f32 - 8.0;
     let Launched { result, hazards, printed, c } = match launch(ptx, source.as_deref(), (threads, 1_000_000), of) {
         Ok(launched) => launched,
         Err(error) => return Outcome { said: format!("{error}\n"), printed: String::new(), c: vec![] },
     };
     let mut said = result.as_ref().err().map_or(String::new(), |error| format!("{error}\n"));
-    // Coverage of a launch that was stopped says nothing.
+    // In a launch that was stopped, it means nothing that elements were not written.
     for hazard in hazards.iter().filter(|hazard| result.is_ok() || !hazard.kind.is_coverage()) {
         writeln!(said, "{hazard}").unwrap();
     }
     Outcome { said, printed, c }
 }
 
-/// Runs the programs of a part: what is said, printed and computed is as the file beside each has it, with one host thread as with
-/// three.
+/// Runs the programs of a part, with one host thread and with three. Messages, output and results must be as in the file beside each
+/// program.
 fn check(part: &str, least: usize) {
     let mut wrong = vec![];
     let programs = programs(part);
@@ -115,8 +115,8 @@ fn check(part: &str, least: usize) {
         if said.is_empty() != right {
             wrong.push(format!("{name}: the defect was not found, or there is none: {said}"));
         }
-        // Which block a wandering instruction limit stops is the one thing that may differ; and racing writes of different blocks land
-        // in any order.
+        // Two things may depend on the host threads: which block an instruction limit stops, and C if blocks race. So programs with
+        // an endless loop are not compared, and C is compared only for correct programs.
         let three = run(&program, 3);
         if !beside.to_string_lossy().contains("endless") && (&said, &printed) != (&three.said, &three.printed)
             || right && c != three.c

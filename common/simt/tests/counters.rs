@@ -1,6 +1,6 @@
-//! The counters against what Nsight Compute read on an H100 for the same PTX: `tests/counters/launches.readings.json`,
-//! `sharing.readings.json` and `copies.readings.json`, recorded by `record.py`. Those of the course's own kernels are compared by
-//! `cargo x counters`.
+//! Compares the counters with what Nsight Compute read on an H100 for the same PTX: `tests/counters/launches.readings.json`,
+//! `sharing.readings.json` and `copies.readings.json`, recorded by `record.py`. `cargo x counters` compares those of the course's own
+//! kernels.
 
 use super::sections;
 use serde_json::Value;
@@ -12,7 +12,7 @@ fn size(value: &Value) -> Dim3 {
     Dim3::new(part(0), part(1), part(2))
 }
 
-/// The kernels of the launches, by the name of their file: those that lie together in `pattern.ptx` and `copy.ptx`.
+/// Returns the kernels that the launches use, by name. They are kept in `pattern.ptx` and `copy.ptx`.
 fn kernels() -> BTreeMap<String, String> {
     ["counters/pattern.ptx", "counters/copy.ptx"].into_iter().flat_map(sections::read).collect()
 }
@@ -40,7 +40,7 @@ fn simulate(ptx: &str, launch: &Value) -> Counts {
     counters.total()
 }
 
-/// The counts a reading holds the simulator to, as (metric, simulated, read).
+/// Returns the counts to compare with a reading, as (metric, simulated, read).
 fn compare(counts: &Counts, launch: &Value) -> Vec<(&'static str, u64, u64)> {
     let read = |name: &str| launch["metrics"][name].as_u64().unwrap_or_else(|| panic!("no {name}"));
     let global = |kind: &str, op: &str| read(&format!("l1tex__t_{kind}_pipe_lsu_mem_global_op_{op}.sum"));
@@ -58,7 +58,7 @@ fn compare(counts: &Counts, launch: &Value) -> Vec<(&'static str, u64, u64)> {
     ]
 }
 
-/// The launches of a list, each with what the record says once for all of them, and the readings by their names.
+/// Returns the launches of a list. Each gets the fields that the record stores once for all, and its readings by metric name.
 fn readings(list: &str) -> Vec<Value> {
     let file = sections::path(format!("counters/{list}.readings.json"));
     let recorded: Value = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
@@ -75,7 +75,7 @@ fn readings(list: &str) -> Vec<Value> {
     launches
 }
 
-/// Copies past the cache in which two lanes read the same 16 bytes: for these the number of wavefronts is a lower bound.
+/// Whether two lanes of a copy past the cache read the same 16 bytes. Then the number of wavefronts is only a lower bound.
 fn shares_a_source(launch: &Value) -> bool {
     let codes = launch["b"].as_array().unwrap().iter().filter_map(Value::as_i64);
     let reading = codes.filter(|&code| code >= 0 && code >> 24 & 1 == 0);
@@ -111,8 +111,8 @@ fn equal_to_the_hardware() {
     assert!(above < 20, "{above} wavefronts above the bound");
 }
 
-/// Where the assembler keeps the condition of a copy past the cache in its predicate P0, Nsight Compute takes it for false: no
-/// lane reads, and the wavefronts of the data are missing. This is why the course's kernels copy through the cache.
+/// If the assembler keeps the condition of a copy past the cache in predicate P0, Nsight Compute takes it to be false: it counts as if
+/// no lane read, without the wavefronts of the data. This is why the course's kernels copy through the cache.
 #[test]
 fn the_profiler_misreads_p0() {
     let mut missing = 0;

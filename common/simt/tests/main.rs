@@ -1,5 +1,5 @@
-//! The library as its users meet it. One program for all of these tests, because each program costs a build of its own:
-//! `cargo test -p simt --test main corpus::` runs those of one file.
+//! Tests of the library's public interface. They are all in one program, because every test program must be built and linked
+//! separately. `cargo test -p simt --test main corpus::` runs the tests of one file.
 
 mod control;
 mod corpus;

@@ -5,8 +5,8 @@ import sys
 
 
 def compile(library, path, *options):
-    """The PTX of the file at `path` for compute capability 8.0, or for the one that has products of four warps if it has them;
-    ends the program with NVRTC's words where it does not compile."""
+    """The PTX of the file at `path` for compute capability 8.0, or for 9.0a if it uses products of four warps or bulk copies.
+    If it does not compile, the program ends with NVRTC's message."""
     nvrtc = ctypes.CDLL(library)
     ninety = any(word in path.read_bytes() for word in (b"wgmma.mma_async", b"cp.async.bulk"))
     architecture = "90a" if ninety else "80"
@@ -27,11 +27,11 @@ def compile(library, path, *options):
 
 
 def compile_program(library, path, *options):
-    """The PTX of a whole program, with its lines; it begins with the source's first line if that says how to launch it."""
+    """The PTX of a whole program with line information. It begins with the source's first line if that says how to launch it."""
     ptx = compile(library, path, "-lineinfo", "--std=c++17", *options)
-    # NVRTC names the source by the folder it ran in; the same text must come out everywhere.
+    # NVRTC writes the folder of the source into the PTX; without it, the text is the same on every machine.
     ptx = re.sub(r'(\.file\s+\d+\s+")[^"]*/([^"/]+")', r"\1\2", ptx)
-    # Calls are numbered from the first program on.
+    # Calls are numbered over all programs that the process compiles; 0 makes the text independent of their order.
     ptx = re.sub(r"callseq \d+", "callseq 0", ptx)
     # Module-wide constants of the compiler that no kernel of ours uses.
     ptx = "\n".join(line for line in ptx.split("\n") if "2nv6target" not in line)

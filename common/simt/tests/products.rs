@@ -1,5 +1,5 @@
-//! Kernels compiled by NVRTC from the headers that learners use: half precision, tensor cores, cooperative groups. Each multiplies
-//! matrices of small whole numbers, so that its product must be exact.
+//! Kernels that use the CUDA headers that learners use: half precision, tensor cores, cooperative groups. Each was compiled by NVRTC
+//! and multiplies matrices of small whole numbers, so its product must be exact.
 //!
 //! The first line of a program is `// launch GRIDX,GRIDY BLOCKX,BLOCKY DYNAMIC_SHARED_BYTES`; `corpus/make_ptx.py` makes the PTX.
 
@@ -8,16 +8,16 @@ use super::sections;
 
 const SIZE: usize = 64;
 
-/// A whole number from -4 to 4.
+/// Makes a whole number from -4 to 4 from random bits.
 fn small(random: u32) -> f32 {
     (random >> 24) as f32 % 9.0 - 4.0
 }
 
-/// The product of a program, and what the simulator says of it.
+/// Runs a program, and returns its product and the simulator's messages.
 fn run(ptx: &str) -> Result<(Vec<f32>, Vec<String>), simt::Error> {
     let launched = launch(ptx, None, (0, 50_000_000), small)?;
     launched.result?;
-    // Some write C several times, on purpose.
+    // Some of the programs write C several times, on purpose.
     let hazards = launched.hazards.into_iter().filter(|hazard| !hazard.kind.is_coverage());
     Ok((launched.c, hazards.map(|hazard| hazard.to_string()).collect()))
 }
@@ -43,7 +43,7 @@ fn products_are_exact() {
     assert!(messages.is_empty(), "{}", messages.join("\n"));
 }
 
-/// Who does not wait for a barrier in shared memory reads a tile before it has landed, or fills one that others still read.
+/// A thread that does not wait at a barrier in shared memory reads a tile before it has landed, or fills one that others still read.
 #[test]
 fn waiting_at_a_barrier_in_memory_orders_threads() {
     let all = sections::read("products.ptx");

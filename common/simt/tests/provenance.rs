@@ -1,18 +1,18 @@
-//! Where values come from: each element of C of the course's kernels is the sum of the right products, in order.
+//! Provenance: in the course's kernels, each element of C is the sum of the right products, in order.
 
 use simt::analyses::provenance::{Source, Value};
 use simt::{Arg, GlobalMemory, Kernel, LaunchConfig, Module, Provenance};
 
 use super::sections;
 
-/// Multiplies M×K by K×N with a kernel of the course; gives C and where it came from.
+/// Multiplies M×K by K×N with a kernel of the course. Returns where C came from, the kernel, and C.
 fn run(
     file: &str,
     (tile, block): ([u32; 2], [u32; 2]),
     [m, n, k]: [usize; 3],
     shared: u32,
 ) -> (Provenance, Kernel, Vec<u32>) {
-    // A file of the workspace, or one of the programs that the headers of CUDA bring.
+    // `file` is a file of the workspace or the name of a program in `products.ptx`.
     let text = std::fs::read_to_string(sections::path("../../..").join(file)).unwrap_or_else(|_| {
         let programs = sections::read("products.ptx");
         programs.into_iter().find(|(name, _)| name == file).unwrap().1

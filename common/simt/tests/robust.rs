@@ -1,4 +1,4 @@
-//! No input makes the library panic: random bytes, and programs with random damage.
+//! No input may make the library panic: neither random bytes, nor programs with random damage.
 
 mod attempt;
 
@@ -46,7 +46,7 @@ proptest! {
                 3 => text.truncate(at),
                 4 => { let end = (at + other % 40).min(text.len()); let piece = text[at..end].to_vec(); text.splice(other..other, piece); }
                 5 => { let end = (at + other % 40).min(text.len()); text.drain(at..end); }
-                // Another digit: other sizes, registers, offsets.
+                // Another digit changes a size, a register or an offset.
                 _ => if let Some(digit) = text[at..].iter_mut().find(|byte| byte.is_ascii_digit()) { *digit = b'0' + (value % 10) as u8; },
             }
         }
@@ -54,7 +54,7 @@ proptest! {
     }
 }
 
-/// What the fuzzer has found: each of these made an earlier version panic, hang or fill the memory.
+/// Programs that the fuzzer has found. Each made an earlier version panic, hang or fill the memory.
 #[test]
 fn found_by_fuzzing() {
     let files: Vec<_> =
@@ -66,7 +66,7 @@ fn found_by_fuzzing() {
     assert!(LAUNCHES[0].load(Ordering::Relaxed) >= 2, "one of them at least is a kernel");
 }
 
-/// A text of `robust/shapes.txt`, whose first lines say how it is written.
+/// Expands a text of `robust/shapes.txt`. The first lines of that file explain the notation.
 fn expanded(text: &str) -> String {
     let head = ".version 8.1\n.target sm_80\n.address_size 64\n";
     let text = text.replace("KERNEL", "HEAD .entry k() { .reg .b32 %r<60000>; .reg .pred %p;").replace("HEAD", head);

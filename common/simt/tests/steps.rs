@@ -1,4 +1,4 @@
-//! An observer that wants to know of every instruction: what it is told, and that nothing else changes.
+//! An observer of every instruction: what it is told must be right, and it must not change the launch.
 
 use simt::{
     Analysis, Arg, BlockInfo, Counters, Counts, Error, Executed, GlobalMemory, Kernel, LaunchConfig, LaunchInfo,
@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 
 const PTX: &str = include_str!("steps.ptx");
 
-/// Adds up what is counted at each step, and keeps the order of the warps and the values of a register.
+/// Adds up the counts of each step, and keeps the order of the warps and the values of a register.
 struct Steps {
     counters: Counters,
     block: BlockSteps,

@@ -1,11 +1,11 @@
-//! What is said of small kernels, right ones and their faulty twins: `verdicts/*.cu`, with the PTX made of them beside. Above
-//! each kernel stands how it is launched and what must be said of it, no less and no more: `// BLOCKS x THREADS: VERDICT, ...`;
-//! with `out is data` after the threads, these two parameters are one array.
+//! Verdicts on small kernels, correct ones and their faulty twins: `verdicts/*.cu`, with the PTX compiled from them beside. The line
+//! above each kernel says how it is launched and exactly which hazards must be reported: `// BLOCKS x THREADS: VERDICT, ...`. With
+//! `out is data` after the threads, these two parameters are the same array.
 
 use super::sections;
 use simt::{Arg, Error, FaultKind, GlobalMemory, Hazards, LaunchConfig, Module};
 
-/// A kernel, and what must be said of it.
+/// A kernel, its launch, and the hazards that must be reported.
 struct Case {
     name: String,
     blocks: u32,
@@ -14,7 +14,7 @@ struct Case {
     verdict: Vec<String>,
 }
 
-/// The kernels of a source, in order.
+/// Returns the kernels of a source file, in order.
 fn cases(source: &str) -> Vec<Case> {
     let mut cases = vec![];
     let mut lines = source.lines();
@@ -33,7 +33,7 @@ fn cases(source: &str) -> Vec<Case> {
     cases
 }
 
-/// Everything that is said of a kernel: the kinds, and all of it in words.
+/// Runs a kernel, and returns the kinds of all hazards and errors, and the full text of the reports.
 fn judge(module: &Module, case: &Case, host_threads: usize) -> Result<(Vec<String>, String), Error> {
     let kernel = module.kernel(&case.name)?;
     let mut memory = GlobalMemory::new();
@@ -69,7 +69,7 @@ fn judge(module: &Module, case: &Case, host_threads: usize) -> Result<(Vec<Strin
     Ok((kinds, text))
 }
 
-/// Neither a missed race nor a false alarm, however many threads the host has.
+/// There is neither a missed race nor a false alarm, and the reports do not depend on the number of host threads.
 #[test]
 fn verdicts() {
     let mut wrong = vec![];

@@ -1,19 +1,19 @@
-//! Changes a program as a program, so that most of what is tried still runs: pieces are put in with names that the
-//! kernel has (statements of every form, idioms, and lines of real kernels), and registers, words and numbers change to
-//! others of their kind.
+//! Changes a text as a PTX program, so that most of the changed programs still run. It inserts pieces (statements of every form,
+//! idioms, and lines of real kernels) with names that the kernel has, and it replaces registers, words and numbers by others
+//! of their kind.
 
 use crate::attempt::Random;
 use crate::program::{Program, Word, kind, words};
 use libfuzzer_sys::fuzzer_mutate;
 use std::sync::LazyLock;
 
-/// Words of instructions that may take each other's place, in rows; numbers are the first.
+/// Rows of words that may replace each other in instructions. The first row has numbers.
 static WORDS: LazyLock<Vec<Vec<&str>>> = LazyLock::new(|| {
     let rows = include_str!("words.txt").lines().filter(|line| !line.starts_with('#'));
     rows.map(|row| row.split(' ').collect()).collect()
 });
 
-/// What a text that is no program becomes.
+/// Replaces a text that is not a program.
 const FRAME: &str = "\
 .version 8.1
 .target sm_90a
@@ -28,7 +28,7 @@ ret;
 }
 ";
 
-/// Changes the first `size` bytes in place; gives the new size.
+/// Changes the first `size` bytes in place, and returns the new size.
 pub fn mutate(data: &mut [u8], size: usize, max_size: usize, seed: u32) -> usize {
     let mut random = Random(seed.into());
     if random.once_in(64) {
@@ -63,7 +63,7 @@ fn change(program: &mut Program, random: &mut Random) {
         }
         9 if !body.is_empty() && movable(&program.lines[at]) => program.add(other, program.lines[at].clone()),
         10 if !body.is_empty() && movable(&program.lines[at]) => guard(program, at, random),
-        // Anywhere, declarations and the kernel's head too.
+        // This changes any line, including declarations and the head of the kernel.
         11 => {
             let any = random.below(program.lines.len());
             replace(program, any, random);
@@ -73,12 +73,12 @@ fn change(program: &mut Program, random: &mut Random) {
     }
 }
 
-/// Whether a line is a statement by itself.
+/// Whether a line is a complete statement.
 fn movable(line: &str) -> bool {
     line.trim_end().ends_with(';') && !line.trim_start().starts_with(['.', '{', '}', '('])
 }
 
-/// Removes a statement of the body, if it finds one soon; whether it has.
+/// Tries some places for a statement of the body to remove, and returns whether it removed one.
 fn remove(program: &mut Program, random: &mut Random) -> bool {
     let body = program.body.clone();
     let mut places = (0..16).map(|_| body.start + random.below(body.len()));
@@ -90,7 +90,7 @@ fn remove(program: &mut Program, random: &mut Random) -> bool {
     found.is_some()
 }
 
-/// Makes a loop of some lines, or makes them conditional.
+/// Turns some lines into the body of a loop or of a condition.
 fn surround(program: &mut Program, first: usize, last: usize, random: &mut Random) {
     let label = program.new_label(random);
     let predicate = program.register(0, random);
@@ -113,7 +113,7 @@ fn surround(program: &mut Program, first: usize, last: usize, random: &mut Rando
     }
 }
 
-/// Puts a guard before a statement, or takes it away.
+/// Adds a guard to a statement, or removes it.
 fn guard(program: &mut Program, at: usize, random: &mut Random) {
     let line = program.lines[at].trim().to_string();
     program.lines[at] = match line.strip_prefix('@').and_then(|guarded| guarded.split_once(char::is_whitespace)) {
@@ -156,7 +156,7 @@ fn replace(program: &mut Program, at: usize, random: &mut Random) {
         }
     };
     let text: String = words.iter().enumerate().map(|(at, &word)| if at == chosen { &new } else { word }).collect();
-    // A declaration may have been put above.
+    // A declaration may have been added above, which moves the line.
     let at = at + program.lines.len() - length;
     program.lines[at] = text;
 }
@@ -181,7 +181,7 @@ const REAL: &[&str] = &[
     include_str!("../../tests/verdicts/warps.ptx"),
 ];
 
-/// Whether the simulator takes a statement, in a kernel that declares what statements in `OTHERS` use.
+/// Whether the simulator accepts a statement, in a kernel that declares what the statements in `OTHERS` use.
 fn is_known(statement: &str) -> bool {
     let text = format!(
         ".version 8.1 .target sm_90a .address_size 64
@@ -192,7 +192,7 @@ fn is_known(statement: &str) -> bool {
     simt::Module::parse(&text).and_then(|module| module.kernel("k")).is_ok()
 }
 
-/// Statements: those that compute, from the table that the simulator decodes by, and one or more of every other family.
+/// Statements that compute, from the table by which the simulator decodes them, and one or more statements of every other family.
 static STATEMENTS: LazyLock<[Vec<String>; 2]> = LazyLock::new(|| {
     let operand = |(number, kind): (usize, &&str)| match *kind {
         "number" => "150".into(),
@@ -217,7 +217,7 @@ static IDIOM_LIST: LazyLock<Vec<Piece>> = LazyLock::new(|| {
     IDIOMS.split("\n\n").map(lines).filter(|idiom: &Piece| !idiom.is_empty()).collect()
 });
 
-/// Lines of real kernels that stand by themselves: no declarations, no braces that other lines close.
+/// Lines of real kernels that are complete: no declarations, and no braces that other lines close.
 static REAL_LINES: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
     let whole = |line: &&str| {
         !line.is_empty()
@@ -229,7 +229,7 @@ static REAL_LINES: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
     REAL.iter().flat_map(|text| text.lines()).map(str::trim).filter(whole).collect()
 });
 
-/// A piece to put in.
+/// Returns a piece to insert.
 fn piece(random: &mut Random) -> Piece {
     match random.below(8) {
         0 => random.pick(&STATEMENTS[0]).into_iter().cloned().collect(),

@@ -1,10 +1,10 @@
-//! A program as lines, and these as words, with what its kernel declares, so that lines can be put into it that fit.
+//! A program as lines of words, with the names that its kernel declares, so that inserted lines can use these names.
 
 use crate::attempt::Random;
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// The kinds of registers: the letters that NVRTC and our pieces call them by, the types that they are declared with, and a
+/// The kinds of registers: the letters by which NVRTC and our pieces name them, the types with which they are declared, and a
 /// declaration for kernels that have none.
 const REGISTERS: [(&[&str], &[&str], &str); 6] = [
     (&["p"], &["pred"], ".reg .pred %p<9>;"),
@@ -15,7 +15,7 @@ const REGISTERS: [(&[&str], &[&str], &str); 6] = [
     (&["x", "fd"], &["f64"], ".reg .f64 %x<9>;"),
 ];
 
-/// The spaces of variables, and a variable for kernels that have none. Parameters are of 8 bytes, or smaller.
+/// The memory spaces of variables, and a declaration for kernels that have none. Parameters have two entries: of 8 bytes, and smaller.
 const SPACES: [(&str, &str); 6] = [
     ("shared", ".shared .align 16 .b8 s[512];"),
     ("global", ".global .align 16 .b8 g[256];"),
@@ -33,7 +33,7 @@ pub enum Word {
     Register(usize),
     /// A label that is branched to.
     Label,
-    /// A variable, in this space where the word or its line tells.
+    /// A variable, and its space if the word or its line shows it.
     Variable(Option<usize>),
     /// A number.
     Number,
@@ -42,7 +42,7 @@ pub enum Word {
     Other,
 }
 
-/// Names, numbers, and everything else character by character; together they are the line.
+/// Splits a line into names, numbers, and single other characters. Joined, they are the line.
 pub fn words(line: &str) -> Vec<&str> {
     let part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '%');
     let mut words = vec![];
@@ -56,19 +56,19 @@ pub fn words(line: &str) -> Vec<&str> {
     words
 }
 
-/// Whether a word stands in the opcode, or in a declaration.
+/// Whether a word occurs after a dot, in an opcode or a declaration.
 fn says(words: &[&str], word: &str) -> bool {
     words.windows(2).any(|pair| pair == [".", word])
 }
 
-/// The space that a line is about.
+/// Returns the index in `SPACES` of the memory space that a line names.
 fn space(words: &[&str]) -> Option<usize> {
     let space = SPACES.iter().position(|(space, _)| says(words, space))?;
     let wide = ["u64", "s64", "b64"].iter().any(|word| says(words, word));
     Some(if space == PARAM && !wide { PARAM + 1 } else { space })
 }
 
-/// What word number `at` is.
+/// Returns what kind of word the word number `at` is.
 pub fn kind(words: &[&str], at: usize) -> Word {
     let word = words[at];
     let before = if at > 0 { words[at - 1] } else { "" };
@@ -121,7 +121,7 @@ struct Names {
 }
 
 impl Names {
-    /// Takes in what line says.
+    /// Adds the names that a line declares or uses.
     fn read(&mut self, line: &str) {
         let words = words(line);
         if let Some(label) = line.trim().strip_suffix(':') {
@@ -140,7 +140,7 @@ impl Names {
         }
     }
 
-    /// `.reg .b32 %r<9>, %n;`
+    /// Adds the registers of a declaration such as `.reg .b32 %r<9>, %n;`.
     fn read_registers(&mut self, words: &[&str]) {
         let known = |(at, word): (usize, &&str)| {
             let kind = REGISTERS.iter().position(|(_, types, _)| types.contains(word))?;
@@ -161,7 +161,7 @@ impl Names {
 }
 
 impl Program {
-    /// The program of a text.
+    /// Reads a text as a program, and picks one of its kernels. Returns `None` if it has none.
     pub fn read(text: &str, random: &mut Random) -> Option<Self> {
         let lines: Vec<String> = text.lines().map(Into::into).collect();
         let entries: Vec<usize> = (0..lines.len()).filter(|&at| lines[at].contains(".entry")).collect();
@@ -181,19 +181,19 @@ impl Program {
         Some(Self { lines, entry, body, names })
     }
 
-    /// A label of the kernel, if it has any.
+    /// Returns a random label of the kernel, if it has any.
     pub fn label(&self, random: &mut Random) -> Option<String> {
         random.pick(&self.names.labels).cloned()
     }
 
-    /// A new label.
+    /// Returns a new label.
     pub fn new_label(&mut self, random: &mut Random) -> String {
         let label = format!("L{}", random.below(100_000));
         self.names.labels.push(label.clone());
         label
     }
 
-    /// A register of a kind, declared if the kernel has none.
+    /// Returns a random register of a kind, and declares some if the kernel has none.
     pub fn register(&mut self, kind: usize, random: &mut Random) -> String {
         if self.names.registers[kind].is_empty() {
             self.declare(false, REGISTERS[kind].2);
@@ -201,7 +201,7 @@ impl Program {
         random.pick(&self.names.registers[kind]).cloned().unwrap_or_default()
     }
 
-    /// A variable of a space, declared if there is none.
+    /// Returns a random variable of a space, and declares one if the kernel has none.
     fn variable(&mut self, space: usize, random: &mut Random) -> Option<String> {
         if self.names.variables[space].is_empty() && space < PARAM {
             self.declare(matches!(SPACES[space].0, "global" | "const"), SPACES[space].1);
@@ -224,11 +224,11 @@ impl Program {
         self.lines.insert(at, line);
     }
 
-    /// Puts a piece at a place of the body, counted from its end; its registers, labels, variables and addresses become those of
-    /// the kernel.
+    /// Inserts a piece into the body, `from_end` lines before its end. The piece's registers, labels, variables and addresses are
+    /// replaced by those of the kernel.
     pub fn insert(&mut self, piece: &[String], from_end: usize, random: &mut Random) {
         if piece.iter().any(|line| line.contains("wgmma")) {
-            // No other device has it.
+            // No other target has these instructions.
             for line in self.lines.iter_mut().filter(|line| line.starts_with(".target")) {
                 *line = ".target sm_90a".into();
             }
@@ -265,7 +265,7 @@ impl Program {
             }
             new += name.as_deref().unwrap_or(word);
         }
-        // An address that the kernel itself uses is more often right than any other.
+        // An address that the kernel already uses is more likely to be valid than any other.
         if let Some(space) = space(&words)
             && let Some(address) = random.pick(&self.names.addresses[space])
             && let (Some(from), Some(to)) = (new.find('['), new.find(']'))

@@ -1,6 +1,5 @@
-//! Whatever the text is: it is read, lowered and launched, with every observer and without, and nothing panics, hangs or fills the
-//! memory.
-//! How to run it, and what it has stood: `fuzz/README.md`.
+//! Reads, lowers and launches any text, with observers and without. Nothing may panic, hang or fill the memory.
+//! `fuzz/README.md` says how to run it, and lists the runs so far.
 
 #![no_main]
 
@@ -25,7 +24,7 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| -> Corpus {
         let [kernels, launches, ended] = [&attempt::KERNELS, launches, ended].map(|count| count.load(Relaxed));
         eprintln!("{executions} executions, {kernels} kernels, {launches} launches, {ended} of them without an error");
     }
-    // What is refused is a poor start for the next change; some of it is kept, for the sake of what refuses it.
+    // A refused text is a poor start for further changes. Some are kept anyway, to exercise the code that refuses them.
     let refused = attempt::KERNELS.load(Relaxed) == before;
     if refused && !data.len().is_multiple_of(16) { Corpus::Reject } else { Corpus::Keep }
 });

@@ -55,7 +55,7 @@ for number in range(5):
 
 
 def launch(kernel, name, b, shared=4 * SPACE, m=SPACE, sizes=(32768, 128, 32768)):
-    """One warp of a kernel of this folder; B begins with what each lane is to do."""
+    """A launch of one warp of a kernel in this folder. B begins with a number for each lane that says what the lane does."""
     return {
         "name": f"{kernel}: {name}",
         "kernel": f"{kernel}.ptx",
@@ -86,7 +86,7 @@ copies = []
 
 
 def copy(kernel, name, places, targets, zeros=(), gaps=()):
-    """Lane i copies from places[i] to targets[i]; the lanes in zeros only fill, those in gaps take no part."""
+    """Lane i copies from places[i] to targets[i]. The lanes in zeros only fill with zeros, and those in gaps are inactive."""
     codes = [-1 if i in gaps else places[i] | targets[i] << 12 | (i in zeros) << 24 for i in lanes]
     copies.append(launch(kernel, name, codes, shared=32768, m=1, sizes=(65536, 128, 128)))
 
@@ -116,7 +116,7 @@ for kernel, width in (("copy32", 1), ("copy64", 2), ("copy128", 4), ("copy128_by
     copy(kernel, "pairs share", [i // 2 for i in lanes], row)
     copy(kernel, "half-warps alike", [i % 16 for i in lanes], row)
     copy(kernel, "one lane of each half", [32 * i for i in lanes], row, gaps=set(lanes) - {3, 21})
-    # Tiles: rows of 4, 8 and 16 lanes, from matrices of several widths; and 8 columns of 4 rows, transposed, into tiles of several widths.
+    # Tiles: rows of 4, 8 and 16 lanes from matrices of several widths, and transposed tiles of 8 columns and 4 rows of several widths.
     for lanes_of_row in (4, 8, 16):
         for pitch in (33, 34, 36, 66, 250):
             start = random.choice((0, 1, 2, 4))
@@ -133,18 +133,18 @@ for kernel, width in (("copy32", 1), ("copy64", 2), ("copy128", 4), ("copy128_by
              zeros=some((0, 0.2, 0.6)[number % 3]), gaps=some(0.2) if number % 4 == 0 else ())
     for number in range(12):
         copy(kernel, f"far {number}", random.sample(range(1000), 32), random.sample(range(1000), 32))
-# Past the cache, with several lanes that read the same 16 bytes: the only copies for which the rule is not exact.
+# Copies past the cache in which several lanes read the same 16 bytes. The rule is not exact only for these.
 for number in range(30):
     copy("copy128_bypass", f"sharing {number}", [random.randrange(8) for _ in lanes], row, gaps=range(8, 32))
 for start in (0, 2, 3):
     copy("copy128_bypass_p0", f"row from {start}", [i + start for i in lanes], row)
 
-# Lanes that share addresses in many ways, partly active warps among them: wide loads can take fewer wavefronts for it.
+# Lanes that share addresses in many ways, also in partly active warps, because wide loads can then take fewer wavefronts.
 sharing = []
 
 
 def shape():
-    """A name and the place of each lane: as it occurs in kernels, or by chance."""
+    """A name and the place of each lane, in a pattern that occurs in kernels or at random."""
     pool = [place + 8 * random.randrange(3) for place in random.sample(range(8), random.choice([1, 2, 2, 3, 4, 6, 8]))]
     kind = random.choice(["grid", "bits", "chance", "pairs", "two apart", "period", "permuted", "fragment"])
     if kind == "grid":
@@ -172,7 +172,7 @@ def shape():
 
 
 def active():
-    """A set of lanes: all, those of a mask, the first so many, or any."""
+    """A set of active lanes: all, those of a mask, some of the first, or a random set."""
     kind = random.randrange(6)
     if kind == 0:
         mask = random.choice([0xFF, 0xFFFF, 0xFFFF0000, 0xF0F0F0F0, 0x55555555, 0x33333333, 0x0F0F0F0F, 0x7FFFFFFF, 0xFFFFFFFE, 0x7FFF7FFF])

@@ -14,7 +14,7 @@ head, program, *kernels = path.read_text().split("\n//// ")
 
 
 def accesses(text):
-    """The loads and stores of shared memory in what the assembler makes of the text of a kernel, with their widths."""
+    """The loads and stores of shared memory, with their widths, in the machine code that the assembler makes of a kernel."""
     lines = text.splitlines(keepends=True)
     declarations = "".join(line for line in lines if line.startswith(".")) or ".shared .align 4 .b8 s[16384];\n"
     body = "".join(line for line in lines if not line.startswith("."))

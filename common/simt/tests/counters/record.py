@@ -139,8 +139,8 @@ def text_of(folder, kernel):
 
 
 def code_of(text, entry):
-    """An entry's code, with what stands before the first entry: other entries, comments and places in the source make no other
-    machine code."""
+    """An entry's code, with the text before the first entry. Other entries, comments and source locations are left out, because
+    they do not change the machine code."""
     lines, own = [], True
     for line in text.splitlines(keepends=True):
         start = line.lstrip()
@@ -154,7 +154,7 @@ def code_of(text, entry):
 
 
 def compact(head, launches, hashes, rows):
-    """The text of a record: what all launches share is written once, and the names of the metrics."""
+    """The text of a record. Fields that all launches share, and the names of the metrics, are written only once."""
     shared = [key for key in launches[0] if all(key in launch and launch[key] == launches[0][key] for launch in launches)]
     same = {key: launches[0][key] for key in shared if key != "name"}
     names = [name for name in METRICS if any(name in row for row in rows)]
@@ -219,7 +219,7 @@ def main():
             values += [*sizes, len(start), *start, len(args), *(value for arg in args for value in arg)]
             lines.append(" ".join(map(str, values)))
         (work / "list").write_text("\n".join(lines) + "\n")
-        # Without the profiler first, so that a broken launch is reported as such.
+        # Run without the profiler first, so that a broken launch is reported as such.
         run(work / "host", work / "list")
         text = run(ncu, "--clock-control", "none", "--csv", "--page", "raw", "--metrics", ",".join(METRICS), work / "host", work / "list")
         rows = list(csv.DictReader(io.StringIO("\n".join(l for l in text.splitlines() if l.startswith('"')))))

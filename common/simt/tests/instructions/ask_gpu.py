@@ -42,7 +42,7 @@ def is_nan(bits, kind):
 
 
 def distance(found, expected, kind):
-    """How many numbers of the type lie between the two; none if they count as equal."""
+    """How many numbers of the type the two are apart, or None if they count as equal."""
     if kind in ("f16x2", "bf16x2"):
         parts = [distance(found >> by & 0xFFFF, expected >> by & 0xFFFF, kind[:-2]) for by in (0, 16)]
         return max((part for part in parts if part is not None), default=None)

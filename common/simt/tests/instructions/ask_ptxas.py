@@ -15,7 +15,7 @@ import tempfile
 def refused(ptxas, file):
     """The statements of a file that ptxas refuses, and all of them."""
     lines = file.read_text().splitlines()
-    # Every statement stands before the line that finds the place of its result.
+    # Each statement is on the line before the one that computes the address of its result.
     statements = {at: lines[at - 1] for at, line in enumerate(lines) if line.startswith("ld.param.u64 %base, [d]")}
     words = subprocess.run([ptxas, "-arch=sm_90", file, "-o", "/dev/null"], capture_output=True, text=True).stderr
     bad = {int(line) for line in re.findall(r", line (\d+); error", words)}

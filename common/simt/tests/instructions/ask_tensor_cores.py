@@ -25,7 +25,7 @@ import struct
 import sys
 
 HEAD = ".version 8.0\n.target sm_90a\n.address_size 64\n"
-# Bits of the exponent and of the fraction, zeros below it, bits in all.
+# For each type: bits of the exponent, bits of the fraction, zero bits below the fraction, bits in total.
 FORMATS = {"f16": (5, 10, 0, 16), "bf16": (8, 7, 0, 16), "tf32": (8, 10, 13, 32), "f32": (8, 23, 0, 32)}
 # Name, rows, columns, k, type of A, type of C.
 INSTRUCTIONS = [
@@ -46,7 +46,7 @@ PATTERN_BYTES = 40960
 
 
 def bits(kind, negative, exponent, fraction):
-    """A number by its exponent; too small a one is zero with a fraction, too large a one the largest."""
+    """The bits of a number. An exponent below the smallest gives a subnormal number, and one above the largest gives the largest."""
     wide, narrow, below, all_bits = FORMATS[kind]
     bias = (1 << wide - 1) - 1
     biased = min(max(exponent + bias, 0), 2 * bias)
@@ -54,7 +54,7 @@ def bits(kind, negative, exponent, fraction):
 
 
 class Draw:
-    """Operands of one product: rows of A, columns of B, elements of C, each a function of its place."""
+    """Draws the operands of one product: rows of A, columns of B, and elements of C."""
 
     def __init__(self, rng, a, c, k):
         self.rng, self.a, self.c, self.k = rng, a, c, k
@@ -106,7 +106,7 @@ class Draw:
         yield "three far", self.matrices(m, n, lambda: three(10, -14, 0), ones, nothing)
         yield "three with c", self.matrices(m, n, lambda: three(12, -12, 0), ones, some(-14, 4))
 
-        # One large number that C takes away, and a small one.
+        # One large number that C cancels, and a small one.
         def two():
             line = [zero] * k
             first, second = rng.sample(range(k), 2)
@@ -115,7 +115,7 @@ class Draw:
         yield "two and c", self.matrices(m, n, two, ones, lambda: bits(c, 1, 12, 0))
         yield "two and near c", self.matrices(m, n, two, ones, lambda: number(c, 11, 13))
 
-        # A single product with all its bits.
+        # A single product, all of whose bits are visible.
         def single():
             line = [zero] * k
             line[rng.randrange(k)] = number(kind, -4, 4)
@@ -124,7 +124,7 @@ class Draw:
         yield "single", self.matrices(m, n, single, full, some(-30, 30))
         yield "single without c", self.matrices(m, n, single, full, nothing)
 
-        # Bits just below the last one of the sum.
+        # Bits just below the last bit of the sum.
         def ties():
             line = [number(kind, -14, -10, rng.choice((0, 0, 1))) for _ in range(k)]
             if rng.getrandbits(1):
@@ -152,7 +152,7 @@ class Draw:
         few = lambda: [number(kind, above, above) if rng.random() < 2 / k else number(kind, 0, above // 2) for _ in range(k)]
         yield "near overflow", self.matrices(m, n, few, few, lambda: number(c, top - 2, top))
 
-        # Infinities, NaNs, zeros of both signs.
+        # Infinities, NaNs, and zeros of both signs.
         def special(of, share):
             wide, narrow, below, all_bits = FORMATS[of]
             infinity = ((1 << wide) - 1) << narrow + below
@@ -194,7 +194,7 @@ def parts(register_words, kind):
 
 
 def fragment(part, kind, warps, rows, columns, values):
-    """The registers of a matrix: warp by warp (sixteen rows each), lane by lane."""
+    """The registers that hold a matrix: warp by warp (sixteen rows each), lane by lane."""
     own = rows * columns // 32 // warps
     out = []
     for warp in range(warps):
@@ -217,7 +217,7 @@ def unfragment(kind, warps, rows, columns, registers):
 
 
 def moves(verb, name, count, base, stride):
-    """Loads or stores of a lane's registers; those of a thread follow each other."""
+    """Loads or stores of a lane's registers. The words of one thread are contiguous in memory."""
     text = f"ld.param.u64 %base, [{base}]; mad.wide.u32 %at, %index, {4 * stride}, %base;\n"
     for at in range(count):
         place, register = f"[%at+{4 * at}]", f"%{name}{at}"
@@ -261,10 +261,10 @@ def sum_kernel(name, m, n, k, a, c):
 
 
 def fill(kind):
-    """Fills the array: each element holds its own number, in a way that the type can keep."""
+    """Fills the array so that each element holds its index, encoded in a way that the type can represent."""
     loop = "mov.u32 %w, %t;\nL: "
     if kind == "tf32":
-        # Ten bits of fraction, the others in the exponent.
+        # Ten bits of the index are in the fraction, the others in the exponent.
         body = "add.u32 %v, %w, 65536; shl.b32 %v, %v, 13; st.shared.b32 [%s], %v; add.u32 %w, %w, 128; add.u32 %s, %s, 512;"
         count = PATTERN_BYTES // 4
     else:
@@ -277,7 +277,7 @@ def fill(kind):
 
 
 def number_of(word, kind):
-    """Which element of the array the value in a single-precision sum is."""
+    """The index of the array element whose value a single-precision sum is, or 0xFFFF."""
     if kind == "tf32":
         number = (word >> 13) - 65536
         return number if 0 <= number < PATTERN_BYTES // 4 else 0xFFFF
@@ -302,7 +302,7 @@ def layout_kernel(operand, kind, trans, size):
         left = vector("a", 4)
         right, n = "%desc", size
     else:
-        # B is a unit matrix behind the array; its words follow each other in memory.
+        # B is a unit matrix after the array, with contiguous words.
         text += (f"ld.param.u64 %base, [pa]; mad.wide.u32 %at, %t, 4, %base; ld.global.b32 %v, [%at];\n"
                  f"mad.lo.u32 %w, %t, 4, %s; setp.lt.u32 %p, %t, {k * k * FORMATS[kind][3] // 32}; @%p st.shared.b32 [%w+{PATTERN_BYTES}], %v;\n"
                  f"add.u64 %other, %other, {PATTERN_BYTES // 16}; or.b64 %other, %other, 0x0000001000080000;\n")
@@ -318,14 +318,14 @@ def unit(kind, k):
 
 
 def descriptors(rng):
-    """Descriptors, relative to the array, all of whose addresses lie in it."""
+    """Descriptors relative to the array, all of whose addresses are inside it."""
     out = []
     for swizzle in range(4):
         repeat = {0: 16, 1: 1024, 2: 512, 3: 256}[swizzle]
         for index in range(40):
             start = 0 if index < 4 else rng.randrange(256 if index < 30 else 512) * 16
             if index in range(4, 16):
-                # As kernels step along k within a row of the pattern.
+                # Starts like those of kernels that step along k within a row of the pattern.
                 start = rng.randrange(4) * repeat + rng.randrange(8) * 16
             base = rng.randrange(8) if index >= 30 else 0
             lead, stride = (rng.randrange(1, 96) * 16 for _ in range(2))
@@ -361,7 +361,7 @@ class Gpu:
         return pointer
 
     def run(self, ptx, blocks, threads, inputs, size):
-        """Runs a kernel on arrays; gives the words that it leaves in one more."""
+        """Runs a kernel on the input arrays and one more, and returns the words in that one."""
         module, function = ctypes.c_void_p(), ctypes.c_void_p()
         self.call("cuModuleLoadData", ctypes.byref(module), ctypes.c_char_p(ptx.encode()))
         self.call("cuModuleGetFunction", ctypes.byref(function), module, b"k")
@@ -437,7 +437,7 @@ def ask_layouts(gpu, folder):
         k = 8 if kind == "tf32" else 16
         known = descriptors(rng)
         if operand == "b":
-            # Rows beyond k of the sixteen of a warp are zero.
+            # Of a warp's sixteen rows, those after the first k are zero.
             rows = unit(kind, k) + [0] * (16 * k - k * k)
             first = fragment("a", kind, 1, 16, k, rows)
         else:
@@ -452,7 +452,7 @@ def ask_layouts(gpu, folder):
         for index, descriptor in enumerate(known):
             d = unfragment("f32", 4, 64, columns, found[index * 64 * columns:(index + 1) * 64 * columns])
             if operand == "b":
-                # Of B^T: column by column.
+                # Row order of B^T, which is B column by column.
                 numbers = [number_of(d[row * columns + column], kind) for column in range(columns) for row in range(k)]
             else:
                 numbers = [number_of(word, kind) for word in d]

@@ -1,25 +1,25 @@
-//! Every form of every instruction that computes, operands for it, and a kernel that applies it to them. The test uses them
-//! with a model, the example `instructions` writes them down for a GPU.
+//! Every form of every instruction that computes, operands for it, and a kernel that applies it to them. The test compares the
+//! results with recorded ones, and the example `instructions` writes everything to files for a GPU.
 
 use simt::{Arg, GlobalMemory, InstructionSet, LaunchConfig, Module};
 
-/// Groups of operands for each form.
+/// The number of operand groups for each form.
 pub const COUNT: usize = 1024;
 
-/// What a statement says, and its operands.
+/// A statement to test, with the types of its operands.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Case {
     /// The instruction with its modifiers and types.
     pub opcode: String,
-    /// Types of the result and of the operands.
+    /// The types of the result and of the operands.
     pub types: Vec<String>,
-    /// Kinds of the registers they are in: of the types' sizes, or wider.
+    /// The kinds of their registers, which have the size of the type or are wider.
     pub registers: Vec<&'static str>,
-    /// The last operand is this constant.
+    /// The constant that is the last operand, if there is one.
     pub number: Option<u8>,
 }
 
-/// The smallest register for a type.
+/// Returns the smallest kind of register for a type.
 fn register(kind: &str) -> &'static str {
     match kind.trim_start_matches(|c: char| c.is_ascii_alphabetic()) {
         _ if kind == "pred" => "pred",
@@ -39,21 +39,21 @@ impl Case {
         Self { opcode: opcode.into(), types: types.iter().map(|&kind| kind.into()).collect(), registers, number }
     }
 
-    /// What tells it from the others: the statement, and the registers.
+    /// Returns the statement and its registers, as a key that is different for every case.
     #[allow(dead_code, reason = "for the test only")]
     pub fn key(&self) -> String {
         let number = self.number.map_or(String::new(), |number| format!(" {number}"));
         format!("{} in {}{number}", self.opcode, self.registers.join(" "))
     }
 
-    /// A name for its kernel.
+    /// Returns a name for its kernel.
     pub fn name(&self) -> String {
         let registers = self.registers.join("_");
         let number = self.number.map_or(String::new(), |number| format!("_{number}"));
         format!("{}_{registers}{number}", self.opcode).replace(|c: char| !c.is_ascii_alphanumeric(), "_")
     }
 
-    /// The statement; or statements, when they were given with their operands.
+    /// Returns the statement. If the opcode already contains operands, it is one or more whole statements and is returned unchanged.
     pub fn statement(&self) -> String {
         if self.opcode.contains('%') {
             return self.opcode.clone();
@@ -67,7 +67,7 @@ impl Case {
         format!("{} {};", self.opcode, all.join(", "))
     }
 
-    /// A kernel that applies the statement to arrays of 64-bit elements.
+    /// Returns a kernel that applies the statement to arrays of 64-bit elements.
     pub fn kernel(&self) -> String {
         let mut text = format!(
             ".visible .entry {}(.param .u64 d, .param .u64 a, .param .u64 b, .param .u64 c, .param .u64 x)\n{{\n\
@@ -90,7 +90,7 @@ impl Case {
         text += "\nld.param.u64 %base, [d]; add.u64 %base, %base, %at;\n";
         text += match self.registers[0] {
             "pred" => "selp.u32 %t, 1, 0, %d; selp.u32 %n, 1, 0, %e; st.global.v2.u32 [%base], {%t, %n};\n",
-            // A wider register would show bits that belong to nobody.
+            // Only 16 bits are stored, because the other bits of a wider register are undefined.
             "b16" => "st.global.b64 [%base], 0; st.global.b16 [%base], %d;\n",
             "b32" => "st.global.v2.b32 [%base], {%d, %n};\n",
             _ => "st.global.b64 [%base], %d;\n",
@@ -98,17 +98,17 @@ impl Case {
         text + "ret;\n}\n"
     }
 
-    /// The file that holds this kernel only.
+    /// Returns a PTX file with only this kernel.
     fn module(&self) -> String {
         format!("{HEADER}{}", self.kernel())
     }
 
-    /// Whether the simulator takes it.
+    /// Whether the simulator accepts the statement.
     fn accepted(&self) -> bool {
         Module::parse(&self.module()).and_then(|module| module.kernel(&self.name())).is_ok()
     }
 
-    /// Values for the operands: all pairs of special ones first, then random ones.
+    /// Returns values for the operands: first pairs of special values, then random ones.
     pub fn operands(&self) -> [Vec<u64>; 4] {
         std::array::from_fn(|which| {
             let kind = self.types.get(which + 1).map_or("b64", String::as_str);
@@ -130,7 +130,7 @@ impl Case {
         })
     }
 
-    /// What the simulator computes.
+    /// Returns what the simulator computes for all operands.
     pub fn run(&self, set: InstructionSet) -> Result<Vec<u64>, simt::Error> {
         let kernel = Module::parse(&self.module())?.kernel(&self.name())?;
         let mut memory = GlobalMemory::new();
@@ -153,7 +153,7 @@ impl Case {
 /// The first lines of a PTX file.
 pub const HEADER: &str = ".version 8.1\n.target sm_90\n.address_size 64\n";
 
-/// Bits of fraction and of exponent of a floating-point type.
+/// Returns the bits of the fraction and of the exponent of a floating-point type, or `None` for other types.
 pub fn format(kind: &str) -> Option<(u32, u32)> {
     match kind {
         "f16" | "f16x2" => Some((10, 5)),
@@ -164,7 +164,7 @@ pub fn format(kind: &str) -> Option<(u32, u32)> {
     }
 }
 
-/// Numbers where instructions go wrong.
+/// Returns values for which implementations of instructions are often wrong.
 fn specials(kind: &str) -> Vec<u64> {
     let Some((fraction, exponent)) = format(kind) else {
         let bits = if kind.ends_with("64") { 64 } else { 32 };
@@ -176,19 +176,19 @@ fn specials(kind: &str) -> Vec<u64> {
     let (one, sign) = (((1 << (exponent - 1)) - 1) << fraction, 1u64 << (fraction + exponent));
     let infinity = ((1 << exponent) - 1) << fraction;
     let unit = 1 << fraction;
-    // The first ones meet each other as all three operands: products and quotients a little below the smallest normal number.
+    // The first values meet as all three operands, for products and quotients a little below the smallest normal number.
     let near = [0, unit, one - 1, one + 1, unit + 1, one - 2, one];
     let small = [1, 2, unit / 2, unit - 1];
     let usual = [one + unit, one + unit / 2, one - unit, one + (u64::from(fraction) << fraction)];
-    // The reciprocal of the first one is a little too small to be normal.
+    // The reciprocal of the first value is a little too small to be normal.
     let large = [infinity - 2 * unit + 1, infinity - 1, infinity - unit, infinity];
     let nans = [infinity + 1, infinity + unit / 2 - 1, infinity + unit / 2];
-    // Near the smallest normal number of single precision: what rounds to it with as many digits, and what does not.
+    // Near the smallest normal number of single precision: one value that rounds to it, and one that does not.
     let singles: &[u64] = if kind == "f64" { &[0x380f_ffff_f000_0000, 0x380f_ffff_e000_0000] } else { &[] };
     let large = large.into_iter().chain(nans).chain(singles.iter().copied());
     let all: Vec<_> =
         near.into_iter().chain(small).chain(usual).chain(large).flat_map(|bits| [bits, bits | sign]).collect();
-    // Both halves of a packed number are tested.
+    // The upper half of a packed number gets another value, so that both halves are tested.
     let last = all.len();
     let other = |index: usize| if kind.ends_with("x2") { all[(index * 5 + 3) % last] << 16 } else { 0 };
     all.iter().enumerate().map(|(index, bits)| bits | other(index)).collect()
@@ -203,7 +203,7 @@ impl Random {
         mixed ^ mixed >> 29
     }
 
-    /// Any bits, or numbers whose sums and products lie near a tie, or near the ends of the type.
+    /// Returns random bits, or a number whose sums and products are near a tie or near the limits of the type.
     fn value(&mut self, kind: &str) -> u64 {
         let Some((fraction, exponent)) = format(kind) else {
             return match self.bits() % 4 {
@@ -234,7 +234,7 @@ impl Random {
     }
 }
 
-/// All cases: what the table of plain instructions holds, of the other families whatever the simulator accepts, and statements.
+/// Returns all cases: the table of plain instructions, the forms of other families that the simulator accepts, and `statements.txt`.
 pub fn all() -> Vec<Case> {
     let mut cases = vec![];
     for form in simt::forms() {
@@ -260,7 +260,7 @@ const TYPES: [&str; 20] = [
     "bf16x2", "f32", "f64", "tf32",
 ];
 
-/// What the simulator says is not PTX: the table's names and the families with types and modifiers that they do not have.
+/// Returns forms that the simulator rejects as invalid PTX: known instructions with types and modifiers that they do not have.
 #[allow(dead_code, reason = "for the example only")]
 pub fn invalid() -> Vec<Case> {
     let mut names: Vec<(String, Vec<&str>)> = vec![];
@@ -290,7 +290,7 @@ pub fn invalid() -> Vec<Case> {
     cases
 }
 
-/// A file with a kernel `k` that has a statement of `others.txt` or `refused.txt`.
+/// Returns a PTX file with a kernel `k` that contains a statement of `others.txt` or `refused.txt`.
 pub fn file(statement: &str) -> String {
     let header = if statement.contains("wgmma") { HEADER.replace("sm_90", "sm_90a") } else { HEADER.into() };
     format!(
@@ -301,13 +301,13 @@ pub fn file(statement: &str) -> String {
     )
 }
 
-/// The statements of `others.txt` with their marks, and a file for each.
+/// Returns the statements of `others.txt` with their marks, and a PTX file for each.
 pub fn others() -> Vec<(&'static str, String)> {
     let statements = include_str!("others.txt").lines().filter(|line| !line.starts_with('#'));
     statements.map(|line| (line, file(&line[2..]))).collect()
 }
 
-/// The texts that one with words between braces stands for.
+/// Expands alternatives between braces: `a{b|c}` becomes `ab` and `ac`.
 fn expanded(text: &str) -> Vec<String> {
     let Some((before, (words, after))) =
         text.split_once('{').and_then(|(before, rest)| Some((before, rest.split_once('}')?)))
@@ -318,7 +318,7 @@ fn expanded(text: &str) -> Vec<String> {
     words.split('|').flat_map(|word| after.iter().map(move |after| format!("{before}{word}{after}"))).collect()
 }
 
-/// The rows of `families.txt`.
+/// Returns the cases of the rows of `families.txt`.
 fn families() -> Vec<Case> {
     let rows = include_str!("families.txt").lines().filter_map(|line| line.split_once(": "));
     let mut cases = vec![];
@@ -334,7 +334,7 @@ fn families() -> Vec<Case> {
                     types.truncate(if to.ends_with("x2") { 3 } else { 2 });
                 }
                 let case = Case::new(&opcode, &types);
-                // Integers may be in registers that are wider.
+                // Integers may be in registers that are wider than their type.
                 let wider = opcode == format!("cvt.{to}.{from}") || opcode.starts_with("cvt.sat.");
                 if wider && !to.contains('f') && !from.contains('f') {
                     let up = |register| ["b16", "b32", "b64"].into_iter().skip_while(move |&r| r != register);

@@ -1,10 +1,10 @@
-//! Products of matrices in the registers of a warp (`mma`, `wmma`) and of four (`wgmma`), in every shape, type and layout that is
-//! accepted.
+//! Products of matrices in the registers of one warp (`mma`, `wmma`) and of four warps (`wgmma`), in every shape, type and layout
+//! that the simulator accepts.
 //!
-//! `products.txt` has a line for each, with a hash of its result: `mma M N K D.A.B.C`, the types, and for `wmma` the layouts of these four
-//! in memory; for `wgmma` see `warpgroups`. An H100 gave the same results on 2026-11-24. The operands are small whole numbers, so that
-//! no sum depends on an order. `SIMT_BLESS=1` writes the hashes again, to be reviewed as a diff. `SIMT_PRODUCTS=FILE` writes all
-//! products to a file, and `ask_tensor_cores.py --products FILE` prints the hashes of what a GPU gives.
+//! `products.txt` has a line for each, with a hash of its result: `mma M N K D.A.B.C` with the four types, and for `wmma` also the four
+//! layouts in memory; `warpgroups` explains the lines of `wgmma`. An H100 gave the same results on 2026-11-24. The operands are small
+//! whole numbers, so that no sum depends on the order of addition. `SIMT_BLESS=1` regenerates the hashes, to be reviewed as a diff.
+//! `SIMT_PRODUCTS=FILE` writes all products to a file, for which `ask_tensor_cores.py --products FILE` prints a GPU's hashes.
 
 use super::{sections, warpgroups};
 use serde_json::json;
@@ -13,7 +13,7 @@ use std::fmt::Write as _;
 
 const PRODUCTS: &str = include_str!("products.txt");
 
-/// Elements between the rows (or columns) of a matrix in memory, more than they have.
+/// Elements from one row (or column) of a matrix to the next in memory: more than a row has.
 const STRIDE: usize = 48;
 
 pub fn bytes(kind: &str) -> usize {
@@ -25,7 +25,7 @@ pub fn bytes(kind: &str) -> usize {
     }
 }
 
-/// The bits of a whole number. In the small formats it must have few digits.
+/// Returns the bits of a whole number in a type. For a small floating-point type, the number must have few digits.
 fn encode(value: i64, kind: &str) -> u64 {
     let single = (value as f32).to_bits();
     match kind {
@@ -40,7 +40,7 @@ fn encode(value: i64, kind: &str) -> u64 {
     }
 }
 
-/// Whole numbers: of the floating-point types small ones, so that all sums are exact, of the others any.
+/// Returns whole numbers. For floating-point types they are small, so that all sums are exact.
 fn values(count: usize, kind: &str, seed: u64) -> Vec<i64> {
     let mut state = seed;
     let mut next = || {
@@ -50,7 +50,7 @@ fn values(count: usize, kind: &str, seed: u64) -> Vec<i64> {
     let draw = |random: i64| match kind {
         "u8" => random & 0xff,
         "s8" => (random & 0xff) - 128,
-        // Sums of these wrap.
+        // These are so large that sums wrap.
         "s32" => i64::from(random as u32 as i32).wrapping_add(i64::from(i32::MAX)).clamp(0, i32::MAX.into()),
         "f64" => random % 2000 - 1000,
         _ => random % 9 - 4,
@@ -58,19 +58,19 @@ fn values(count: usize, kind: &str, seed: u64) -> Vec<i64> {
     (0..count).map(|_| draw(next())).collect()
 }
 
-/// Elements of a matrix, as they come, in memory.
+/// Returns the elements of a matrix as words in memory.
 pub fn array(elements: usize, kind: &str, seed: u64) -> Vec<u32> {
     let bits = values(elements, kind, seed).into_iter().map(|value| encode(value, kind));
     let all: Vec<u8> = bits.flat_map(|element| element.to_le_bytes()[..bytes(kind)].to_vec()).collect();
     all.chunks(4).map(|word| u32::from_le_bytes(std::array::from_fn(|at| word.get(at).copied().unwrap_or(0)))).collect()
 }
 
-/// A product: its kernel of one block, and the arrays that this works on, of which the last one is the result.
+/// A product: a kernel for one block, and the kernel's arrays. The last array is the result.
 pub struct Product {
     pub kernel: String,
     pub threads: u32,
     pub arrays: Vec<Vec<u32>>,
-    /// Passes in which the tensor cores read shared memory, without a request.
+    /// The passes in which the tensor cores read shared memory. They are not requests.
     pub passes: u64,
 }
 
@@ -97,12 +97,12 @@ impl Product {
     }
 }
 
-/// A vector of the first registers of a name.
+/// Returns a PTX vector of the first `count` registers with a name.
 pub fn list(name: &str, count: usize) -> String {
     format!("{{{}}}", (0..count).map(|at| format!("%{name}{at}")).collect::<Vec<_>>().join(", "))
 }
 
-/// Each thread loads (or stores) the first registers of a name: its own piece of an array.
+/// Returns PTX by which each thread loads (or stores) the first registers with a name from (or to) its own piece of an array.
 pub fn moves(verb: &str, array: &str, (name, count, kind): (&str, usize, &str)) -> String {
     let step = if kind == "f64" { 8 } else { 4 };
     let each = (0..count).map(|at| {
@@ -114,13 +114,13 @@ pub fn moves(verb: &str, array: &str, (name, count, kind): (&str, usize, &str)) 
     format!("ld.param.u64 %base, [{array}]; mad.wide.u32 %at, %t, {}, %base;\n{each}", step * count)
 }
 
-/// A product of one warp; where there are four of something, they are of D, A, B and C.
+/// A product of one warp. Arrays of four are in the order D, A, B, C.
 struct Case<'a> {
-    /// Sums of integers stop at the ends of their type.
+    /// Whether sums of integers saturate at the limits of their type.
     saturates: bool,
     shape: [usize; 3],
     types: [&'a str; 4],
-    /// Of `wmma`, which moves whole matrices; the fragments of `mma` are moved register by register.
+    /// The layouts for `wmma`, which moves whole matrices. `None` for `mma`, whose fragments are moved register by register.
     layouts: Option<[&'a str; 4]>,
 }
 
@@ -136,19 +136,19 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// Rows and columns of a matrix.
+    /// Returns the rows and columns of a matrix.
     fn size(&self, part: usize) -> (usize, usize) {
         let [m, n, k] = self.shape;
         [(m, n), (m, k), (k, n), (m, n)][part]
     }
 
-    /// Elements of a matrix, and what lies between them in memory.
+    /// Returns the number of elements that a matrix takes in memory, including gaps between rows or columns.
     fn elements(&self, part: usize) -> usize {
         let (rows, columns) = self.size(part);
         self.layouts.map_or(rows * columns, |layouts| STRIDE * if layouts[part] == "col" { columns } else { rows })
     }
 
-    /// A kernel that loads three matrices, multiplies, and stores the fourth.
+    /// Returns a kernel that loads A, B and C, multiplies, and stores D.
     fn kernel(&self) -> String {
         let Self { saturates, shape: [m, n, k], types, layouts } = *self;
         let mut text = String::from(
@@ -158,7 +158,7 @@ impl<'a> Case<'a> {
         let (mut operands, mut moved) = ([const { String::new() }; 4], [const { String::new() }; 4]);
         for (part, name) in ["d", "a", "b", "c"].into_iter().enumerate() {
             let ((rows, columns), kind) = (self.size(part), types[part]);
-            // The fragments of A and B of `wmma` in half precision have sixteen elements whatever their size.
+            // In half precision, `wmma` fragments of A and B have sixteen elements for every size of the matrix.
             let sixteen = layouts.is_some() && kind == "f16" && matches!(part, 1 | 2);
             let elements = if sixteen { 16 } else { rows * columns / 32 };
             let (count, register) =
@@ -199,12 +199,12 @@ impl<'a> Case<'a> {
     }
 }
 
-/// The names of the products.
+/// Returns the names of the products.
 fn names() -> impl Iterator<Item = &'static str> {
     PRODUCTS.lines().filter_map(|line| line.split_once(": ")).map(|(name, _)| name)
 }
 
-/// Every product gives what is recorded of it.
+/// Every product gives the recorded result.
 #[test]
 fn products() {
     let all = names().map(|name| match name.strip_prefix("wgmma") {
@@ -232,7 +232,7 @@ fn products() {
     assert_eq!(found.len(), PRODUCTS.len());
 }
 
-/// What the assembler refuses for an older device is refused here, too: the oldest for each, as `ptxas` has it.
+/// Each product is refused for devices older than the first one for which `ptxas` accepts it.
 #[test]
 fn products_need_the_device_that_brought_them() {
     for name in names().filter(|name| !name.starts_with("wgmma")) {

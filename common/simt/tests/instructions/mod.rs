@@ -1,8 +1,8 @@
-//! Every instruction that computes, with every type and modifier that the simulator accepts, against what a GPU computes. The forms
-//! come from the table of instructions and from what the decoder accepts, so one that nobody has recorded is a failure too.
+//! Compares every instruction that computes, with every type and modifier that the simulator accepts, with a GPU. The forms come from
+//! the table of instructions and from what the decoder accepts, so the test also fails for a form that is not recorded.
 //!
-//! `results.txt` has a line for each form and each statement of `statements.txt`: its results, as [`hashes`] of 128 in a row.
-//! `ask_gpu.py` compares these results with a GPU's. `SIMT_BLESS=1` writes them again, to be reviewed as a diff and asked of a GPU.
+//! `results.txt` has a line for each form and each statement of `statements.txt`: [`hashes`] of its results, one for 128 results each.
+//! `ask_gpu.py` compares these results with a GPU's. `SIMT_BLESS=1` regenerates them, to be reviewed as a diff and checked on a GPU.
 
 mod cases;
 mod matrices;
@@ -13,10 +13,10 @@ use cases::{COUNT, Case, format};
 use simt::{Error, InstructionSet, Module};
 use std::collections::HashMap;
 
-/// Results in a group.
+/// The number of results in a group.
 const GROUP: usize = 128;
 
-/// FNV-1a, with its halves folded.
+/// Returns the FNV-1a hash of the words, folded to 32 bits.
 fn hash(words: impl IntoIterator<Item = u64>) -> u32 {
     let bytes = words.into_iter().flat_map(u64::to_le_bytes);
     let hash =
@@ -24,7 +24,7 @@ fn hash(words: impl IntoIterator<Item = u64>) -> u32 {
     (hash ^ hash >> 32) as u32
 }
 
-/// A hash of 16 bits of each group of results.
+/// Returns a 16-bit hash of each group of results, in hexadecimal.
 fn hashes(results: &[u64]) -> String {
     let hashes = results.chunks(GROUP).map(|results| hash(results.iter().copied()) as u16);
     hashes.fold(String::new(), |text, hash| text + &format!("{hash:04x}"))
@@ -32,11 +32,11 @@ fn hashes(results: &[u64]) -> String {
 
 type Function = fn(f64) -> f64;
 
-/// Functions that the host's library computes. Elsewhere the last digit may be another one, so they are no part of the record.
+/// Functions that the host's library computes. On another host the last digit may differ, so they are not compared with the record.
 const FUNCTIONS: [(&str, Function); 5] =
     [("sin", f64::sin), ("cos", f64::cos), ("lg2", f64::log2), ("ex2", f64::exp2), ("tanh", f64::tanh)];
 
-/// The number that bits of a format stand for.
+/// Returns the number that these bits represent in a floating-point format.
 fn number(bits: u64, (fraction, exponent): (u32, u32)) -> f64 {
     let (digits, power) = (bits & ((1 << fraction) - 1), bits >> fraction & ((1 << exponent) - 1));
     let least = 2 - (1 << (exponent - 1));
@@ -54,7 +54,7 @@ fn number(bits: u64, (fraction, exponent): (u32, u32)) -> f64 {
     if bits >> (fraction + exponent) & 1 == 1 { -magnitude } else { magnitude }
 }
 
-/// Whether a result is the value of a function to a unit in the last place.
+/// Whether a result differs from the value of a function by at most one unit in the last place.
 fn is_near(case: &Case, function: Function, operand: u64, found: u64) -> bool {
     let kind = case.types[0].as_str();
     let shape = format(kind).unwrap();
@@ -72,7 +72,7 @@ fn is_near(case: &Case, function: Function, operand: u64, found: u64) -> bool {
     one(operand, found) && (!kind.ends_with("x2") || one(operand >> 16, found >> 16))
 }
 
-/// What is wrong about the results of a case; `recorded` are their hashes.
+/// Returns what is wrong with the results of a case, if anything. `recorded` are the recorded hashes.
 fn wrong(case: &Case, recorded: &str, results: &[u64]) -> Option<String> {
     let name = case.opcode.split('.').next();
     if let Some((_, function)) = FUNCTIONS.iter().find(|known| name == Some(known.0)) {
@@ -105,7 +105,7 @@ fn every_form_of_every_instruction() {
             messages.push(format!("{}: nobody has recorded it", case.key()));
             continue;
         };
-        // The other families have no code of their own for an instruction set.
+        // The other families have only one implementation for all instruction sets of the host.
         let everywhere = case.opcode.contains('%') || plain.iter().any(|form| form.opcode == case.opcode);
         let sets = [InstructionSet::Best, InstructionSet::Avx2, InstructionSet::Plain];
         for set in &sets[..if everywhere { 3 } else { 1 }] {
@@ -118,7 +118,7 @@ fn every_form_of_every_instruction() {
     assert!(messages.is_empty(), "{} of {} forms\n{}", messages.len(), cases.len(), messages.join("\n"));
 }
 
-/// The comparison can fail: one result in a thousand that is off by one bit is noticed.
+/// The comparison must be able to fail: it notices one wrong bit in one of a thousand results.
 #[test]
 fn a_wrong_bit_is_noticed() {
     for (opcode, bit) in [("fma.rz.f64", 1), ("sin.approx.f32", 2)] {
@@ -131,7 +131,7 @@ fn a_wrong_bit_is_noticed() {
     }
 }
 
-/// Constants as the assembler reads them: its numbers are in `constants.txt`.
+/// Constants have the values that the assembler gives them, which are in `constants.txt`.
 #[test]
 fn constants() {
     for line in include_str!("constants.txt").lines() {

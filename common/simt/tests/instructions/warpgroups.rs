@@ -1,13 +1,13 @@
-//! Products of matrices by four warps, `wgmma`, in every form that is accepted, and what no warpgroup may do.
+//! Products of matrices by four warps (`wgmma`), in every form that the simulator accepts, and what a warpgroup must not do.
 //!
-//! A line of `products.txt` is `wgmma N D.A LEFT RIGHT SCALE SIGN SIGN`. LEFT is `registers` or, like RIGHT, how a matrix lies in shared
-//! memory: the bytes of a row of the swizzle pattern (16 if there is none), and a `t` if the elements of a column of A, or of a row of B,
-//! follow each other.
+//! A line of `products.txt` is `wgmma N D.A LEFT RIGHT SCALE SIGN SIGN`. LEFT is `registers` or, like RIGHT, a layout in shared memory:
+//! the bytes of a row of the swizzle pattern (16 if there is none), followed by `t` if the elements of a column of A, or of a row of B,
+//! are contiguous.
 
 use super::matrices::{Product, array, bytes, list, moves};
 use std::fmt::Write as _;
 
-/// How an operand lies in shared memory.
+/// The layout of an operand in shared memory.
 #[derive(Clone, Copy)]
 struct Stored {
     row: usize,
@@ -19,13 +19,13 @@ impl Stored {
         Self { row: text.trim_end_matches('t').parse().unwrap(), transposed: text.ends_with('t') }
     }
 
-    /// The descriptor of a matrix of `lines` lines (rows of A, columns of B) in shared memory. It begins at `start`. Distances are
-    /// larger than they must be, so that they are told apart.
+    /// Returns the descriptor of a matrix of `lines` lines (rows of A or columns of B) that begins at `start` in shared memory. The
+    /// distances are larger than necessary and different, so that the test notices if they are confused.
     fn place(self, start: usize, lines: usize) -> u64 {
         let Self { row, transposed } = self;
         let square = 8 * row;
         let swizzled = row > 16;
-        // What the manual calls leading and stride: where lines lie across a pattern, they change places.
+        // The leading and stride offsets of the PTX manual. With a transposed layout, their roles are exchanged.
         let (leading, stride) = match (transposed, swizzled) {
             (false, false) => (square, 2 * square + 256),
             (false, true) => (16, square),
@@ -45,10 +45,10 @@ pub struct Case<'a> {
     /// Where A is in shared memory, if it is not in registers.
     left: Option<Stored>,
     right: Stored,
-    /// As it stands in the instruction: a number or the predicate `%p`, which is true, or `%q`, which is false.
+    /// The scale operand of the instruction: a number, or the predicate `%p`, which is true, or `%q`, which is false.
     scale: &'a str,
     signs: [&'a str; 2],
-    /// Sums of integers stop at the ends of their type.
+    /// Whether sums of integers saturate at the limits of their type.
     finite: bool,
 }
 
@@ -70,7 +70,7 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// A kernel of four warps. Its parameters: registers of A, words of shared memory, descriptors, C and D by registers.
+    /// Returns a kernel of four warps. Its parameters: A in registers, words of shared memory, descriptors, C and D in registers.
     fn kernel(&self, words: usize) -> String {
         let Self { kind, sum, n, left, right, scale, signs: [one, other], finite } = *self;
         let k = 32 / bytes(kind);
@@ -91,7 +91,7 @@ impl<'a> Case<'a> {
         );
         let transposed = left.into_iter().chain([right]).map(|stored| format!(", {}", i32::from(stored.transposed)));
         let flags: String = if bytes(kind) == 2 { transposed.collect() } else { String::new() };
-        // Integers are not negated.
+        // Products of integers have no sign operands.
         let signs = if sum == "s32" { String::new() } else { format!(", {one}, {other}") };
         let word = if finite { ".satfinite" } else { "" };
         let first = if left.is_none() { list("a", 4) } else { "%left".into() };
@@ -107,14 +107,14 @@ impl<'a> Case<'a> {
         text
     }
 
-    /// 128 bytes in each: 32 of each column of B once for four warps, and as much of each of 64 rows of A.
+    /// Returns the passes, each of 128 bytes: 32 bytes of each column of B, once for four warps, and 32 bytes of each of 64 rows of A.
     fn passes(&self) -> u64 {
         self.n as u64 / 4 + if self.left.is_some() { 16 } else { 0 }
     }
 
-    /// A product of whatever lies in registers and in shared memory.
+    /// Returns the product, with arrays that fill registers and shared memory.
     pub fn product(&self) -> Product {
-        // Not at the start of the pattern, but 32 bytes into its rows if they are as wide as that.
+        // If the rows of the pattern are wider than 32 bytes, the matrix starts 32 bytes into them.
         let skip = |stored: Stored| if stored.row > 32 && !stored.transposed { 32 } else { 0 };
         let right = self.right.place(16 * 1024 + skip(self.right), self.n);
         let left = self.left.map_or(0, |left| left.place(1024 + skip(left), 64));
@@ -131,7 +131,7 @@ fn descriptors(both: [u64; 2]) -> Vec<u32> {
     both.into_iter().flat_map(|bits| [bits as u32, (bits >> 32) as u32]).collect()
 }
 
-/// The rows of `warpgroups.txt`.
+/// Each row of `warpgroups.txt` is refused with the recorded message.
 #[test]
 fn what_no_warpgroup_may_do() {
     for line in include_str!("warpgroups.txt").lines().filter(|line| !line.starts_with('#')) {

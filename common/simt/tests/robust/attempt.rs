@@ -1,5 +1,5 @@
-//! Runs whatever a text is: errors are welcome, panics are not, and what a launch computes depends neither on who watches it nor on
-//! the host's instructions.
+//! Runs any text as a program. Errors are fine, panics are not, and what a launch computes must depend neither on its observers nor
+//! on the host's instruction set.
 
 use simt::{
     Analyses, Analysis, Arg, Counters, Dim3, GlobalMemory, Hazards, InstructionSet, Kernel, LaunchConfig, Module, Trace,
@@ -7,12 +7,12 @@ use simt::{
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Kernels that were launched so far.
+/// Number of kernels that have been launched so far.
 pub static KERNELS: AtomicU64 = AtomicU64::new(0);
-/// Launches of them, and those without an error.
+/// Number of launches so far, and number of launches without an error.
 pub static LAUNCHES: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 
-/// Grids and blocks.
+/// Pairs of grid and block.
 const SHAPES: [([u32; 3], [u32; 3]); 10] = [
     ([1, 1, 1], [32, 1, 1]),
     ([2, 1, 1], [64, 1, 1]),
@@ -26,18 +26,18 @@ const SHAPES: [([u32; 3], [u32; 3]); 10] = [
     ([2, 1, 1], [128, 1, 1]),
 ];
 const LIMITS: [u64; 4] = [2000, 2000, 1000, 300];
-/// One launch in 32 is large; more of them would take most of the time.
+/// One launch in 32 is large; if there were more, they would take most of the time.
 const LARGE: ([u32; 3], [u32; 3]) = ([1, 1, 1], [1024, 1, 1]);
 const LARGE_LIMITS: [u64; 2] = [10_000, 50_000];
 const SETS: [InstructionSet; 3] = [InstructionSet::Best, InstructionSet::Avx2, InstructionSet::Plain];
-/// Bytes of arrays, how far arguments point past the start, and other arguments.
+/// Sizes of arrays in bytes, offsets of pointers from the start of their array, and values of other arguments.
 const ARRAYS: [u64; 4] = [4096, 4096, 256, 52];
 const OFFSETS: [i64; 8] = [0, 0, 0, 0, 4, 16, 1, -4];
 const NUMBERS: [u64; 8] = [1, 16, 8, 33, 0, 1000, u64::MAX, 0x3f80_0000_3f80_0000];
 const DYNAMIC_BYTES: [u32; 4] = [256, 0, 4096, 100];
 
-/// Reads, lowers and launches every kernel of the text: with every observer, with none, with each. The text itself chooses shapes
-/// and arguments.
+/// Reads, lowers and launches every kernel of the text: with all observers, with none, and with each one alone. Shapes and arguments
+/// are derived from a hash of the text.
 pub fn attempt(text: &str) {
     let Ok(module) = Module::parse(text) else { return };
     let mut hasher = DefaultHasher::new();
@@ -62,11 +62,11 @@ pub fn attempt(text: &str) {
         }
         let set = any(&mut random, &SETS);
         let alone = launch(&kernel, &LaunchConfig { instruction_set: set, ..config }, arguments, &mut ());
-        // A clock tells the time.
+        // With several host threads blocks may race, and a clock shows the time, so these launches are not compared.
         if config.threads == 1 && !text.contains("clock") && !text.contains("globaltimer") {
             assert_eq!(watched, alone, "the result depends on the observers, or on the host's instructions ({set:?})");
         }
-        // In other shapes, with one observer at a time.
+        // Other shapes, with no observer and with one at a time.
         again(&kernel, &mut random, &mut ());
         again(&kernel, &mut random, &mut Counters::new());
         again(&kernel, &mut random, &mut Hazards::new());
@@ -74,12 +74,12 @@ pub fn attempt(text: &str) {
     }
 }
 
-/// One of the list.
+/// Returns a random element of the list.
 fn any<T: Copy + Default>(random: &mut Random, list: &[T]) -> T {
     random.pick(list).copied().unwrap_or_default()
 }
 
-/// A launch that the kernel allows, if it declares no unusual block.
+/// Returns a launch that the kernel allows unless it declares an unusual block.
 fn chosen(kernel: &Kernel, random: &mut Random) -> LaunchConfig {
     let large = random.once_in(32);
     let (grid, block) = if large { LARGE } else { any(random, &SHAPES) };
@@ -88,19 +88,19 @@ fn chosen(kernel: &Kernel, random: &mut Random) -> LaunchConfig {
     LaunchConfig {
         dynamic_shared_bytes: any(random, &DYNAMIC_BYTES),
         instruction_limit: any(random, limits),
-        // Making threads takes longer than most launches.
+        // Starting threads takes longer than most launches, so few launches use two.
         threads: if random.once_in(16) { 2 } else { 1 },
         instruction_set: any(random, &SETS),
         ..LaunchConfig::new((grid[0], grid[1], grid[2]), (x, y, z))
     }
 }
 
-/// Launches in any shape.
+/// Launches the kernel in a random shape.
 fn again(kernel: &Kernel, random: &mut Random, analysis: &mut dyn Analysis) {
     launch(kernel, &chosen(kernel, random), random.bits(), analysis);
 }
 
-/// Launches, and gives what is printed and what is in memory then, if there was no error.
+/// Launches the kernel. Returns what it printed and the contents of memory, or `None` after an error.
 fn launch(
     kernel: &Kernel,
     config: &LaunchConfig,
@@ -135,11 +135,11 @@ fn launch(
     Some((memory.take_printed(), contents))
 }
 
-/// A generator of numbers, splitmix64, by its state.
+/// The random number generator splitmix64; the field is its state.
 pub struct Random(pub u64);
 
 impl Random {
-    /// Any 64 bits.
+    /// Returns 64 random bits.
     pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -148,12 +148,12 @@ impl Random {
         z ^ z >> 31
     }
 
-    /// A number below `end`, or 0.
+    /// Returns a random number below `end`, or 0 if `end` is 0.
     pub fn below(&mut self, end: usize) -> usize {
         (self.bits() % end.max(1) as u64) as usize
     }
 
-    /// True once in this number of times.
+    /// Returns true once in `times` calls on average.
     pub fn once_in(&mut self, times: usize) -> bool {
         self.below(times) == 0
     }

@@ -10,6 +10,6 @@ import nvrtc
 
 for path in sorted(here.glob("*.cu")):
     ptx = nvrtc.compile(sys.argv[1], path, "--std=c++17", f"--include-path={here}")
-    # Neither the compiler's own words nor blank lines.
+    # Drop the compiler's comments and blank lines.
     lines = [line for line in ptx.split("\n") if line and not line.startswith("//")]
     path.with_suffix(".ptx").write_text("\n".join(lines) + "\n", encoding="utf-8")

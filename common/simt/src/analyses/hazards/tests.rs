@@ -118,9 +118,9 @@ impl Block<'_> {
         self.watch.access(&request.access(&self.launch.kernel));
     }
 
-    /// Runs a step of a script: `COUNT*STEP`, or a word and its arguments. A place is a byte offset in shared memory, in A (`a4`) or
-    /// C (`c-4`), or an address in global memory (`@4096`). An access is `WORD THREAD PLACE`, or `WORD WARP LANES PLACE STRIDE`, and
-    /// may have a value to store: `=NUMBER`, `=lane`, `=product` (lane times part of a vector), or `=high` (the lane, above a zero byte).
+    /// Runs a step of a script: `COUNT*STEP`, or a word and its arguments. A place is a byte offset in shared memory, A (`a4`) or C
+    /// (`c-4`), or a global address (`@4096`). An access is `WORD THREAD PLACE`, or `WORD WARP LANES PLACE STRIDE` with an optional
+    /// value to store: `=NUMBER`, `=lane`, `=product` (lane times part of a vector), or `=high` (the lane, above a zero byte).
     fn step(&mut self, step: &str) {
         if let Some((count, step)) = step.split_once('*') {
             return (0..number_of(count)).for_each(|_| self.step(step));
