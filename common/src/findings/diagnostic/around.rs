@@ -100,7 +100,7 @@ fn setters_in(place: &Location, stores: bool, steps: usize) -> Vec<(String, u32)
                 let counter = source.statements[at].keyword == "for" && source.begins_with_number(at);
                 let loops = counter && (stores || !source.has(at, is_size));
                 let is_matrix = set.declares && !name.contains(char::is_lowercase);
-                let is_fill = set.through_method || is_tile && set.indexed;
+                let is_fill = !set.method.is_empty() || is_tile && set.indexed;
                 set.sets && ![loops, is_matrix, is_fill].contains(&true)
             };
             let is_it = |set: &Set| {

@@ -49,8 +49,8 @@ pub struct Set {
     pub sets: bool,
     /// An element of it is set, or what it points to.
     pub indexed: bool,
-    /// What a method returns is set: `tile.at(row, col) = x`.
-    pub through_method: bool,
+    /// The method that sets it, `tile.store(row, col, x)`, or returns the place that is set, `tile.at(row, col) = x`; or nothing.
+    pub method: String,
     /// What stands before the value: `=`, `+=` or another one.
     pub operator: String,
     /// Behind that: where the value begins.
@@ -270,7 +270,16 @@ impl Source {
                 let sets_it = assigns || changes || stores || built;
                 let indexed = stores || through_method || !declares && (indexed || before == "*");
                 let (line, value) = (self.tokens[name].line, operator_at + 1);
-                sets.push(Set { path, line, declares, sets: sets_it, indexed, through_method, operator, value });
+                sets.push(Set {
+                    path,
+                    line,
+                    declares,
+                    sets: sets_it,
+                    indexed,
+                    method: calls.to_owned(),
+                    operator,
+                    value,
+                });
             }
         }
         sets

@@ -232,7 +232,7 @@ impl Teller<'_> {
         add(&mut marks, put.map(|put| self.mark(put, None, "what rounding has lost is stored here")));
         // C counts once if it is added once.
         let often = self.asked.kind == Kind::Scaled && element.weights[1] / self.asked.weights[1] > 1.5;
-        let read = element.reads_of_c.iter().next().copied().filter(|_| often);
+        let read = element.reads_of_c.first().copied().filter(|_| often);
         let loops = self.common_loops(read, &mut marks);
         let cause = match part {
             Some(_) => "parts with another weight",
