@@ -214,7 +214,8 @@ impl Origins {
                 _ => true,
             });
             let of_c = |value: &Value| self.factor(asked, value) == Factor::Other;
-            weights[1] += formed.rest.iter().filter(|value| of_c(value)).count() as f32;
+            let weight = |value: &Value| if value.negated { -value.scale } else { value.scale };
+            weights[1] += formed.rest.iter().filter(|value| of_c(value)).map(weight).sum::<f32>();
             reads_of_c.extend(formed.rest.iter().filter(|value| of_c(value)).filter_map(|value| value.loaded));
             formed.rest.retain(|value| !of_c(value));
         }

@@ -231,9 +231,13 @@ impl Teller<'_> {
         let put = part.and_then(|pair| pair.factors.iter().find(|(_, value)| value.part)?.1.shared?.stored);
         add(&mut marks, put.map(|put| self.mark(put, None, "what rounding has lost is stored here")));
         // C counts once if it is added once.
-        let often = self.asked.kind == Kind::Scaled && element.weights[1] / self.asked.weights[1] > 1.5;
-        let read = element.reads_of_c.first().copied().filter(|_| often);
-        let loops = self.common_loops(read, &mut marks);
+        let times = if self.asked.kind == Kind::Scaled { element.weights[1] / self.asked.weights[1] } else { 1.0 };
+        let read = element.reads_of_c.first().copied().filter(|_| times > 1.5);
+        let mut loops = self.common_loops(read, &mut marks);
+        if loops.is_empty() && read.is_some() && (times - k as f32).abs() < 0.5 {
+            // The compiler has read it before the loop.
+            loops = self.common_loops(element.pairs.first().map(|pair| pair.term.instruction), &mut marks);
+        }
         let cause = match part {
             Some(_) => "parts with another weight",
             None if !loops.is_empty() => "C added in each step",

@@ -275,7 +275,11 @@ impl Nodes {
                     formed.passages.push(passage);
                     waiting.push((value, negative, scale));
                 }
-                _ => formed.rest.push(self.value(tag)),
+                _ => {
+                    let value = self.value(tag);
+                    let (negated, scale) = (value.negated ^ negative, value.scale * scale.0);
+                    formed.rest.push(Value { negated, scale, ..value });
+                }
             }
         }
         formed.terms.reverse();
