@@ -1,4 +1,4 @@
-//! What a wrong product looks like: how much of it is wrong, and where. Why, the simulator tells by following its values.
+//! What a wrong product looks like: how much of it is wrong, and where. The simulator finds out why, by following its values.
 
 use std::ops::Range;
 
@@ -34,7 +34,7 @@ pub fn map(problem: &Problem, shape: Shape, found: &Found) -> String {
     )
 }
 
-/// What is said of a wrong product.
+/// The diagnosis of a wrong product.
 #[derive(Debug)]
 pub struct Diagnosis {
     /// How many elements are wrong, a colon, and what is known of them.
@@ -77,24 +77,24 @@ pub fn diagnose(problem: &Problem, operands: &Operands, shape: Shape, found: &Fo
     guess(format!("{count}: {}", place(problem, shape, found)))
 }
 
-/// Bits that the significand of an `f32` keeps, and of the types that tensor cores take.
+/// Bits in the significand of an `f32`, and of the types that tensor cores take.
 const F32: u32 = 24;
 const TF32: u32 = 11;
 const BF16: u32 = 8;
 
-/// The nearest number whose significand has so many bits.
+/// The nearest number whose significand has `bits` bits.
 fn rounded(x: f32, bits: u32) -> f64 {
     let cut = F32 - bits;
     f64::from(f32::from_bits((x.to_bits() + (1 << cut >> 1)) >> cut << cut))
 }
 
-/// What a sum over a part of K, with another factor, or of rounded elements tells: tensor cores hide which elements they
-/// multiply.
+/// Words for wrong elements that equal the sum over a part of K, the sum times a factor, or a sum of rounded elements. The
+/// simulator cannot follow the values in tensor cores, which hide the elements that they multiply.
 fn part_of_k(problem: &Problem, operands: &Operands, shape: Shape, samples: &[Mismatch]) -> Option<String> {
     let Operands::F32 { a, b } = operands else { return None };
     let (n, k, tile) = (problem.n, problem.k, u64::from(shape.tile_k.max(1)));
     let (first, last) = (tile.min(k), (k - 1) / tile * tile);
-    // The part, the factor, and the bits of A and B.
+    // Words, the part of K, the factor, and the bits of A and B.
     let parts = [
         ("the last K tile is missing; check how often the loop over K runs", 0..last, 1.0, [F32; 2]),
         ("the first K tile is missing; check where the loop over K starts", first..k, 1.0, [F32; 2]),
@@ -132,7 +132,7 @@ const ROUNDED_B: &str =
 const ROUNDED_TO_BF16: &str =
     "they are products of A and B rounded to 8 bits, as BF16 keeps them; add what that takes from both";
 
-/// What a factor tells that all wrong elements have in common, each of them a sum of `k` products.
+/// Words for wrong elements that all differ from the right ones by the same factor. Each is a sum of `k` products.
 pub fn factor(k: u64, samples: &[Mismatch]) -> Option<String> {
     let ratio = |sample: &Mismatch| sample.got.map(|got| got / sample.expected);
     let ratios: Vec<f64> = samples.iter().map(ratio).collect::<Option<_>>()?;
@@ -149,17 +149,16 @@ pub fn factor(k: u64, samples: &[Mismatch]) -> Option<String> {
     })
 }
 
-/// Whether the errors are as small as those of a product in lower precision. Its rounding errors partly cancel each
-/// other, so that they grow with the square root of K; a term that is missing, or is another's, weighs more.
+/// Whether the errors are as small as those of a product in lower precision. Its rounding errors partly cancel each other, so they
+/// grow with the square root of K. A missing or wrong term causes a larger error.
 fn is_rounding(problem: &Problem, found: &Found) -> bool {
-    /// The rounding error of bfloat16, the coarsest type that somebody may compute with, and room for the worst of
-    /// many elements.
+    /// The rounding error of bfloat16, the coarsest type that is likely, with room for the worst of many elements.
     const COARSEST: f64 = 8.0 / 512.0;
     let relative = found.worst_share * gamma(problem.k);
     relative.is_finite() && relative < COARSEST / (problem.k as f64).sqrt()
 }
 
-/// Where the wrong elements are, if nothing is known of their values.
+/// Words for where the wrong elements are, if their values tell nothing.
 fn place(problem: &Problem, shape: Shape, found: &Found) -> String {
     let [tile_x, tile_y] = shape.tile.map(|edge| u64::from(edge.max(1)));
     let (last_x, last_y) = ((problem.n - 1) / tile_x, (problem.m - 1) / tile_y);
@@ -191,7 +190,7 @@ mod tests {
 
     const SHAPE: Shape = Shape { tile: [32, 32], tile_k: 32 };
 
-    /// C of 3 × 5 tiles, the last of each row and column partial if `ragged` is 1.
+    /// A problem whose C has 3 × 5 tiles. If `ragged` is 1, the last tiles of each row and column are partial.
     fn problem(ragged: u64) -> Problem {
         Problem { m: 96 - ragged, n: 160 - ragged, k: 64, dtype: Dtype::F32, fill: Fill::Uniform, seed: 4 }
     }
@@ -200,7 +199,7 @@ mod tests {
         TileCount { compared, wrong, unwritten }
     }
 
-    /// What was found: in each of these tiles, 10 elements wrong of 20, none of them unwritten.
+    /// In each of these tiles, 10 of 20 elements are wrong and none is unwritten.
     fn wrong_tiles(tiles: &[(u64, u64)]) -> Found {
         Found {
             worst_share: f64::INFINITY,
@@ -222,7 +221,7 @@ mod tests {
         let lines = drawn(&problem(1), &tiles);
         assert_eq!(lines[..3], ["  # u . . .", "  . . x . .", "  . . . . x"]);
         assert!(lines[3].starts_with("  one mark for 32 columns × 32 rows of C"), "{lines:?}");
-        // 40 columns of tiles, three in a cell; 20 rows, two in a cell. Tile (6, 2) is the first of its cell.
+        // 40 columns of tiles, three per cell, and 20 rows, two per cell. Tile (6, 2) is the first of its cell.
         let tiles = [((0, 0), all), ((2, 1), all), ((3, 0), all), ((6, 2), all)];
         let never = [((4, 0), unwritten), ((39, 19), unwritten), ((38, 18), unwritten)];
         let lines = drawn(&Problem { m: 20 * 32, n: 40 * 32, ..problem(0) }, &[&tiles[..], &never[..]].concat());

@@ -1,9 +1,9 @@
-//! Freivalds' check in the ring of 64-bit integers: C·x against A·(B·x) for random x.
+//! Freivalds' check in the ring of 64-bit integers: compares C·x with A·(B·x) for random x.
 //!
-//! Sums of the right product are below 2²⁴ or wrap around at 2³², so that a wrong element differs from the right one by
-//! at most 2³². A wrong row passes one vector with a probability of at most 2⁻³² (by the power of two in the
-//! difference), both vectors with 2⁻⁶⁴; a product modulo 2³² is looked at modulo 2³², where a difference of 2³¹ passes a
-//! vector with 1/2: such problems get more vectors.
+//! Sums of the right product are below 2²⁴ or wrap around at 2³², so a wrong element differs from the right one by at most 2³². A
+//! wrong row passes one vector with a probability of at most 2⁻³² (it depends on the power of two in the difference), and both
+//! vectors with 2⁻⁶⁴. A product modulo 2³² is compared modulo 2³², where a difference of 2³¹ passes a vector with a probability of
+//! 1/2, so such problems get more vectors.
 
 use anyhow::Result;
 use rayon::prelude::*;
@@ -15,12 +15,12 @@ use plan::{Dtype, Problem};
 
 /// Random vectors for a product that does not wrap around.
 const VECTORS: usize = 2;
-/// Random vectors for a product modulo 2³²: a difference of exactly 2³¹ passes them all with 2⁻¹⁶, a random one with 2⁻⁵⁰⁰.
+/// Random vectors for a product modulo 2³². A difference of exactly 2³¹ passes all with 2⁻¹⁶, a random one with 2⁻⁵⁰⁰.
 const WRAPPING_VECTORS: usize = 16;
-/// Wrong rows that are returned at most.
+/// The most wrong rows that are returned.
 const WRONG_ROWS: usize = 64;
 
-/// Rows of C that are not rows of the product: the first ones and others spread over C.
+/// Rows of C that differ from the product: the first ones, and others spread over C.
 pub fn wrong_rows(problem: &Problem, operands: &Operands, c: &mut dyn Rows) -> Result<Vec<u64>> {
     let (n, k) = (problem.n as usize, problem.k as usize);
     let wrapping = problem.dtype == Dtype::I32;
@@ -50,8 +50,8 @@ pub fn wrong_rows(problem: &Problem, operands: &Operands, c: &mut dyn Rows) -> R
     Ok(spread(&rows, WRONG_ROWS))
 }
 
-/// A random vector of this number: one number for each column of C. The clock draws it, so that no kernel can be right
-/// for these vectors only.
+/// Random vector number `vector`, with `n` numbers, one for each column of C. Its seed comes from the clock, so that no kernel can
+/// be made right for these vectors only.
 pub fn random_vector(vector: u64, n: u64) -> Vec<u64> {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let clock = now.map_or(0, |now| now.as_nanos() as u64);
@@ -59,12 +59,12 @@ pub fn random_vector(vector: u64, n: u64) -> Vec<u64> {
     (0..n).into_par_iter().map(|j| mix(seed ^ j)).collect()
 }
 
-/// Whether an element is an integer that a sum of the problem can reach; NaN is not.
+/// Whether an element is an integer that a sum of the problem can reach. NaN is not.
 fn is_small_integer(x: f32) -> bool {
     x.abs() <= (1 << 24) as f32 && x.fract() == 0.0
 }
 
-/// A row-major matrix of rows of `n` times a vector, modulo 2⁶⁴.
+/// A row-major matrix with rows of `n` elements times a vector, modulo 2⁶⁴.
 fn times<T: Copy + Sync>(matrix: &[T], x: &[u64], n: usize, integer: impl Fn(T) -> i32 + Sync) -> Vec<u64> {
     matrix.par_chunks(n).map(|row| dot(row, x, &integer)).collect()
 }
@@ -101,7 +101,7 @@ mod tests {
                 let right = words[element];
                 let float = dtype == Dtype::F32;
                 let more = if float { (f32::from_bits(right) + 1.0).to_bits() } else { right + 1 };
-                // The least and, for integers, the most treacherous difference; minus zero is zero.
+                // The smallest difference and, for integers, the one that is hardest to find, 2³¹. Minus zero is not wrong.
                 let sign = Some(right ^ 0x8000_0000).filter(|_| !float || f32::from_bits(right) != 0.0);
                 for bits in sign.into_iter().chain([more]) {
                     let mut wrong = words.clone();

@@ -1,4 +1,4 @@
-//! Element by element: which elements of C are wrong.
+//! Compares C element by element with the right product.
 
 use std::collections::BTreeMap;
 
@@ -20,16 +20,16 @@ pub struct Mismatch {
     pub row: u64,
     /// Column of C.
     pub col: u64,
-    /// What the kernel left there; `null` for NaN.
+    /// The value that the kernel left there; `null` for NaN or infinity.
     pub got: Option<f64>,
-    /// What belongs there.
+    /// The right value.
     pub expected: f64,
     /// Whether the memory was never written.
     pub unwritten: bool,
 }
 
 impl Mismatch {
-    /// What the element of this name is.
+    /// A sentence about the element, which is called `name`.
     pub fn words(&self, name: &str) -> String {
         match (self.unwritten, self.got) {
             (true, _) => format!("{name} was never written"),
@@ -43,12 +43,12 @@ impl Mismatch {
 const SHOWN: usize = 10;
 /// Wrong elements kept for the diagnosis.
 const SAMPLES: usize = 256;
-/// Rows that are sampled if not all can be checked.
+/// Rows that are sampled if there is no time to check all.
 const SAMPLED_ROWS: u64 = 16;
-/// Suspect rows that are looked at element by element.
+/// Suspect rows that are compared element by element.
 const SUSPECTS: usize = 64;
 
-/// Elements of one tile.
+/// Counts of the elements of one tile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TileCount {
     pub compared: u64,
@@ -68,12 +68,12 @@ pub struct Found {
     pub wrong_elements: u64,
     /// Elements with the bits of memory that was never written, among the wrong ones.
     pub unwritten: u64,
-    /// NaN among the wrong elements, the unwritten left out.
+    /// NaN among the wrong elements, not counting unwritten ones.
     pub nan: u64,
     pub first: Vec<Mismatch>,
     /// Wrong elements spread over C.
     pub samples: Vec<Mismatch>,
-    /// Tiles with a wrong element, by column and row of tiles: what was found in their rows that have one.
+    /// Tiles with a wrong element, by column and row of tiles. Only rows with a wrong element are counted.
     pub tiles: BTreeMap<(u64, u64), TileCount>,
 }
 
@@ -85,7 +85,7 @@ pub fn value(dtype: Dtype, bits: u32) -> f64 {
     }
 }
 
-/// Judges the rows of these numbers.
+/// Compares these rows of C with the right product.
 pub fn rows(
     problem: &Problem,
     operands: &Operands,
@@ -119,11 +119,11 @@ pub fn rows(
     }
 }
 
-/// The rows that are checked if not all can be: the first, the last, and others spread at random.
+/// The rows that are checked if there is no time for all: the first, the last, and others spread at random.
 pub fn sample_of_rows(problem: &Problem) -> Vec<u64> {
     let stride = (problem.m / SAMPLED_ROWS).max(1);
     let inner = (0..problem.m).step_by(stride as usize).map(|first| {
-        // Somewhere in each of 16 bands, never at the same place of a tile.
+        // A random row in each of 16 bands, so that they are not all at the same place of a tile.
         first + mix(problem.seed ^ first) % stride.min(problem.m - first)
     });
     let mut rows: Vec<u64> = [0, problem.m - 1].into_iter().chain(inner).collect();
@@ -132,7 +132,7 @@ pub fn sample_of_rows(problem: &Problem) -> Vec<u64> {
     rows
 }
 
-/// Rows that hold NaN or memory that was never written: all of C is looked at, the first such rows are returned.
+/// Rows with NaN, infinity or memory that was never written. Searches all of C and returns the first such rows and some others.
 pub fn rows_with_nan(problem: &Problem, c: &mut dyn Rows) -> Result<Vec<u64>> {
     let suspect = |word: &u32| !value(problem.dtype, *word).is_finite() || *word == problem.dtype.poison();
     let mut found = Vec::new();
@@ -144,7 +144,7 @@ pub fn rows_with_nan(problem: &Problem, c: &mut dyn Rows) -> Result<Vec<u64>> {
 }
 
 impl Found {
-    /// Adds what was found in the next row.
+    /// Adds the findings in the next row.
     fn add(&mut self, row: Self) {
         self.max_error = self.max_error.max(row.max_error);
         self.worst_share = self.worst_share.max(row.worst_share);
@@ -163,7 +163,7 @@ impl Found {
     }
 }
 
-/// What is found in a row; `first` is left to the whole.
+/// Compares a row. `first` stays empty; it is filled when rows are added up.
 fn judge_row(
     problem: &Problem,
     shape: Shape,
@@ -181,16 +181,16 @@ fn judge_row(
             let (got, expected) = (value(problem.dtype, word), expected[col]);
             let error = (got - expected).abs();
             let share = match bound {
-                // If the bound is 0 every term is 0, and so must be the sum.
+                // If the bound is 0, every term is 0 and the sum must be 0 too.
                 Some(bound) if bound[col] > 0.0 => error / f64::from(bound[col]),
                 _ if error == 0.0 => 0.0,
                 _ => f64::INFINITY,
             };
-            // NaN is lost in a maximum.
+            // `max` ignores NaN.
             let or_infinite = |number: f64| if number.is_nan() { f64::INFINITY } else { number };
             found.max_error = found.max_error.max(or_infinite(error));
             found.worst_share = found.worst_share.max(or_infinite(share));
-            // It compares false with everything: it is not at most 1 here.
+            // Written so that NaN is wrong.
             if share <= 1.0 {
                 continue;
             }
@@ -200,7 +200,7 @@ fn judge_row(
             found.wrong_elements += 1;
             found.nan += u64::from(got.is_nan() && !unwritten);
             if found.samples.len() == SAMPLES && found.wrong_elements.is_power_of_two() {
-                // Later ones, ever rarer: a row that is wrong at both ends is seen to be.
+                // Keeps some later elements, ever more rarely, to show whether a row is wrong at both ends.
                 found.samples.pop();
             }
             if found.samples.len() < SAMPLES {
@@ -231,10 +231,10 @@ mod tests {
         Problem { m: 70, n: 45, k: 60, dtype: Dtype::F32, fill, seed: 9 }
     }
 
-    /// What a mistake makes of an element's bits.
+    /// Turns the right bits of an element into wrong ones.
     type Mistake<'a> = &'a dyn Fn(u32) -> u32;
 
-    /// What is found in the right product with mistakes at these rows and columns.
+    /// The findings in a right product with mistakes at these rows and columns.
     fn judged(fill: Fill, wrong: &[(usize, usize, Mistake)]) -> Found {
         let operands = Operands::new(&problem(fill)).unwrap();
         let mut words = right_product(&problem(fill), &operands).unwrap();
@@ -244,7 +244,7 @@ mod tests {
         rows(&problem(fill), &operands, SHAPE, &mut HostRows { words: &words, n: 45 }, 0..70).unwrap()
     }
 
-    /// Makes an element greater.
+    /// Adds `more` to an element.
     fn plus(more: f32) -> impl Fn(u32) -> u32 {
         move |word| (f32::from_bits(word) + more).to_bits()
     }
@@ -285,7 +285,7 @@ mod tests {
     fn the_largest_difference_is_that_of_the_worst_element() {
         let found = judged(Fill::Integers, &[(2, 10, &plus(3.0)), (44, 20, &plus(7.0)), (44, 21, &plus(2.0))]);
         assert_eq!((found.max_error, found.worst_share, found.wrong_elements), (7.0, f64::INFINITY, 3));
-        // Where every term is zero only zero is right.
+        // If every term is zero, only zero is right.
         let problem = Problem { m: 1, n: 2, k: 2, ..problem(Fill::Uniform) };
         for (words, wrong, max_error, worst_share) in [
             ([0.0, 4.25], 0, 0.25, 0.5),
@@ -317,7 +317,7 @@ mod tests {
             let rows = sample_of_rows(&problem(1000, seed));
             assert!(rows.is_sorted_by(|one, next| one < next) && rows.len() <= 19, "{rows:?}");
             assert!(rows[0] == 0 && rows.last() == Some(&999), "{rows:?}");
-            // 16 bands of 62 rows, and the first and the last row beside them.
+            // There are 16 bands of 62 rows; the first and the last row are sampled as well.
             let inner = &rows[1..rows.len() - 1];
             let places: std::collections::HashSet<u64> = inner.iter().map(|row| row % 62).collect();
             assert!(places.len() > 4, "{rows:?}");

@@ -1,17 +1,16 @@
-//! Is C the product? Checked for every run, before anything is timed.
+//! Is C the product? Every run is checked before anything is timed.
 //!
-//! A crate of its own for the compiler's sake: what loops over all elements, from drawing A and B to judging C, is optimised,
-//! and the rest of `common` need not be.
+//! This is a separate crate so that its loops over all elements, from drawing A and B to comparing C, are compiled with
+//! optimisation; the rest of `common` does not need it.
 //!
-//! - Exact problems (`i32`, and `f32` filled with small integers) are compared element by element with a product
-//!   computed exactly; if that takes too long, by Freivalds' check in integer arithmetic, which a wrong C passes with
-//!   a probability of at most 2⁻⁴⁰ (R. Freivalds, "Probabilistic machines can use less running time", 1977).
-//! - Uniform `f32` problems are compared with a float64 product: each element must lie within γ(K)·(|A||B|)ij, the
-//!   a-priori bound of any order of summation (N. Higham, "Accuracy and Stability of Numerical Algorithms", section
-//!   3.1).
-//!   If that takes too long, whole rows are sampled, every element is looked at for NaN and for memory that was never
-//!   written, and the same launch must pass Freivalds' check on a twin of the problem filled with integers: for rounded
-//!   sums that check could hide a wrong element behind the bounds of all others in its row, for integers it is exact.
+//! - Exact problems (`i32`, and `f32` filled with small integers) are compared element by element with a product that is computed
+//!   exactly. If that takes too long, they are checked by Freivalds' method in integer arithmetic, which a wrong C passes with a
+//!   probability of at most 2⁻⁴⁰ (R. Freivalds, "Probabilistic machines can use less running time", 1977).
+//! - Uniform `f32` problems are compared with a float64 product. Each element must be within γ(K)·(|A||B|)ij, the a-priori bound
+//!   for any order of summation (N. Higham, "Accuracy and Stability of Numerical Algorithms", section 3.1). If that takes too long,
+//!   whole rows are sampled, every element is checked for NaN and for memory that was never written, and the same launch must pass
+//!   Freivalds' check on a twin of the problem, filled with integers. For rounded sums that check could hide a wrong element behind
+//!   the bounds of all others in its row; for integers it is exact.
 //!
 //! Every comparison is written so that NaN fails it.
 
@@ -48,21 +47,21 @@ pub use rows::{HostRows, Rows};
 pub struct Verification {
     /// Whether C is the product.
     pub ok: bool,
-    /// How that was found out.
+    /// How it was checked.
     pub method: Method,
-    /// Largest difference from the reference; `null` if an element is NaN or the method knows no differences.
+    /// Largest difference from the reference; `null` if an element is NaN or the product was never compared.
     pub max_error: Option<f64>,
-    /// Largest difference as a share of its own bound: above 1 is wrong. `null` as above.
+    /// Largest difference as a share of its bound; above 1 is wrong. `null` like `max_error`, and for wrong exact products.
     pub worst_bound_share: Option<f64>,
     /// What is wrong, in a sentence; `null` if nothing is.
     pub diagnosis: Option<String>,
-    /// Whether the elements alone do not tell what is wrong; the simulator's search for hazards may.
+    /// Whether the elements alone do not show the cause; the simulator's search for hazards may.
     #[serde(skip)]
     pub unclear: bool,
     /// The first wrong elements.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub mismatches: Vec<Mismatch>,
-    /// Where the wrong elements are.
+    /// A map of C that shows where the wrong elements are.
     #[serde(skip)]
     pub map: Option<String>,
     /// Seconds that the check took on the host.
@@ -70,7 +69,7 @@ pub struct Verification {
 }
 
 impl Verification {
-    /// The verdict on a product that never came out, for this reason.
+    /// The verdict on a product that was not completed, for this reason.
     pub fn failed(problem: &Problem, reason: String) -> Self {
         Self {
             ok: false,
@@ -85,8 +84,7 @@ impl Verification {
         }
     }
 
-    /// The diagnosis for a reader; `hazards` are the causes that the simulator's search has found, if it was asked to
-    /// look.
+    /// The diagnosis for a reader. `hazards` is the number of causes that the simulator found, if it searched for them.
     pub fn words(&self, hazards: Option<usize>) -> String {
         let diagnosis = self.diagnosis.as_deref().unwrap_or_default();
         match hazards {
@@ -103,14 +101,14 @@ impl Verification {
     }
 }
 
-/// Bytes that the check takes on the host beside A and B.
+/// Bytes of host memory that the check takes in addition to A and B.
 pub fn host_bytes(problem: &Problem) -> u64 {
     let rows = panel_rows(problem);
     let panel = rows * problem.n;
     let widened = reference::widened_rows(problem) * (problem.n + rows);
     match Method::choose(problem) {
         Method::Full | Method::Exact => 16 * panel + 12 * widened,
-        // The twin's A and B stand beside the problem's own.
+        // The twin's A and B are in memory together with the problem's.
         Method::FreivaldsAndSampledRows => {
             (4 * panel).saturating_add((problem.a_elements() + problem.b_elements()).saturating_mul(4))
         }
@@ -120,8 +118,8 @@ pub fn host_bytes(problem: &Problem) -> u64 {
 
 /// Checks C against the product of the operands.
 ///
-/// For [`Method::FreivaldsAndSampledRows`] this is the second half of the check, the problem's own; the caller has run
-/// and checked the [`twin`] before.
+/// For [`Method::FreivaldsAndSampledRows`] this is the second half of the check, that of the problem itself; the caller must have
+/// run and checked the [`twin`] before.
 pub fn verify(problem: &Problem, operands: &Operands, shape: Shape, c: &mut dyn Rows) -> Result<Verification> {
     verify_by(Method::choose(problem), problem, operands, shape, c)
 }
@@ -179,7 +177,7 @@ pub fn right_product(problem: &Problem, operands: &Operands) -> Result<Vec<u32>>
     Ok(words)
 }
 
-/// The integer twin that a problem must pass first, if its method wants one.
+/// The integer twin that must be checked first, if the problem's method needs one.
 pub fn twin(problem: &Problem) -> Option<Problem> {
     (Method::choose(problem) == Method::FreivaldsAndSampledRows).then_some(Problem { fill: Fill::Integers, ..*problem })
 }

@@ -28,12 +28,12 @@ pub enum Operands {
     },
 }
 
-/// Elements drawn from one stream of the generator; a stream a chunk lets all cores draw at once.
+/// Elements drawn from one stream of the generator. With a stream for each chunk, all cores can draw at once.
 const CHUNK: usize = 1 << 16;
 
 /// Largest absolute value of [`Fill::Integers`] so that a sum of `k` products is exact in `f32`: k·r² ≤ 2²⁴.
 ///
-/// Beyond k = 2²⁴ it is still 1: the sum of k random signs stays far below 2²⁴.
+/// Beyond k = 2²⁴ it is still 1, because the sum of k random signs stays far below 2²⁴.
 pub fn integer_range(k: u64) -> i32 {
     (((1_u64 << 24) as f64 / k as f64).sqrt().floor() as i32).clamp(1, 100)
 }
@@ -50,7 +50,7 @@ impl Operands {
         })
     }
 
-    /// The bytes of A and of B, as a device takes them.
+    /// The bytes of A and of B, as they are copied to a device.
     pub fn bytes(&self) -> [&[u8]; 2] {
         match self {
             Self::F32 { a, b } => [bytemuck::cast_slice(a), bytemuck::cast_slice(b)],
@@ -72,13 +72,13 @@ impl Side {
     /// Both of them.
     pub const BOTH: [Self; 2] = [Self::A, Self::B];
 
-    /// The one that this is not.
+    /// The other operand.
     #[must_use]
     pub fn other(self) -> Self {
         if self == Self::A { Self::B } else { Self::A }
     }
 
-    /// What counts along M of A, and along N of B.
+    /// What an index along M of A, or along N of B, counts: rows or columns.
     pub fn line(self) -> &'static str {
         ["row", "column"][self as usize]
     }
@@ -88,14 +88,14 @@ impl Side {
         problem.seed.wrapping_mul(2).wrapping_add(u64::from(self == Self::B))
     }
 
-    /// The key of its generator: eight words. With it, whoever has no room for the whole operand can draw a part.
+    /// The key of its generator, eight words, with which a device without room for the whole operand can draw a part.
     pub fn key(self, problem: &Problem) -> [u32; 8] {
         let seed = ChaCha8Rng::seed_from_u64(self.seed(problem)).get_seed();
         let word = |i: usize| u32::from_le_bytes([seed[i], seed[i + 1], seed[i + 2], seed[i + 3]]);
         std::array::from_fn(|i| word(4 * i))
     }
 
-    /// `len` elements of an `f32` operand from element `first` on, as [`Operands::new`] draws them.
+    /// `len` elements of an `f32` operand from element `first` on, the same that [`Operands::new`] draws.
     pub fn part(self, problem: &Problem, first: u64, len: usize) -> Vec<f32> {
         let range = integer_range(problem.k);
         let mut rng = ChaCha8Rng::seed_from_u64(self.seed(problem));
@@ -114,7 +114,7 @@ impl Side {
     }
 }
 
-/// Allocates without aborting the process if memory is short.
+/// Allocates `len` elements. Fails, instead of aborting the process, if memory is short.
 pub fn vec_of<T: Clone + Default>(len: usize) -> Result<Vec<T>> {
     let mut vec = Vec::new();
     vec.try_reserve_exact(len).map_err(|_| {
@@ -140,7 +140,7 @@ fn draw<T: Clone + Default + Send>(side: Side, problem: &Problem, value: impl Fn
     Ok(elements)
 }
 
-/// Uniform in [-1, 1) in steps of 2⁻²³, or an integer of the range.
+/// Uniform in [-1, 1) in steps of 2⁻²³, or an integer in the range.
 fn float(fill: Fill, word: u32, range: i32) -> f32 {
     match fill {
         Fill::Uniform => (word >> 8) as f32 * (1.0 / (1 << 23) as f32) - 1.0,
@@ -148,7 +148,7 @@ fn float(fill: Fill, word: u32, range: i32) -> f32 {
     }
 }
 
-/// Uniform in [-range, range] without 0 if the range is 1: a product of signs is never lost.
+/// Uniform in [-range, range]. If the range is 1, 0 is left out, so that every term changes the sum.
 fn integer(word: u32, range: i32) -> i32 {
     if range == 1 {
         return if word & 1 == 0 { -1 } else { 1 };

@@ -1,4 +1,4 @@
-//! How a product is checked: as thoroughly as a few seconds allow.
+//! Chooses how a product is checked: as thoroughly as is possible in a few seconds.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +19,7 @@ pub enum Method {
 }
 
 impl Method {
-    /// In words.
+    /// The method in words.
     pub fn words(self) -> &'static str {
         match self {
             Self::Full => "every element against a float64 product",
@@ -29,10 +29,10 @@ impl Method {
         }
     }
 
-    /// The method for a problem on this machine: the strongest that takes a few seconds at most.
+    /// The method for a problem on this machine: the strictest one that takes at most a few seconds.
     pub fn choose(problem: &Problem) -> Self {
         let cores = rayon::current_num_threads() as u128;
-        // A float64 product and one of absolute values take about 1/10 ns a multiply-add and core, exact integers 1/2 ns.
+        // A float64 product and one of absolute values take about 1/10 ns per multiply-add on a core; exact integers take 1/2 ns.
         let affordable = |per_core: u128| problem.multiply_adds() <= cores * per_core;
         match (problem.dtype, problem.fill) {
             (Dtype::F32, Fill::Uniform) if affordable(20_000_000_000) => Self::Full,

@@ -1,4 +1,4 @@
-//! A random number from a number: seeds, hidden shapes and vectors that follow from one seed.
+//! Makes a random number from a number, for seeds, hidden shapes and vectors that all follow from one seed.
 
 /// A random number from a number (the finaliser of SplitMix64, by G. Steele, D. Lea and C. Flood, 2014).
 pub fn mix(mut x: u64) -> u64 {

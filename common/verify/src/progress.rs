@@ -1,5 +1,5 @@
-//! A bar on standard error for work that takes longer than a second. Work that is quicker shows nothing, and neither does
-//! any work whose standard error is no terminal.
+//! A progress bar on standard error for work that takes longer than a second. Quicker work shows no bar, and nothing is shown if
+//! standard error is not a terminal.
 
 use std::io::{IsTerminal as _, Write};
 use std::sync::Arc;
@@ -8,25 +8,25 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How long work goes on before its bar is drawn.
+/// How long work runs before its bar is drawn.
 const DELAY: Duration = Duration::from_secs(1);
-/// How often a bar is drawn again, so that it is seen to live when nothing is reported.
+/// How often a bar is redrawn, so that its seconds go on even while no progress is reported.
 const TICK: Duration = Duration::from_millis(150);
-/// Columns of a bar's line at most: fewer than any terminal has, because a line that wraps cannot be drawn over.
+/// The most columns of a bar's line: fewer than any terminal has, because a line that wraps cannot be overwritten.
 const COLUMNS: usize = 79;
 
-/// Whether a bar of this process is in use: work within other work is silent, so that bars never overwrite each other.
+/// Whether this process shows a bar already. Work within other work shows none, so that bars never overwrite each other.
 static IN_USE: AtomicBool = AtomicBool::new(false);
 
-/// How far some work has come. The bar goes when this is dropped; print nothing in between.
+/// The progress of some work. Shows a bar until it is dropped; print nothing in between.
 #[derive(Debug)]
 pub struct Progress {
     bar: Arc<Bar>,
-    /// Draws the bar when the delay is over, if it is to be seen; ends when the sender is dropped.
+    /// The thread that draws the bar, if it is shown. The thread ends when the sender is dropped.
     drawing: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
-/// What a bar shows.
+/// The contents of a bar.
 #[derive(Debug)]
 struct Bar {
     what: String,
@@ -42,19 +42,19 @@ impl Progress {
         let drawing = (!silent).then(|| {
             let (stop, stopped) = channel();
             let shown = Arc::clone(&bar);
-            // Who cannot be shown how far the work is must still get its result.
+            // If the bar cannot be drawn, the work must still go on.
             let draw = move || drop(shown.draw(std::io::stderr(), DELAY, &stopped));
             (stop, std::thread::spawn(draw))
         });
         Self { bar, drawing }
     }
 
-    /// Counts parts that are done. Costs next to nothing, and may be called from any thread.
+    /// Counts parts that are done. It costs almost nothing and may be called from any thread.
     pub fn add(&self, parts: u64) {
         self.bar.done.fetch_add(parts, Ordering::Relaxed);
     }
 
-    /// Adds parts that were not known of at first.
+    /// Adds parts that were not known at the start.
     pub fn expect(&self, parts: u64) {
         self.bar.total.fetch_add(parts, Ordering::Relaxed);
     }
@@ -64,14 +64,14 @@ impl Drop for Progress {
     fn drop(&mut self) {
         let Some((stop, thread)) = self.drawing.take() else { return };
         drop(stop);
-        // It cannot panic, and if it did, there would only be no bar.
+        // If the thread panicked, only the bar would be missing.
         let _ = thread.join();
         IN_USE.store(false, Ordering::Release);
     }
 }
 
 impl Bar {
-    /// Draws the bar from `delay` on until `stopped`, and then wipes it away.
+    /// Draws the bar from `delay` on until `stopped`, then erases it.
     fn draw(&self, mut terminal: impl Write, delay: Duration, stopped: &Receiver<()>) -> std::io::Result<()> {
         let start = Instant::now();
         let mut pause = delay;
@@ -110,7 +110,7 @@ mod tests {
         Bar { what: what.into(), done: AtomicU64::new(done), total: AtomicU64::new(total) }
     }
 
-    /// What is drawn with this delay, of work that is done when a bar without delay has long been drawn.
+    /// Everything that a bar with this delay prints during work that lasts four ticks.
     fn drawn(bar: &Bar, delay: Duration) -> String {
         let (stop, stopped) = channel();
         let work = std::thread::spawn(move || {
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn without_a_terminal_there_is_no_bar() {
-        // Tests have their standard error on a pipe or in a file, if they are run by a program.
+        // If a program runs the tests, their standard error is a pipe or a file.
         if !std::io::stderr().is_terminal() {
             assert!(Progress::new("silent", 1).drawing.is_none());
         }

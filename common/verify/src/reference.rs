@@ -10,9 +10,9 @@ use plan::{Fill, Problem};
 /// Unit roundoff of `f32`.
 const UNIT: f64 = 1.0 / (1_u64 << 24) as f64;
 
-/// The bound of the relative error of a sum of `k` rounded products, in any order, with or without fused
-/// multiply-adds: γ(k) = k·u / (1 − k·u); where k·u is not small, k·u itself, which holds as well (C.-P. Jeannerod and
-/// S. Rump, "Improved error bounds for inner products in floating-point arithmetic", 2013).
+/// The bound of the relative error of a sum of `k` rounded products, in any order, with or without fused multiply-adds. It is γ(k)
+/// = k·u / (1 − k·u) or, if k·u is not small, k·u itself, which holds as well (C.-P. Jeannerod and S. Rump, "Improved error bounds
+/// for inner products in floating-point arithmetic", 2013).
 pub fn gamma(k: u64) -> f64 {
     let ku = k as f64 * UNIT;
     if ku < 0.5 { ku / (1.0 - ku) } else { ku }
@@ -20,21 +20,21 @@ pub fn gamma(k: u64) -> f64 {
 
 /// Expected rows of C.
 pub struct Panel {
-    /// Expected elements, row after row; every `i32` is exact in `f64`.
+    /// The right elements, row after row. Every `i32` is exact in `f64`.
     pub expected: Vec<f64>,
-    /// Largest difference allowed for each element; `None` where the product must be exact.
+    /// The largest difference allowed for each element; `None` if the product must be exact.
     pub bound: Option<Vec<f32>>,
 }
 
-/// Elements of B that are widened at a time.
+/// Elements of B that are converted to `f64` at a time.
 const WIDENED: usize = 4 << 20;
 
-/// Rows of B that are widened at a time.
+/// Rows of B that are converted to `f64` at a time.
 pub fn widened_rows(problem: &Problem) -> u64 {
     (WIDENED as u64 / problem.n).clamp(1, problem.k)
 }
 
-/// The product's rows of these numbers.
+/// These rows of the right product.
 pub fn panel(problem: &Problem, operands: &Operands, rows: &[u64]) -> Result<Panel> {
     let (n, k) = (problem.n as usize, problem.k as usize);
     let mut expected = vec_of::<f64>(rows.len() * n)?;
@@ -52,7 +52,7 @@ pub fn panel(problem: &Problem, operands: &Operands, rows: &[u64]) -> Result<Pan
                 }
             }
             let gamma = gamma(problem.k);
-            // The sum of absolute values is itself rounded, by less than the same γ.
+            // The sum of absolute values is rounded too, by less than the same γ.
             let factor = (gamma * (1.0 + 2.0 * gamma)) as f32;
             bound.par_iter_mut().for_each(|bound| *bound *= factor);
             Ok(Panel { expected, bound: rounded.then_some(bound) })
@@ -75,7 +75,7 @@ pub fn panel(problem: &Problem, operands: &Operands, rows: &[u64]) -> Result<Pan
     }
 }
 
-/// Parts of equal length, one after the other, in another type.
+/// Parts of equal length, one after another, converted to another type.
 fn widened<T: Clone + Default + Send>(parts: &[&[f32]], wide: impl Fn(f32) -> T + Sync) -> Result<Vec<T>> {
     let length = parts[0].len();
     let mut all = vec_of(parts.len() * length)?;
@@ -93,7 +93,7 @@ mod tests {
     #[test]
     fn rows_are_those_of_a_loop() {
         let all: Vec<u64> = (0..200).collect();
-        // B of the second is widened in several bands.
+        // The B of the second problem is converted in several bands.
         for (dtype, fill, [m, n, k], rows) in [
             (Dtype::F32, Fill::Uniform, [100, 37, 53], &[0, 41, 99][..]),
             (Dtype::F32, Fill::Uniform, [3, 1 << 20, 9], &[2, 1]),

@@ -1,5 +1,4 @@
-//! Rows of C, wherever C is: how many of them are on the host at a time, and which are shown or looked at where there
-//! are too many.
+//! Rows of C, wherever C is: how many of them are on the host at a time, and which are chosen if there are too many.
 
 use anyhow::Result;
 
@@ -8,7 +7,7 @@ use plan::Problem;
 
 /// Rows of C, wherever C is.
 pub trait Rows {
-    /// Copies whole rows of C, from row `first` on, into `words`: the bits of the elements.
+    /// Copies whole rows of C, from row `first` on, into `words`, as the bits of the elements.
     fn read(&mut self, first: u64, words: &mut [u32]) -> Result<()>;
 }
 
@@ -16,7 +15,7 @@ pub trait Rows {
 pub struct HostRows<'a> {
     /// The bits of all elements.
     pub words: &'a [u32],
-    /// Columns.
+    /// Columns of C.
     pub n: u64,
 }
 
@@ -28,7 +27,7 @@ impl Rows for HostRows<'_> {
     }
 }
 
-/// Elements of C that are on the host at a time, at most.
+/// The most elements of C that are on the host at a time.
 const PANEL_ELEMENTS: u64 = 8 << 20;
 
 /// Rows of C on the host at a time.
@@ -36,7 +35,7 @@ pub fn panel_rows(problem: &Problem) -> u64 {
     (PANEL_ELEMENTS / problem.n).clamp(1, problem.m)
 }
 
-/// Looks at all rows of C, a panel at a time; `look` takes the number of a panel's first row, and `doing` is what a bar says.
+/// Calls `look` for all rows of C, a panel at a time, with the number of the panel's first row. The progress bar shows `doing`.
 pub fn each_panel(doing: &str, problem: &Problem, c: &mut dyn Rows, mut look: impl FnMut(u64, &[u32])) -> Result<()> {
     let (panel, progress) = (panel_rows(problem), Progress::new(doing, problem.m));
     let mut words = vec![0_u32; (panel * problem.n) as usize];
@@ -50,14 +49,14 @@ pub fn each_panel(doing: &str, problem: &Problem, c: &mut dyn Rows, mut look: im
     Ok(())
 }
 
-/// At most `most` of the items: the first half of that many, the others spread over the rest.
+/// At most `most` of the items. The first half of them come from the start, the others are spread over the rest.
 pub fn spread<T: Copy>(items: &[T], most: usize) -> Vec<T> {
     if items.len() <= most {
         return items.to_vec();
     }
     let (head, tail) = items.split_at(most / 2);
     let step = tail.len().div_ceil(most / 2);
-    // From the end, so that the last item is among them.
+    // Steps back from the end, so that the last item is among them.
     let mut spread: Vec<T> = tail.iter().rev().step_by(step).copied().collect();
     spread.reverse();
     head.iter().copied().chain(spread).collect()

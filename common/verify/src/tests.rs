@@ -1,4 +1,4 @@
-//! Wrong products, and what the whole check says of them.
+//! What the whole check says about wrong products.
 
 use super::{
     HostRows, Method, Shape, Verification, freivalds, host_bytes, judge, right_product, twin, verify, verify_by,
@@ -30,7 +30,7 @@ impl Wrong<'_> {
     }
 }
 
-/// What is said of a product whose elements are these.
+/// The verdict on a product with these elements.
 fn verdict(shape: Shape, problem: &Problem, value: impl Fn(&Wrong, usize, usize) -> f32) -> Verification {
     let operands = Operands::new(problem).unwrap();
     let Operands::F32 { a, b } = &operands else { unreachable!() };
@@ -42,7 +42,6 @@ fn verdict(shape: Shape, problem: &Problem, value: impl Fn(&Wrong, usize, usize)
     verdict
 }
 
-/// What is said of a product tells what is missing in it, and where.
 #[test]
 fn what_a_wrong_product_shows_is_said() {
     type Mistake = fn(&Wrong, usize, usize) -> f32;
@@ -63,8 +62,8 @@ fn what_a_wrong_product_shows_is_said() {
     }
 }
 
-/// A sum in lower precision is off by a little everywhere; one that takes terms of another tile, as a race leaves it,
-/// by more, and the product alone does not tell why.
+/// In lower precision every sum is off by a little. After a race a sum may hold terms of another tile and is off by more, and the
+/// product alone does not show why.
 #[test]
 fn a_race_is_not_taken_for_lower_precision() {
     let cut = |value: f32, bits: u32| f32::from_bits((value.to_bits() + (1 << bits >> 1)) >> bits << bits);
@@ -75,7 +74,7 @@ fn a_race_is_not_taken_for_lower_precision() {
             (0, 13, "products of B rounded to 11 bits"),
             (15, 14, "computed in lower precision?"),
         ];
-        // The bound of a long sum has room for the finer ones.
+        // The bound of a long sum is so wide that the finer types are within it.
         for (a, b, words) in cases.into_iter().take(if k == 1024 { 1 } else { 4 }) {
             let rounded = verdict(SHAPE, &problem(64, 64, k), |w, row, col| {
                 (0..w.k).map(|i| cut(w.a[row * w.k + i], a) * cut(w.b[i * w.n + col], b)).sum()
@@ -83,7 +82,7 @@ fn a_race_is_not_taken_for_lower_precision() {
             assert!(rounded.words(None).contains(words), "{:?}", rounded.diagnosis);
             assert!(!rounded.words(None).contains("--check"));
         }
-        // Some elements of a few rows have one term of the next tile of A.
+        // Some elements of a few rows take one term from the next tile of A.
         let raced = verdict(SHAPE, &problem(64, 64, k), |w, row, col| {
             let (term, next) = (row * w.k + 31, row * w.k + 63);
             let other = if row % 8 == 3 && col % 5 == 1 { w.a[next] - w.a[term] } else { 0.0 };
@@ -114,7 +113,7 @@ fn every_method_lets_the_product_through_and_nothing_else() {
         let Verification { ok, method: by, diagnosis, mismatches, map, .. } = check(&words);
         assert_eq!((ok, by, diagnosis, map), (true, method, None, None));
         assert!(mismatches.is_empty());
-        // NaN is found in every row, by whatever is looked at.
+        // Every method finds NaN in every row.
         for row in 0..70 {
             let place = row * 50 + row % 50;
             let right = std::mem::replace(&mut words[place], f32::NAN.to_bits());
@@ -130,7 +129,7 @@ fn every_method_lets_the_product_through_and_nothing_else() {
 
 #[test]
 fn panels_are_computed_and_judged_one_after_the_other() {
-    // Two rows a panel, and one in the last.
+    // Two rows per panel, and one in the last panel.
     let n = 3_usize << 20;
     for (dtype, not_finite) in [(Dtype::F32, &[3, 4][..]), (Dtype::I32, &[4])] {
         let problem = Problem { dtype, fill: Fill::Integers, ..problem(5, n as u64, 1) };
@@ -165,9 +164,9 @@ fn only_a_large_product_of_rounded_sums_has_a_twin_and_the_host_holds_what_the_m
     assert_eq!(twin(&large), Some(Problem { fill: Fill::Integers, ..large }));
     assert_eq!(twin(&Problem { fill: Fill::Integers, ..large }), None);
     assert_eq!(twin(&problem(10, 10, 10)), None);
-    // Every row is in one panel: 16 bytes an element of C, 12 for each of B and of A's rows.
+    // All rows are in one panel: 16 bytes per element of C, 12 per element of B and of A's rows.
     assert_eq!(host_bytes(&problem(100, 1000, 10)), 16 * 100_000 + 12 * (10_000 + 1000));
-    // 83 rows a panel.
+    // 83 rows per panel.
     assert_eq!(host_bytes(&Problem { dtype: Dtype::I32, ..large }), 4 * 8_300_000);
     assert_eq!(host_bytes(&large), 4 * 8_300_000 + 4 * 20_000_000_000);
 }
