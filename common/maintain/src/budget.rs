@@ -1,4 +1,4 @@
-//! Lines of Rust by crate beside their budgets, tests included: everybody sees what a change adds.
+//! Lines of Rust of each crate beside its budget, tests included, to show how much a change adds.
 
 use std::path::Path;
 
@@ -8,8 +8,8 @@ use common::basics::units::grouped;
 use common::basics::workspace;
 use course::files::{below, read};
 
-/// How the paths of a crate's files begin, its lines, and why it may have more: without a reason the check fails. A file counts where
-/// the longest beginning fits.
+/// The beginning of the paths of a crate's files, its budget of lines, and why it may have more; without a reason the check fails.
+/// A file counts for the longest beginning that fits.
 type Budget = (&'static str, usize, &'static str);
 
 const BUDGETS: [Budget; 10] = [
@@ -24,10 +24,10 @@ const BUDGETS: [Budget; 10] = [
     ("common/course/", 6_500, "a class is graded (grade), and tasks are drawn that are solved nowhere (lab/transfer)"),
     ("common/maintain/", 4_600, ""),
 ];
-/// All of them together, and why they may have more.
+/// The budget of all crates together, and why they may have more.
 const TOTAL: (usize, &str) = (60_000, "what each of them says");
 
-/// Prints the table; `false` if a budget is exceeded without a reason.
+/// Prints the table. Returns `false` if a budget is exceeded without a reason.
 pub fn check() -> Result<bool> {
     let mut found = vec![];
     for entry in std::fs::read_dir(workspace::root())?.flatten() {
@@ -38,7 +38,7 @@ pub fn check() -> Result<bool> {
             }
         }
     }
-    // What a fuzzer builds lies in its own folder.
+    // The fuzzer's build folder is inside its crate.
     found.retain(|(file, _)| !Path::new(file).iter().any(|part| part == "target"));
     let (text, ok) = table(&BUDGETS, &found);
     print(&text)?;

@@ -1,7 +1,7 @@
 //! Charts of a record: the path of the rungs, speed over size, and the roofline.
 //!
-//! Each follows the reader's theme, and says in `<title>` and `<desc>` what it shows. Series differ in colour, in marker and by
-//! the label beside them.
+//! Each follows the reader's theme and says in `<title>` and `<desc>` what it shows. Series differ in their colour, their marker
+//! and the label beside them.
 
 use std::ops::Range;
 
@@ -14,20 +14,20 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 pub struct Chart {
-    /// The end of the file's name, and the name in `<!-- generated:chart NAME -->`.
+    /// The end of the file's name, which is also the name in `<!-- generated:chart NAME -->`.
     pub name: &'static str,
     /// Whether the rungs inside the steps are shown.
     rungs: bool,
-    /// What it shows, in a line, in which `{gpu}` and `{size}` stand for the GPU's name and the size of the ladder.
+    /// What it shows, in one line. `{gpu}` and `{size}` are replaced by the GPU's name and the size of the ladder.
     title: &'static str,
     /// `None` if the record has nothing to draw.
     draw: for<'a> fn(&'a Record) -> Option<Drawing<'a>>,
 }
 
-/// What is drawn below a title.
+/// A chart without its title.
 struct Drawing<'a> {
     height: u32,
-    /// What it shows, for those who do not see it.
+    /// What it shows, for readers who cannot see it.
     description: String,
     paint: Box<Paint<'a>>,
 }
@@ -37,7 +37,7 @@ type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 type Plot<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
 
 const WIDTH: u32 = 860;
-/// Height of the charts that have two axes.
+/// Height of the charts with two axes.
 const HEIGHT: u32 = 512;
 
 pub const CHARTS: [Chart; 3] = [
@@ -57,7 +57,7 @@ const PAPER: RGBColor = rgb(0xff_ff_ff);
 /// Colours of the steps.
 const SERIES: [u32; 8] =
     [0x5f_68_75, 0x8f_5d_00, 0x7b_3f_b3, 0x00_79_6b, 0xb3_26_1e, 0x05_50_ae, 0x9c_27_79, 0x4d_6b_00];
-/// What stands for these colours, in their order, on dark pages.
+/// The colours above, in the same order, on dark pages.
 const DARK: [&str; 12] = [
     "#e6edf3", "#9198a1", "#30363d", "#0d1117", "#9aa2ad", "#d9a441", "#bc8cff", "#4dc4b4", "#ff7b72", "#6cb6ff",
     "#f778ba", "#a5c23c",
@@ -97,22 +97,22 @@ impl Chart {
         Ok(Some(svg.replacen("<svg ", "<svg role=\"img\" ", 1).replacen(">\n", &head, 1)))
     }
 
-    /// What it shows, in a line.
+    /// What it shows, in one line.
     pub fn title(&self, record: &Record) -> String {
         let size = record.ladder_size().map_or_else(String::new, SizeRecord::words);
         self.title.replace("{gpu}", &record.device.name).replace("{size}", &size)
     }
 }
 
-/// A font of so many pixels, for a text around whose middle line its place is.
+/// A font of `pixels` pixels. The place of a text is at the middle of its height.
 fn font(pixels: u32, colour: RGBColor, anchor: HPos) -> TextStyle<'static> {
-    // The crate takes 1.24 times the size of a font for the height of its lines.
+    // plotters divides the size by 1.24 to get pixels.
     let family = ("system-ui,-apple-system,Segoe UI,Roboto,sans-serif", f64::from(pixels) * 1.24);
     family.into_font().color(&colour).pos(Pos::new(anchor, VPos::Center))
 }
 
-/// How a contender looks: the number of its marker, and its colour. It follows from its place among all, or, where rungs are shown, from the
-/// place of its step.
+/// How a contender looks: the number of its marker, and its colour. Both depend on its place among all contenders or, if rungs are
+/// shown, on the place of its step.
 fn look(record: &Record, name: &str) -> (usize, RGBColor) {
     let step = if record.has_rungs() { split(name).0 } else { name };
     let mut steps = record.steps.iter().filter(|step| !step.rung);
@@ -131,7 +131,7 @@ fn marker(area: &Area, (number, colour): (usize, RGBColor), (x, y): (i32, i32)) 
     Ok(())
 }
 
-/// Writes names behind places, moved apart so that none covers another.
+/// Writes names beside places, moved apart so that none covers another.
 fn labels(area: &Area, record: &Record, mut places: Vec<(&str, (i32, i32))>) -> Result<()> {
     places.sort_by_key(|(_, (_, y))| *y);
     for (name, (x, y)) in places.iter().map(|(name, _)| *name).zip(apart(&places)) {
@@ -140,7 +140,7 @@ fn labels(area: &Area, record: &Record, mut places: Vec<(&str, (i32, i32))>) -> 
     Ok(())
 }
 
-/// From the highest place down: each at least a line below the one above it.
+/// Moves places down, from the highest on, so that each is at least a line below the one above it.
 fn apart(places: &[(&str, (i32, i32))]) -> Vec<(i32, i32)> {
     let mut floor = 0;
     let below = |&(_, (x, y)): &(&str, (i32, i32))| {
@@ -150,7 +150,7 @@ fn apart(places: &[(&str, (i32, i32))]) -> Vec<(i32, i32)> {
     places.iter().map(below).collect()
 }
 
-/// An axis: its range, the number of marks at most, its name, and the words of a mark.
+/// An axis: its range, the most marks that it may have, its name, and the words of a mark.
 type Axis<'a> = (Range<f64>, usize, &'a str, &'a dyn Fn(&f64) -> String);
 
 /// Draws the axes of a plot.
@@ -212,8 +212,8 @@ fn ladder(record: &Record) -> Option<Drawing<'_>> {
     })
 }
 
-/// Speed over the edges of cubes that are powers of two: a line for each contender but those of the host, whose line would lie on the
-/// axis. There is none if there are too few for a line.
+/// Speed over the edges of cubes that are powers of two, with a line for each contender except the host's, whose line would be on
+/// the axis. `None` if there are too few sizes for a line.
 fn lines(record: &Record) -> Option<Drawing<'_>> {
     let wanted = |size: &&SizeRecord| size.is_cube() && size.m.is_power_of_two();
     let mut sizes: Vec<&SizeRecord> = record.sizes.iter().filter(wanted).collect();
@@ -264,7 +264,7 @@ fn roofline(record: &Record) -> Option<Drawing<'_>> {
     let points: Vec<(&str, f64, f64)> = placed.collect();
     let (peak, rate) = (figures.fp32_peak_gflops, figures.memory_gb_per_s);
     let (slowest, lowest) = (points.iter().map(|point| point.2).reduce(f64::min)?, points.iter().map(|point| point.1));
-    // Whole powers of ten.
+    // The axes begin and end at whole powers of ten.
     let x =
         lowest.clone().fold(0.25, f64::min).log10().floor()..lowest.fold(peak / rate * 2.0, f64::max).log10().ceil();
     let y = slowest.min(1e3).log10().floor()..peak.log10().ceil();
@@ -288,7 +288,7 @@ fn roofline(record: &Record) -> Option<Drawing<'_>> {
                 (y.clone(), marks(&y), "TFLOP/s", &|power| 10_f64.powf(power - 3.0).to_string()),
             ];
             let mut chart = plot(area, axes)?;
-            // The roof: memory's rate, then the peak.
+            // The roof: first the rate of the memory, then the peak.
             let start = x.start.max(y.start - rate.log10());
             let roof = [(start, start + rate.log10()), ((peak / rate).log10(), peak.log10()), (x.end, peak.log10())];
             chart.draw_series(LineSeries::new(roof, MUTED.stroke_width(2)))?;
@@ -308,7 +308,7 @@ fn roofline(record: &Record) -> Option<Drawing<'_>> {
     })
 }
 
-/// A contender's name where room is short: `step 6` for `step06_prefetch`, and a rung's own name.
+/// A contender's short name: `step 6` for `step06_prefetch`, and for a rung its name without the step's.
 pub fn short(name: &str) -> String {
     let (step, variant) = split(name);
     let number = step.strip_prefix("step").and_then(|rest| rest.get(..2)?.parse::<u32>().ok());

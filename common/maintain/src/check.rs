@@ -1,14 +1,14 @@
-//! `cargo x check`: all that must hold of what is committed, once everything is built and tested.
+//! `cargo x check`: checks everything that is committed, once it is built and tested.
 
 use anyhow::Result;
 use common::basics::output::print;
 
 use crate::{budget, counters, explore, pages, ptx};
 
-/// What is checked, in words, and the check.
+/// What must hold, in words, and the function that checks it.
 type Check = (&'static str, fn() -> Result<bool>);
 
-/// Runs the command: every check, even after one has failed; `false` if any has.
+/// Runs every check, even after one has failed. Returns `false` if any has failed.
 pub fn run() -> Result<bool> {
     let checks: [Check; 6] = [
         ("no crate is larger than its budget", budget::check),
@@ -46,7 +46,7 @@ fn book() -> Result<bool> {
     Ok(ok)
 }
 
-/// mdBook goes on after an error in a page and exits with 0: what it says counts.
+/// Whether mdBook has reported an error. After an error in a page it goes on and still exits with 0.
 fn complains(log: &str) -> bool {
     ["WARN", "ERROR"].iter().any(|word| log.contains(word))
 }

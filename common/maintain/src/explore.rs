@@ -1,6 +1,6 @@
-//! `cargo x explorer`: what the explorer's page is made of and cannot be made everywhere: the engine, and PTX with smaller tiles.
-//! `cargo course` puts the page together. And every run that the page can show, as the engine records it natively: what the page is
-//! compared with in a browser.
+//! `cargo x explorer`: makes the parts of the explorer's page that cannot be made on every machine, which are the engine and PTX
+//! with smaller tiles. `cargo course` puts the page together. It also writes every run that the page can show, as the engine
+//! records it natively; the page is compared with that in a browser.
 
 use std::path::PathBuf;
 
@@ -30,7 +30,7 @@ pub struct Options {
     pub native: Option<PathBuf>,
 }
 
-/// Runs the command; `false` if the check fails.
+/// Runs the command. Returns `false` if the check fails.
 pub fn run(options: &Options) -> Result<bool> {
     if let Some(path) = &options.native {
         let runs = native(&contents::of_book())?;
@@ -51,7 +51,7 @@ pub fn run(options: &Options) -> Result<bool> {
     Ok(generated.ok() && (fresh || !options.check))
 }
 
-/// The PTX of a smaller tile for each kernel whose usual one would be all of a small C.
+/// Makes PTX with a smaller tile for each kernel whose usual tile would cover all of a small C.
 fn smaller_tiles(generated: &mut Generated) -> Result<()> {
     nvrtc::find()?;
     for step in STEPS {
@@ -59,7 +59,7 @@ fn smaller_tiles(generated: &mut Generated) -> Result<()> {
             let source = Source::read(&workspace::root().join(&kernel.file))?;
             for usual in &kernel.forms {
                 let Some((smaller, file, form)) = forms::smaller(kernel, usual, &source) else { continue };
-                // Not every kernel takes that tile; one that does not compile, or is wrong where the course's is right, is left out.
+                // Not every kernel takes that tile: a form is left out if it does not compile, or is wrong unlike the usual one.
                 let Ok(ptx) = source.compile_to_commit(&smaller) else { continue };
                 let form = Form { ptx, ..form };
                 if is_right(kernel, &form) || !is_right(kernel, usual) {
@@ -80,7 +80,7 @@ fn is_right(kernel: &Kernel, form: &Form) -> bool {
     })
 }
 
-/// Sizes at which every form is run: of each kernel the first three that it takes.
+/// Sizes at which forms are run: each form at the first three that it can compute.
 const SIZES: [[u32; 3]; 10] = [
     [64, 64, 64],
     [33, 47, 20],
@@ -110,7 +110,7 @@ fn runs(data: &Data) -> impl Iterator<Item = (&Kernel, &Form, [u32; 3])> {
     })
 }
 
-/// A run as the browser's test reads it.
+/// A run in the form that the browser's test reads.
 fn recorded(kernel: &Kernel, form: &Form, size: [u32; 3]) -> Result<Value> {
     let mut engine = Engine::default();
     let facts = engine.ask(Request::Run(kernel.request(form, size).into())).map_err(Error::msg)?;
@@ -149,7 +149,7 @@ mod tests {
         }
     }
 
-    /// The recorder counts instruction by instruction, the simulator by itself basic block by basic block.
+    /// Compares two ways of counting: the recorder counts by instruction, the simulator alone by basic block.
     fn compare(wanted: impl Fn(&str) -> bool, more_than: usize) {
         let mut data = contents::of_book();
         data.kernels.retain(|kernel| wanted(&kernel.id));
@@ -170,7 +170,7 @@ mod tests {
         }
     }
 
-    /// Whether the product is right, why the run was stopped, the hazards, and the counts of all and of each line.
+    /// Whether the product is right, why the run was stopped, the hazards, and the counts in total and of each line.
     type Seen = (bool, Option<String>, Vec<String>, (Counts, BTreeMap<String, Counts>));
 
     fn said<'a>(hazards: impl Iterator<Item = &'a Hazard>) -> Vec<String> {
@@ -179,7 +179,7 @@ mod tests {
         said
     }
 
-    /// What the simulator counts by itself.
+    /// What the simulator alone counts.
     fn counted(kernel: &Kernel, form: &Form, size: [u32; 3]) -> Seen {
         let setup = Setup::new(&kernel.request(form, size)).unwrap();
         let mut memory = setup.memory().unwrap();

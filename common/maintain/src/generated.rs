@@ -1,4 +1,4 @@
-//! Generated files: written again, or compared with what is committed.
+//! Generated files are written again, or compared with the committed ones.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,13 +8,13 @@ use anyhow::Result;
 use common::basics::workspace;
 use course::files::{below, write};
 
-/// What became of the generated files so far.
+/// The state of the files that were generated so far.
 pub struct Generated {
-    /// Change nothing.
+    /// Whether files are only compared.
     check: bool,
     kept: BTreeSet<PathBuf>,
     stale: usize,
-    /// A line for each file that is not what it should be, or was not.
+    /// A line for each file that is, or was, different from its fresh text.
     pub text: String,
 }
 
@@ -23,13 +23,13 @@ impl Generated {
         Self { check, kept: BTreeSet::new(), stale: 0, text: String::new() }
     }
 
-    /// Keeps a file as it should be; whether it is so now.
+    /// Writes or compares a file, and counts it. Returns whether the file has its fresh text now.
     pub fn file(&mut self, path: &Path, fresh: &str) -> Result<bool> {
         self.kept.insert(path.to_owned());
         self.uncounted(path, fresh)
     }
 
-    /// Keeps a file that goes with the others as it should be, and does not count it.
+    /// Writes or compares a file without counting it. Returns whether the file has its fresh text now.
     pub fn uncounted(&mut self, path: &Path, fresh: &str) -> Result<bool> {
         // Git may have changed the line endings.
         let now = fs::read_to_string(path).unwrap_or_default().replace("\r\n", "\n");
@@ -47,7 +47,7 @@ impl Generated {
         Ok(!self.check)
     }
 
-    /// Removes the PTX of a folder that nothing generates any more.
+    /// Removes PTX of a folder that nothing generates any more, or only reports it.
     pub fn left_over(&mut self, folder: &Path) -> Result<()> {
         for path in below(folder, "ptx").into_iter().filter(|path| !self.kept.contains(path)) {
             self.stale += 1;
@@ -60,7 +60,7 @@ impl Generated {
         Ok(())
     }
 
-    /// How many files of a kind there are and how fresh they are.
+    /// A sentence on how many files of a kind there are and how many were stale.
     pub fn verdict(&self, kind: &str, verb: &str) -> String {
         let state = match (self.check, self.stale) {
             (true, 0) => "all fresh".to_owned(),
@@ -70,13 +70,13 @@ impl Generated {
         format!("{} {kind}, {state}", self.kept.len())
     }
 
-    /// Whether all is as it should be now.
+    /// Whether all files are fresh now.
     pub fn ok(&self) -> bool {
         !self.check || self.stale == 0
     }
 }
 
-/// Where two texts begin to differ, for a message.
+/// The first line at which two texts differ, for a message.
 fn first_difference(old: &str, new: &str) -> String {
     let line = old.lines().zip(new.lines()).position(|(old, new)| old != new);
     let line = line.unwrap_or_else(|| old.lines().count().min(new.lines().count()));

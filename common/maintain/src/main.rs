@@ -1,4 +1,4 @@
-//! The maintainers' program: what is generated, measured and checked. `cargo x --help`.
+//! The maintainers' program, which generates, measures and checks. `cargo x --help` lists what it does.
 
 mod budget;
 mod charts;

@@ -1,4 +1,4 @@
-//! The programs of the course, run as a reader runs them: the steps' own and `cargo course`. Each command runs once.
+//! Runs the programs of the course, the steps' and `cargo course`, as a reader runs them. Each command runs once.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -40,7 +40,7 @@ pub fn output(program: &str, arguments: &[&str]) -> Result<Printed> {
     Ok(printed)
 }
 
-/// The file of a step's program, of `course` or of `beyond`, built once.
+/// The path of a step's program, of `course` or of `beyond`, which is built once.
 fn path(program: &str) -> Result<PathBuf> {
     static BUILT: Mutex<BTreeMap<String, PathBuf>> = Mutex::new(BTreeMap::new());
     let mut built = BUILT.lock().map_err(|_| anyhow!("another thread failed; run the command again"))?;
@@ -52,14 +52,14 @@ fn path(program: &str) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// Builds a package beside this program, and gives its program. Without cargo, what lies there is taken.
+/// Builds a package's program beside this program and returns its path. Without cargo, takes a program that is there already.
 fn build(package: &str) -> Result<PathBuf> {
     let folder = std::env::current_exe().ok().and_then(|path| Some(path.parent()?.to_owned())).unwrap_or_default();
-    // A test's program lies one folder further down.
+    // A test's program is one folder further down.
     let folder = if folder.ends_with("deps") { folder.parent().unwrap_or(&folder).to_owned() } else { folder };
     let profile = if folder.ends_with("debug") { "dev" } else { "release" };
     let program = folder.join(format!("{package}{}", std::env::consts::EXE_SUFFIX));
-    // The tests of all crates build it with them; alone, it would be built a second time for the features of one package.
+    // `cargo test --workspace` has built it; a build of one package has other features and would compile it again.
     if cfg!(test) && program.is_file() {
         return Ok(program);
     }

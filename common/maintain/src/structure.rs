@@ -1,5 +1,5 @@
-//! What must hold of the sources as a whole: files are short and say their idea, no two files of a crate use each other, and
-//! crates know only those they may.
+//! Rules for the sources as a whole: files are short and begin with their idea, no two files of a crate use each other, and crates
+//! use only those that they may.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use common::basics::workspace;
 use course::files::{below, read};
 
-/// Lines that a file may have: one idea fits in less.
+/// The most lines that a file may have; one idea fits in less.
 const LONGEST: usize = 600;
 
-/// A file's module, from the crate's root on, without `lib`, `main` and `mod`.
+/// The path of a file's module from the crate's root, without `lib`, `main` and `mod`.
 type Module = Vec<String>;
 
-/// The modules that a file names, and the names that `use` gives to some of them.
+/// The paths that a file names, and the names that `use` gives to some of them.
 #[derive(Default)]
 struct Names {
     paths: Vec<Vec<String>>,
@@ -21,7 +21,7 @@ struct Names {
 }
 
 impl Names {
-    /// Reads what stands in code; lines of comment and the tests at the end of a file do not count.
+    /// Reads the names in code. Comment lines and the tests at the end of a file do not count.
     fn of(text: &str) -> Self {
         let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
         let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
@@ -35,7 +35,7 @@ impl Names {
             let words = before.split(|c| !is_part(c)).filter(|word| word.contains("::") && !word.starts_with("::"));
             names.paths.extend(words.map(|word| parts(word).collect()));
             if is_tree(tree) && !tree.is_empty() {
-                // Within the braces of a module in this file, `super` is this file.
+                // In a module within this file, `super` is this file.
                 let within = before.lines().last().is_some_and(|line| line.starts_with(' '));
                 names.import(if within { tree.trim_start_matches("super::") } else { tree }, &[], within);
             }
@@ -66,12 +66,12 @@ impl Names {
     }
 }
 
-/// The names of a path.
+/// The parts of a path.
 fn parts(path: &str) -> impl Iterator<Item = String> {
     path.split("::").map(|part| part.trim().to_owned()).filter(|part| !part.is_empty())
 }
 
-/// The file that a path leads to: modules as far as they go, and past names that their file only passes on.
+/// The file to which a path leads: the longest prefix that is a module. Names that this file only re-exports are followed.
 fn resolve(files: &BTreeMap<Module, Names>, from: &Module, path: &[String], depth: usize) -> Option<Module> {
     let (mut whole, mut rest) = (from.clone(), path);
     while let Some((first, more)) =
@@ -96,14 +96,14 @@ fn resolve(files: &BTreeMap<Module, Names>, from: &Module, path: &[String], dept
     Some(further.unwrap_or(file))
 }
 
-/// The files on circles of files that use each other, and those between two circles.
+/// The files on circles of files that use each other, and the files between two circles.
 fn circles(files: &BTreeMap<Module, Names>) -> Vec<String> {
     let used = |file: &Module| -> BTreeSet<Module> {
         let found = files[file].paths.iter().filter_map(|path| resolve(files, file, path, 0));
         found.filter(|other| other != file).collect()
     };
     let mut uses: BTreeMap<Module, BTreeSet<Module>> = files.keys().map(|file| (file.clone(), used(file))).collect();
-    // Whoever uses none of the others is on no circle, and neither is whom none of them uses.
+    // A file that uses none of the others is not on a circle, and neither is a file that none of them uses.
     let is_at_an_end = |uses: &BTreeMap<Module, BTreeSet<Module>>, file: &Module| {
         uses[file].iter().all(|other| !uses.contains_key(other)) || uses.values().all(|used| !used.contains(file))
     };
@@ -113,7 +113,7 @@ fn circles(files: &BTreeMap<Module, Names>) -> Vec<String> {
     uses.into_keys().map(|module| module.join("::")).collect()
 }
 
-/// The files of a crate by their modules, without those that are there in tests only.
+/// The files of a crate by their modules, without those that are compiled for tests only.
 fn files(src: &Path) -> BTreeMap<Module, Names> {
     let beside_a_library = src.join("lib.rs").is_file();
     let mut files = BTreeMap::new();
@@ -173,13 +173,13 @@ fn rooms_use_those_below_them() {
     assert!(ROOMS.iter().all(|room| files.keys().any(|file| file.first().is_some_and(|first| first == room))));
 }
 
-/// The crates of ours that a crate's programs and library may use, as beginnings of their names.
+/// The crates of this workspace that a crate's programs and library may use, as beginnings of their names.
 fn may_use(name: &str) -> &'static [&'static str] {
     match name {
         "common/simt" | "common/plan" | "common/gpu" => &[],
         "common" => &["simt", "plan", "verify"],
         "common/verify" => &["plan"],
-        // Its engine knows how the kernels of the course are launched, without common.
+        // Its engine knows how the kernels of the course are launched, but does not need `common`.
         "common/explorer" => &["simt", "plan", "step", "beyond"],
         "common/course" | "common/maintain" => &["common", "course", "explorer", "plan", "beyond", "simt", "step"],
         "step06_prefetch/beyond" => &["common", "plan", "gpu", "step06_prefetch"],
@@ -210,13 +210,13 @@ fn a_circle_is_found_however_the_names_are_written() {
         ("use crate::b::B;", "use crate::a::A;"),
         ("use super::b::{B, C};", "fn f() -> crate::a::A { todo() }"),
         ("fn f() { crate::b::f::<u8>() }", "use crate::{b::X, a::A};"),
-        // Through what the crate's root passes on.
+        // Through names that the crate's root re-exports.
         ("use crate::B;", "use crate::One;"),
     ] {
         let found = circles(&files(&[("", "pub use a::A as One;\npub use b::B;"), ("a", a), ("b", b)]));
         assert_eq!(found, ["a", "b"], "{a} {b}");
     }
-    // A parent that passes on what its children define is none; a child that takes what its parent defines is one.
+    // A parent that re-exports what its children define makes no circle; a child that uses what its parent defines does.
     let parent =
         ("a", "pub use one::One;\nuse two::Two;\nuse std::fmt::{self, Debug};\nmod own {\n    use super::One;\n}");
     let tests = "pub struct One;\n#[cfg(test)]\nmod tests { use crate::a::two::Two; }";

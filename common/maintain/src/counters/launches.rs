@@ -11,7 +11,7 @@ use course::steps::Kernel;
 use plan::{Arg, DeviceInfo, Problem};
 use serde::{Deserialize, Serialize};
 
-/// Kernels and sizes; the file says which.
+/// Kernels with their sizes; the head of the file says how they are chosen.
 const LIST: &str = include_str!("launches.txt");
 
 /// One launch, in the form that `common/simt/tests/counters/record.py` reads.
@@ -26,13 +26,13 @@ pub struct Launch {
     pub block: [u32; 3],
     /// Dynamic shared memory per block in bytes.
     pub shared: u32,
-    /// The arguments, as a plan has them.
+    /// The arguments, as in a plan.
     pub args: Vec<Arg>,
     /// Bytes of A, B, C and the workspace.
     pub bytes: [u64; 4],
 }
 
-/// Writes the list for `record.py`; gives the number of launches.
+/// Writes the list for `record.py`. Returns the number of launches.
 pub fn write(path: &Path) -> Result<usize> {
     let launches = list()?;
     let lines: Vec<String> = launches.iter().map(serde_json::to_string).collect::<Result<_, _>>()?;
@@ -40,7 +40,7 @@ pub fn write(path: &Path) -> Result<usize> {
     Ok(launches.len())
 }
 
-/// All of them.
+/// All launches of the list.
 pub fn list() -> Result<Vec<Launch>> {
     let mut launches = Vec::new();
     for line in LIST.lines().filter(|line| !line.starts_with('#')) {

@@ -1,4 +1,4 @@
-//! `cargo x counters`: the simulator's counters against those that Nsight Compute read on a GPU for the same PTX.
+//! `cargo x counters`: compares the simulator's counters with those that Nsight Compute read on a GPU for the same PTX.
 
 pub mod launches;
 
@@ -26,7 +26,7 @@ pub struct Options {
     launches: Option<PathBuf>,
 }
 
-/// Runs the command; `false` if a count differs or a reading is outdated.
+/// Runs the command. Returns `false` if a count differs or a reading is outdated.
 pub fn run(options: &Options) -> Result<bool> {
     if let Some(file) = &options.launches {
         let count = launches::write(file)?;
@@ -49,19 +49,19 @@ pub fn run(options: &Options) -> Result<bool> {
     Ok(ok)
 }
 
-/// The readings of all steps and counter-examples, within the workspace.
+/// The readings of all steps and counter-examples, relative to the workspace.
 pub const FILE: &str = "docs/results/counters/steps.readings.json";
 
-/// The file as `common/simt/tests/counters/record.py` writes it: what launches share is there once.
+/// The file as `common/simt/tests/counters/record.py` writes it. Fields with the same value in all launches are written once.
 #[derive(Deserialize)]
 pub struct File {
     pub gpu: String,
     pub driver: String,
     pub tool: String,
     pub date: String,
-    /// What all launches have in common, field by field.
+    /// The fields that are the same for all launches.
     same: Map<String, Value>,
-    /// SHA-256 of what [`code_of`] tells, by file and entry.
+    /// SHA-256 of the text that [`code_of`] returns, by file and entry.
     kernels: BTreeMap<String, String>,
     /// Names of the metrics, in the order of each reading's values.
     metrics: Vec<String>,
@@ -80,7 +80,7 @@ impl File {
     }
 }
 
-/// What was read for a launch.
+/// The metrics that were read for a launch.
 #[derive(Clone)]
 pub struct Reading {
     pub launch: Launch,
@@ -88,12 +88,12 @@ pub struct Reading {
     metrics: BTreeMap<String, f64>,
 }
 
-/// A count of a launch, simulated and read.
+/// A count of a launch, as simulated and as read on the GPU.
 pub struct Compared {
     pub name: &'static str,
     pub simulated: u64,
     pub read: u64,
-    /// How far the simulated count may be above the other one, and below it.
+    /// How far the simulated count may be above the count that was read, and below it.
     pub slack: [u64; 2],
 }
 
@@ -104,8 +104,8 @@ impl Compared {
     }
 }
 
-/// An entry's code, with what stands before the first entry: other entries, comments and places in the source make no other machine
-/// code.
+/// An entry's code and everything before the first entry. Other entries, comments and places in the source are left out, because
+/// they do not change the machine code.
 fn code_of(ptx: &str, entry: &str) -> String {
     let mut own = true;
     let mut is_own = |line: &str| {
@@ -118,7 +118,7 @@ fn code_of(ptx: &str, entry: &str) -> String {
     lines.filter(|line| is_own(line.trim_start())).collect()
 }
 
-/// The readings that are kept, and where they are from.
+/// The committed readings, and where they are from.
 pub fn read() -> Result<(File, Vec<Reading>)> {
     let text = files::read(&workspace::root().join(FILE))?;
     let wrong = || format!("{FILE} has no readings; record them again with common/simt/tests/counters/record.py");
@@ -128,9 +128,9 @@ pub fn read() -> Result<(File, Vec<Reading>)> {
 }
 
 impl Reading {
-    /// Runs the launch on the simulator and puts its counts beside the readings: first what must be equal, then the instructions that a
-    /// bound on the time counts, which may be no more than the GPU's, and last the instructions and the shared loads, which differ by
-    /// their nature: the simulator counts those of the PTX, the GPU those of the assembler.
+    /// Runs the launch on the simulator and pairs its counts with the readings. First come the counts that must be equal, then the
+    /// instructions of the bound on the time, which may not exceed the GPU's. Last come instructions and shared loads, which always
+    /// differ, because the simulator counts those of the PTX and the GPU those of the assembler.
     pub fn compare(&self) -> Result<Vec<Compared>> {
         let launch = &self.launch;
         let path = workspace::root().join(&launch.kernel);
@@ -171,7 +171,7 @@ impl Reading {
         let fma = read("smsp__sass_thread_inst_executed_op_ffma_pred_on.sum")?;
         let compared = |name, simulated, read, slack| Compared { name, simulated, read, slack };
         let equal = |name, simulated, read| compared(name, simulated, read, [0; 2]);
-        // The assembler may leave loads to the lanes that need them, and so to no lane of some warps; their passes are not there either.
+        // The assembler may restrict loads to the lanes that need them; a warp with no such lane has no load and no passes.
         let loads = read("smsp__inst_executed_op_shared_ld.sum")?;
         let idle = counts.shared_load_requests.saturating_sub(loads);
         let executed = read("smsp__inst_executed.sum")?;

@@ -1,5 +1,4 @@
-//! Parts that show what the simulator counts: tables of kernels, the counters' names, and the counters beside those that were read on a
-//! GPU.
+//! Parts that show what the simulator counts: tables of kernels, the counters' names, and the counts beside a GPU's.
 
 use anyhow::{Context, Result, bail};
 use common::basics::table;
@@ -11,7 +10,7 @@ use simt::Counts;
 use crate::counters::{self, Compared, File};
 use crate::programs;
 
-/// The rows of a table of counters: a name, and a term of the report's `counters`.
+/// The rows of a table of counters: the name, and a term of the report's `counters`.
 const ROWS: &[(&str, &str)] = &[
     ("multiply-adds by threads", "fma_threads"),
     ("warp instructions", "instructions"),
@@ -29,8 +28,8 @@ const ROWS: &[(&str, &str)] = &[
     ("barrier arrivals", "barriers"),
 ];
 
-/// Without `rows:` only those rows are shown in which the kernels differ. After it stand the beginnings of the wanted rows'
-/// names, with `_` for a space.
+/// A table of counters of some kernels at one size. `rows:` is followed by the beginnings of the wanted rows' names, with `_` for a
+/// space; without it, only rows in which the kernels differ are shown.
 pub fn table(words: &[&str]) -> Result<String> {
     let (words, wanted): (Vec<&str>, Vec<&str>) = words.iter().partition(|word| !word.starts_with("rows:"));
     let wanted: Vec<String> =
@@ -60,7 +59,7 @@ pub fn table(words: &[&str]) -> Result<String> {
     for (name, term) in ROWS {
         let values: Vec<Option<f64>> = columns.iter().map(|counters| counters.term(term)).collect();
         let shown = if wanted.is_empty() {
-            // What no kernel does needs no row, and neither does what all do alike.
+            // A row is left out if all its values are 0, or if all kernels have the same value.
             values.iter().flatten().any(|value| *value != 0.0)
                 && (values.len() == 1 || values.iter().any(|value| *value != values[0]))
         } else {
@@ -80,7 +79,7 @@ pub fn names() -> String {
     table::markdown(&["counter", "counts"], &Counts::EXPLAINED.iter().map(row).collect::<Vec<_>>())
 }
 
-/// Where the readings are from, and a row for each launch.
+/// The source of the readings, and a table with a row for each launch.
 pub fn readings() -> Result<String> {
     let (File { gpu, driver, tool, date, .. }, launches) = counters::read()?;
     let head = [
@@ -103,7 +102,7 @@ pub fn readings() -> Result<String> {
                 row.extend(equal.iter().map(cell));
                 row.extend([format!("{} / {}", grouped(bound.simulated), both(instructions)), both(loads)]);
             }
-            // The page can be made all the same; `cargo x counters` fails.
+            // The page is made nevertheless; `cargo x counters` fails.
             Err(error) => row.push(format!("**{error:#}**")),
             Ok(_) => {}
         }
@@ -114,7 +113,7 @@ pub fn readings() -> Result<String> {
     Ok(format!("Read on an {gpu} (driver {driver}, {date}) under {tool}.\n\n{table}"))
 }
 
-/// A count if both sides are equal, else both; in bold if they should be.
+/// One count if both are equal, otherwise both counts, in bold if they should be equal.
 fn cell(count: &Compared) -> String {
     match (count.simulated == count.read, count.agrees()) {
         (true, _) => grouped(count.read),

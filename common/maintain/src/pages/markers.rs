@@ -1,11 +1,11 @@
-//! Where generated parts stand in a page: between a comment that names the part and a comment that ends it.
+//! Generated parts of a page are between a comment that names the part and a comment that ends it.
 
 use anyhow::{Context, Result, ensure};
 
 const BEGIN: &str = "<!-- generated:";
 const END: &str = "<!-- /generated -->";
 
-/// The page with what `make` gives for the words of each marker in place of what stood there.
+/// The page with each generated part replaced by what `make` returns for the words of its marker.
 pub fn replace(page: &str, mut make: impl FnMut(&[&str]) -> Result<String>) -> Result<String> {
     let mut fresh = String::new();
     let mut rest = page;
@@ -18,7 +18,7 @@ pub fn replace(page: &str, mut make: impl FnMut(&[&str]) -> Result<String>) -> R
         fresh += before;
         fresh += head;
         let part = make(&words).with_context(|| head.to_owned())?;
-        // Else the part would end there the next time, and what follows would stay for good.
+        // Otherwise the part would end there the next time, and the text after it would stay in the page for ever.
         ensure!(
             !part.contains(BEGIN) && !part.contains(END),
             "{head} makes a text with a marker in it; write the text otherwise"

@@ -1,5 +1,5 @@
-//! `cargo x pages`: everything generated in README, the book and the chapters. Outputs, tables of counters and differences
-//! come from runs on the simulator, tables and charts of speed from the records.
+//! `cargo x pages`: regenerates all generated parts of README, the book and the chapters. Outputs, tables of counters and
+//! differences come from runs on the simulator; tables and charts of speed come from the records.
 
 pub mod counted;
 mod markers;
@@ -28,7 +28,7 @@ pub struct Options {
     pub files: Vec<String>,
 }
 
-/// Runs the command; `false` if the check fails.
+/// Runs the command. Returns `false` if the check fails.
 pub fn run(options: &Options) -> Result<bool> {
     let records = record::all()?;
     let wanted = |path: &Path| {
@@ -72,8 +72,8 @@ mod tests {
     use super::*;
     use crate::charts::example;
 
-    /// Every kind of part, and what is said where a part cannot be made. After a change on purpose, `SNAPSHOTS=overwrite` writes the file
-    /// again; read the difference before it is committed.
+    /// Every kind of part, and the error if a part cannot be made. After an intended change, `SNAPSHOTS=overwrite` writes the file
+    /// again; read the difference before you commit it.
     #[test]
     fn each_part_is_what_the_example_says() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/parts.md");
@@ -158,7 +158,7 @@ mod tests {
         }
     }
 
-    /// mdBook puts nothing in the place of a part that a file does not have.
+    /// If a file lacks the part that is included, mdBook silently includes nothing.
     #[test]
     fn every_part_that_is_included_is_there() {
         let mut parts = 0;

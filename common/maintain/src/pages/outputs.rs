@@ -8,13 +8,13 @@ use course::steps::Kernel;
 
 use crate::programs;
 
-/// A command of the course, run on the simulator: the command as one types it, and what it prints.
+/// A command of the course, as a reader types it, and what it prints on the simulator.
 pub fn whole(words: &[&str]) -> Result<String> {
     let (typed, text) = run(words)?;
     block(&typed, &text)
 }
 
-/// A command and what it prints, from the first line on that begins in a certain way.
+/// A command and what it prints, from the first line on that begins with `start`.
 pub fn from(words: &[&str], start: &str) -> Result<String> {
     let (typed, text) = run(words)?;
     let first = text.lines().position(|line| line.starts_with(start));
@@ -40,7 +40,7 @@ fn block(typed: &str, text: &str) -> Result<String> {
     Ok(format!("```text\n$ {typed}\n{text}```"))
 }
 
-/// Seconds of the host's clock differ from run to run.
+/// The JSON with its seconds set to 0.001, because they differ from run to run.
 fn without_seconds(json: &str) -> String {
     let line = |line: &str| match line.split_once("\"seconds\": ") {
         Some((before, value)) => format!("{before}\"seconds\": 0.001{}\n", if value.ends_with(',') { "," } else { "" }),
@@ -56,7 +56,7 @@ pub fn difference(words: &[&str]) -> Result<String> {
     Ok(format!("```diff\n{}```", shortened(&diff(&old, &new))))
 }
 
-/// The lines of a difference that change, with three lines around each; `...` stands for the others.
+/// The changed lines of a difference, with three lines around each. `...` replaces the others.
 fn shortened(difference: &str) -> String {
     const AROUND: usize = 3;
     let lines: Vec<&str> = difference.lines().collect();

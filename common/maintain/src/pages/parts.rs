@@ -1,14 +1,14 @@
-//! The parts that a page can ask for: their names, what each is, and what makes it.
+//! The parts that a page can ask for, each with its name, what it shows and the function that makes it.
 
 use anyhow::{Context, Result};
 
 use super::timed::{self, Records};
 use super::{counted, outputs};
 
-/// The word after `generated:`, the arguments that follow and what the part shows, and what makes it.
+/// The word after `generated:`, its arguments with what the part shows, and the function that makes the part.
 type Part = (&'static str, &'static str, fn(&Records, &[&str]) -> Result<String>);
 
-/// Those of the course's own pages; [`beyond::parts`] has more.
+/// The parts for the pages of the course; [`beyond::parts`] has more.
 const PARTS: &[Part] = &[
     ("output", "PROGRAM ARGUMENTS: what a command prints", |_, words| outputs::whole(words)),
     ("hazards", "PROGRAM ARGUMENTS: the hazards that it finds", |_, words| outputs::from(words, "  HAZARDS")),

@@ -1,4 +1,4 @@
-//! Parts made from records: tables of speed, charts, the list of records. No number is typed.
+//! Parts that are made from records: tables of speed, charts, and the list of records.
 
 use std::path::PathBuf;
 
@@ -15,14 +15,14 @@ use course::steps::{self, Kernel, Role, STEPS};
 use crate::charts::{CHARTS, short};
 use common::basics::table;
 
-/// Where the charts lie: within the book, so that it takes them along.
+/// The folder of the charts, in the book's sources, so that mdBook copies them.
 const FOLDER: &str = "docs/src/results";
 
 /// The records of `docs/results`, each with its name.
 pub type Records = [(String, Record)];
 
-/// Of the records with such times the one that is shown where none is named: that with the most sizes; of several, one whose
-/// kernels are those of today; then that of the GPU with the fastest memory; and of these the newest.
+/// The record that is shown if a page names none, out of those with times that are `wanted`: the one with the most sizes, then one
+/// whose kernels have not changed since, then that of the GPU with the fastest memory, then the newest.
 pub fn foremost(records: &Records, wanted: impl Fn(&Record) -> bool) -> Option<&(String, Record)> {
     let speed = |record: &Record| record.figures.as_ref().map_or(0.0, |figures| figures.memory_gb_per_s);
     let is_current = |record: &Record| record.outdated().is_empty();
@@ -43,7 +43,7 @@ pub fn charts(records: &Records) -> Result<Vec<(PathBuf, String)>> {
     Ok(all)
 }
 
-/// The record that is named, or else the foremost one with the cache as it is in ordinary use.
+/// The record that is named or, if none is, the foremost one that was measured with a warm cache.
 fn chosen<'a>(records: &'a Records, wanted: Option<&&str>) -> Result<(&'a str, &'a Record)> {
     let found = match wanted {
         Some(wanted) => records.iter().find(|(name, _)| name == wanted),
@@ -60,11 +60,11 @@ pub fn chart(records: &Records, words: &[&str]) -> Result<String> {
     let chart = CHARTS.iter().find(|chart| chart.name == *kind);
     let chart = chart.with_context(|| format!("there is no chart {kind:?}; write path, speed or roofline"))?;
     let (name, record) = chosen(records, words.first())?;
-    // Where the numbers are from is said in the chart.
+    // The chart itself says where its numbers are from.
     Ok(format!("![{}](results/{name}-{}.svg)", chart.title(record), chart.name))
 }
 
-/// Where the numbers come from, and whether they are those of the sources as they are.
+/// Where the numbers come from, and a warning if the sources have changed since.
 pub fn source(name: &str, record: &Record) -> String {
     let outdated = record.outdated();
     let warning = if outdated.is_empty() {
@@ -80,7 +80,7 @@ pub fn source(name: &str, record: &Record) -> String {
     )
 }
 
-/// Where the numbers of one step and its rungs come from: what else changed does not matter there.
+/// Where the numbers of one step and its rungs come from, with a warning only if these have changed since.
 pub fn source_of_step(name: &str, record: &Record, step: &str) -> String {
     let mut record = record.clone();
     record.steps.retain(|known| known.name == step || known.rung && steps::split(&known.name).0 == step);
@@ -99,7 +99,7 @@ pub fn tflops(gflops: f64) -> String {
     format!("{:.*}", if gflops < 1e3 { 4 } else { 2 }, gflops / 1e3)
 }
 
-/// A row of a table: its first cells, and what is told of one kernel at one size.
+/// A row of a table: its first cells, then the values of one kernel at one size.
 fn row<const N: usize>(first: [&str; N], record: &Record, size: &SizeRecord, entry: &Entry) -> Vec<String> {
     let values = record.speed(size, entry, tflops, "–").unwrap_or_else(|| {
         let word = match entry.outcome {
@@ -130,7 +130,7 @@ pub fn ladder(records: &Records, words: &[&str]) -> Result<String> {
     Ok(format!("{table}\nM = N = K = {}. {}", size.m, source(name, record)))
 }
 
-/// All sizes: speed of each step, and what the last step is worth against cuBLAS.
+/// All sizes: the speed of each step, and the last step's share of cuBLAS.
 pub fn sizes(records: &Records, words: &[&str]) -> Result<String> {
     let (name, record) = chosen(records, words.first())?;
     let record = &record.steps_only();
@@ -172,7 +172,7 @@ pub fn languages(words: &[&str]) -> Result<String> {
     Ok(format!("{}\n{}", table::markdown(&head, &rows), source(&format!("rust/{name}"), &record)))
 }
 
-/// The registers of a thread, and what did not fit into them.
+/// The registers of a thread, and how many bytes were spilled.
 fn registers(entry: &Entry) -> Option<String> {
     let resources = entry.resources?;
     let registers = resources.registers?;
@@ -182,7 +182,7 @@ fn registers(entry: &Entry) -> Option<String> {
     })
 }
 
-/// The sizes after `only:`, as `only:256,4096x64x64`; without it all that a step was timed at.
+/// Whether a size is among those after `only:`, as in `only:256,4096x64x64`; without `only:`, every size is.
 pub fn wanted(words: &[&str], size: &SizeRecord) -> bool {
     let sizes = size.shape().map(|size| size.to_string());
     let (cube, all) = (size.is_cube().then(|| &sizes[0]), sizes.join("x"));
@@ -191,7 +191,7 @@ pub fn wanted(words: &[&str], size: &SizeRecord) -> bool {
         || lists.any(|list| list.split(',').any(|word| word == all || cube.is_some_and(|cube| word == cube)))
 }
 
-/// One step at the sizes it was timed at.
+/// One step at the sizes at which it was timed.
 pub fn of_step(records: &Records, words: &[&str]) -> Result<String> {
     let (step, words) = words.split_first().context("name a step")?;
     let only = |size: &&SizeRecord| wanted(words, size);
@@ -233,13 +233,13 @@ pub fn results(records: &Records) -> Result<String> {
     Ok(table::markdown(&["record", "GPU", "driver", "CUDA", "date", "commit", "L2", "state"], &rows))
 }
 
-/// All kernels at one size: least time, bottleneck, and how far the measured time is from it.
+/// All kernels at one size: the bottleneck, the least time, the measured time, and their ratio.
 pub fn bound(records: &Records, words: &[&str]) -> Result<String> {
     let (name, record) = chosen(records, words.first())?;
     let mut record = record.clone();
     least::fill(&mut record, |_, entry| entry.least_time.is_none());
     let Some(size) = record.ladder_size() else { return Ok(format!("*Record `{name}` has no times.*")) };
-    // What goes past the course has pages of its own.
+    // Kernels beyond the course have separate pages.
     let entries = size.entries.iter().filter(|entry| !Kernel::beyond().any(|kernel| kernel.name() == entry.name));
     let bounded = entries.filter_map(|entry| Some((entry, entry.spread()?, entry.least_time.as_ref()?)));
     let rows: Vec<Vec<String>> = bounded
@@ -252,7 +252,7 @@ pub fn bound(records: &Records, words: &[&str]) -> Result<String> {
     Ok(format!("{table}\nM = N = K = {}. {}", size.m, source(name, &record)))
 }
 
-/// The rungs and the kernels of the course in order.
+/// The rungs and kernels of the course, in order.
 fn kernels() -> Vec<Kernel> {
     let all = STEPS.iter().flat_map(|step| Kernel::of(step));
     all.filter(|kernel| matches!(kernel.role(), Role::Rung | Role::Step)).collect()
@@ -298,7 +298,7 @@ pub fn path(records: &Records, words: &[&str]) -> Result<String> {
 mod tests {
     use super::*;
 
-    /// One idea at a time: what a kernel adds to the one before it fits a page, and so does the kernel.
+    /// A kernel adds one idea at a time, so its new lines fit on a page, and so does the whole kernel.
     #[test]
     fn every_rung_is_short_and_adds_little() {
         let all = kernels();

@@ -10,17 +10,17 @@ use common::code;
 use common::code::assembled::{Assembled, CAPABILITY, Kernels, MachineCode};
 use common::code::nvrtc::Nvrtc;
 
-/// The pip packages of the assembler, of the version that goes with the pinned NVRTC, and of a disassembler.
+/// The pip packages of the assembler, in the version of the pinned NVRTC, and of a disassembler.
 pub const PACKAGES: [&str; 2] = ["nvidia-cuda-nvcc-cu12==12.1.105", "nvidia-cuda-nvdisasm==13.2.51"];
 
-/// The programs that pip put beside NVRTC.
+/// The programs that pip installed beside NVRTC.
 pub struct Tools {
     ptxas: PathBuf,
     nvdisasm: PathBuf,
 }
 
 impl Tools {
-    /// Both, if they are there.
+    /// Both programs, if they are there.
     pub fn beside(nvrtc: &Nvrtc) -> Option<Self> {
         let wheels = nvrtc.path.ancestors().find(|folder| folder.file_name().is_some_and(|name| name == "nvidia"))?;
         let program = |path: &str| {
@@ -30,7 +30,7 @@ impl Tools {
         Some(Self { ptxas: program("cuda_nvcc/bin/ptxas")?, nvdisasm: program("cu13/bin/nvdisasm")? })
     }
 
-    /// Adds the kernels of a PTX file, which `known` may hold already.
+    /// Adds the kernels of a PTX file; takes them from `known` if the file has not changed.
     pub fn add(&self, assembled: &mut Assembled, known: &Assembled, file: &Path, ptx: &str) -> Result<()> {
         let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let hash = code::hash(ptx);
@@ -52,7 +52,7 @@ impl Tools {
         let arguments = ["--verbose", "--gpu-name", &architecture, "--output-file"].map(OsStr::new);
         let log = output(&self.ptxas, arguments.into_iter().chain([machine.as_os_str(), file.as_os_str()]))?;
         let listing = output(&self.nvdisasm, [OsStr::new("--print-code"), machine.as_os_str()]);
-        // Whatever nvdisasm says; what is left in the folder for temporary files is lost.
+        // The file goes even if nvdisasm failed. If it cannot be removed, it stays in the folder for temporary files.
         let _ = fs::remove_file(&machine);
         let listing = listing?;
         let kernels = registers(&log)?.into_iter().map(|(name, registers)| {
@@ -67,7 +67,7 @@ fn architecture(suffix: &str) -> String {
     format!("sm_{CAPABILITY}{suffix}")
 }
 
-/// What a program prints, on either of its outputs.
+/// What a program prints on both outputs together.
 fn output<'a>(program: &Path, arguments: impl IntoIterator<Item = &'a OsStr>) -> Result<String> {
     let output = Command::new(program).args(arguments).output().with_context(|| {
         format!("{} does not start; install it again with pip install {}", program.display(), PACKAGES.join(" "))
@@ -77,7 +77,7 @@ fn output<'a>(program: &Path, arguments: impl IntoIterator<Item = &'a OsStr>) ->
     Ok(text)
 }
 
-/// Registers by kernel: "Compiling entry function 'matmul' for 'sm_90'", and some lines on "Used 40 registers, ...".
+/// The registers of each kernel, from "Compiling entry function 'matmul' for 'sm_90'" and, lines later, "Used 40 registers, ...".
 fn registers(log: &str) -> Result<Vec<(String, u32)>> {
     let mut counts = Vec::new();
     let mut entry = None;
@@ -94,10 +94,10 @@ fn registers(log: &str) -> Result<Vec<(String, u32)>> {
     Ok(counts)
 }
 
-/// Multiply-adds of the basic block of a kernel with the fewest other instructions for each, and these others; zeros if there
-/// are no multiply-adds.
+/// The multiply-adds and the other instructions of the kernel's basic block that has the fewest others per multiply-add; zeros if
+/// the kernel has no multiply-adds.
 ///
-/// A listing has a line `.text.matmul:` where the kernel begins, labels such as `.L_x_1:` where a jump may lead, and instructions:
+/// In a listing, a kernel begins with `.text.matmul:`, jumps lead to labels such as `.L_x_1:`, and an instruction is a line like
 /// `        /*0150*/               @!P0 FFMA R1, R2, R3, R1 ;`.
 fn densest(listing: &str, kernel: &str) -> (u32, u32) {
     const JUMPS: [&str; 10] = ["BRA", "BRX", "JMP", "JMX", "EXIT", "RET", "CALL", "BSYNC", "BREAK", "KILL"];
@@ -130,7 +130,7 @@ fn densest(listing: &str, kernel: &str) -> (u32, u32) {
     densest.unwrap_or_default()
 }
 
-/// Whether an instruction may be one of those that the simulator counts as an access to memory.
+/// Whether an instruction may be one that the simulator counts as a memory access.
 fn accesses(opcode: &str) -> bool {
     let memory = ["LD", "ST", "ATOM", "RED"].iter().any(|start| opcode.starts_with(start));
     memory && !["LDC", "LDCU", "REDUX"].contains(&opcode)
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn the_densest_basic_block_counts() {
-        // Behind the loop one other instruction comes with a multiply-add, in the loop two with three.
+        // After the loop there is one other instruction per multiply-add; in the loop there are two for three.
         assert_eq!(densest(LISTING, "matmul"), (3, 2));
         assert_eq!(densest(LISTING, "other"), (1, 0));
         assert_eq!(densest(LISTING, "none"), (0, 0));

@@ -1,4 +1,4 @@
-//! `cargo x ptx`: the committed PTX, regenerated with the pinned NVRTC or compared with what the sources give.
+//! `cargo x ptx`: regenerates the committed PTX with the pinned NVRTC, or compares it with what the sources give.
 
 mod assembled;
 
@@ -31,18 +31,18 @@ pub struct Options {
     pub steps: Vec<String>,
 }
 
-/// The version of NVRTC whose PTX every driver since 2023 loads (PTX 8.1).
+/// The version of NVRTC whose PTX (8.1) every driver since 2023 loads.
 const PINNED: (u32, u32) = (12, 1);
 
 /// Kernels with the specialisations for which PTX is committed.
 type Sources = Vec<(Source, Vec<Specialisation>)>;
 
-/// A kernel with what is committed of it.
+/// A kernel with its committed specialisations.
 fn of(step: &Step, variant: Option<&Variant>) -> Result<(Source, Vec<Specialisation>)> {
     Ok((Source::read(&file_of(step, variant))?, step.committed_of(variant)))
 }
 
-/// Runs the command; `false` if the check fails.
+/// Runs the command. Returns `false` if the check fails.
 pub fn run(options: &Options) -> Result<bool> {
     let nvrtc = nvrtc::find()?;
     ensure!(
@@ -100,11 +100,11 @@ pub fn run(options: &Options) -> Result<bool> {
     Ok(generated.ok())
 }
 
-/// The PTX of a kernel: as it is committed, if that is one of those which the compiler gives.
+/// The PTX of a kernel: the committed text, if it is one of those that the compiler gives.
 ///
-/// NVRTC 12.1 takes some sets in the order of their addresses, so that of a large kernel it now and then gives other
-/// PTX from the same source (of `every_shape`'s largest tiles in 1 process of 15). It is asked again with the heap
-/// moved, unless the source or its constants differ.
+/// NVRTC 12.1 visits some sets in the order of their addresses, so it sometimes gives different PTX for the same large kernel (in 1
+/// process of 15 for `every_shape`'s largest tiles). It is called again with the heap moved, unless the source or its constants
+/// differ.
 fn compile(source: &Source, specialisation: &Specialisation, file: &Path) -> Result<String> {
     const ATTEMPTS: usize = 8;
     const HEADER_LINES: usize = 3;
@@ -123,8 +123,8 @@ fn compile(source: &Source, specialisation: &Specialisation, file: &Path) -> Res
     Ok(fresh)
 }
 
-/// The PTX of a kernel in Rust. Compilers differ, so a check asks only that it was made of this source with these constants; so does
-/// a machine whose rustc has no core library for GPUs.
+/// The PTX of a kernel in Rust. Compilers differ, so a check only requires that the committed PTX was made from this source with
+/// these constants. The same holds if rustc has no core library for GPUs.
 fn compile_rust(source: &Source, specialisation: &Specialisation, file: &Path, check: bool) -> Result<String> {
     let committed = fs::read_to_string(file).unwrap_or_default().replace("\r\n", "\n");
     match rustc::find() {
