@@ -1,6 +1,6 @@
-//! The tests that every step has: the kernel and its variants, over a grid of shapes, both element types, on the
-//! simulator, and on a GPU where there is one; the simulator's search for hazards in each of them, and without each of
-//! their barriers; the memory that this search is said to take. What is skipped because a GPU or NVRTC is missing is shown as ignored, with the reason.
+//! The tests that every step has: the kernel and its variants over a grid of shapes, with both element types, on the simulator and
+//! on a GPU if there is one; the simulator's search for hazards in each of them, also without each of their barriers; and the
+//! memory that this search is said to take. Tests that lack a GPU or NVRTC are shown as ignored, with the reason.
 
 mod hazards;
 mod kernel;
@@ -21,7 +21,7 @@ use crate::measure::verify_on_host;
 use crate::verify::Verification;
 use plan::{Defect, DeviceInfo, Dtype, Fill, Problem, Step};
 
-/// M, N, K: single elements, rows and columns, multiples of no tile, of every tile, and one more or less.
+/// M, N, K: single elements, rows and columns, multiples of every tile and of none, and one more or less.
 const SHAPES: &[[u64; 3]] = &[
     [1, 1, 1],
     [1, 1, 33],
@@ -38,7 +38,7 @@ const SHAPES: &[[u64; 3]] = &[
     [66, 67, 513],
     [130, 257, 8],
 ];
-/// What fits one block and its shared memory: for a step that can do no other.
+/// Shapes that fit one block and its shared memory, for a step that cannot compute others.
 const SMALL_SHAPES: &[[u64; 3]] = &[[1, 1, 1], [7, 5, 3], [32, 32, 100], [1, 1000, 9], [13, 17, 400], [33, 31, 1]];
 /// More rows than one launch's grid can cover with tiles of 16 rows: 65,535 × 16.
 const TALL: [u64; 3] = [1_100_000, 4, 4];
@@ -85,7 +85,7 @@ fn kernels(all: impl Iterator<Item = Kernel> + Clone) -> Vec<Trial> {
     }
     trials.extend(hazards::trials(all));
     if let Err(reason) = &gpu {
-        // On standard output a test runner reads the list of the trials.
+        // To standard error, because a test runner reads the list of trials from standard output.
         eprintln!("tests on a GPU are skipped: {reason:#}");
     }
     trials
@@ -99,15 +99,15 @@ fn shapes(kernel: Kernel, choice: Choice) -> Result<()> {
     let can = |&size: &[u64; 3]| (step.plan)(&kernel.problem(size, 1), &info).is_ok();
     let all = SHAPES.iter().all(can);
     let mut sizes: Vec<[u64; 3]> = if all { SHAPES.to_vec() } else { SMALL_SHAPES.to_vec() };
-    // A rung may have limits that its step has not.
+    // A rung may have limits that its step does not have.
     sizes.retain(|&size| variant.is_none() || kernel.plan(&kernel.problem(size, 1), &info).is_ok());
     ensure!(!sizes.is_empty(), "the kernel takes none of the shapes; give it one in SHAPES");
-    // A single thread would take minutes for it; the loops on the host take no time.
+    // A single thread would take minutes; the loops on the host are tested with it elsewhere.
     if all && variant.is_none() && dtype == Dtype::F32 && step.host.is_none() {
         sizes.push(TALL);
     }
     if defect == Defect::Edges && choice != Choice::Sim {
-        // A GPU may let an access out of bounds pass, or end the process's use of it: neither tells anything.
+        // A GPU may ignore an access out of bounds, or become unusable for the process; neither shows anything.
         sizes.retain(|&size| is_whole(size));
     }
     let (mut wrong, mut ran) = (0, 0);
@@ -116,7 +116,7 @@ fn shapes(kernel: Kernel, choice: Choice) -> Result<()> {
             let problem = Problem { fill, ..kernel.problem([m, n, k], seed) };
             let plan = kernel.plan(&problem, &info)?;
             if !kernel.takes(&plan, &info)? {
-                continue; // the other trial's, or of a machine with NVRTC
+                continue; // left to the other trial, or to a machine with NVRTC
             }
             ran += 1;
             match (defect, kernel.product_on(open()?.as_mut(), plan, &problem)) {
@@ -139,13 +139,13 @@ fn shapes(kernel: Kernel, choice: Choice) -> Result<()> {
         }
     }
     ensure!(ran > 0, "nothing that is committed fits any of the shapes; give it one in SHAPES");
-    // Whether a race shows in one product depends on the schedule. The simulator's is always the same, and a warp of it
-    // runs until it has to wait, so that a missing barrier shows at some of the sizes.
+    // Whether a race shows in a product depends on the schedule. The simulator's schedule is always the same, and a warp runs until
+    // it has to wait, so a missing barrier shows at some of the sizes.
     ensure!(defect != Defect::Race || choice != Choice::Sim || wrong > 0, "the race shows in the product of no size");
     Ok(())
 }
 
-/// Without edge handling the product is right at multiples of every tile, and a fault or wrong at all other sizes.
+/// Without edge handling, the product is right at multiples of the tile. At other sizes it is wrong or ends with a fault.
 fn edges(problem: &Problem, found: Result<Verification>) -> Result<()> {
     let whole = is_whole([problem.m, problem.n, problem.k]);
     let size = format!("{}×{}×{}", problem.m, problem.n, problem.k);
@@ -159,7 +159,7 @@ fn edges(problem: &Problem, found: Result<Verification>) -> Result<()> {
     Ok(())
 }
 
-/// The loops on the host against the reference.
+/// Compares the loops on the host with the reference.
 fn host_is_right(step: &Step) -> Result<()> {
     let Some(host) = step.host else { return Ok(()) };
     for &[m, n, k] in SHAPES.iter().chain([&TALL]) {

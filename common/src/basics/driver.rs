@@ -1,4 +1,4 @@
-//! Whether there is an NVIDIA driver, and which: asked without opening a device.
+//! Finds out whether there is an NVIDIA driver, and its version, without opening a device.
 
 #![allow(unsafe_code, reason = "asks the CUDA driver for its version")]
 

@@ -1,4 +1,4 @@
-//! Text files of the course: read within bounds, written whole or not at all, and never over a file that the course did not write.
+//! Text files of the course: read up to a limit, written whole or not at all, and never over a file that the course did not write.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read as _, Write as _};
@@ -11,11 +11,11 @@ use super::output::io_reason;
 use super::units::grouped;
 use super::workspace;
 
-/// Bytes that a text may have. The largest PTX of the course has a hundredth of it.
+/// The most bytes that a text may have. The largest PTX of the course has a hundredth of that.
 pub const LARGEST: u64 = 32 << 20;
 
-/// A text that somebody else may have put there: no pipe, which would be waited for, no device, which has no end, nothing
-/// that fills the memory. Without the mark with which some editors begin a text.
+/// Reads a text that somebody else may have put there. Refuses pipes, which could block, devices, which have no end, and files that
+/// would fill the memory. Leaves out the byte order mark with which some editors begin a text.
 pub fn text(path: &Path) -> io::Result<String> {
     let other = |why: String| Err(io::Error::other(why));
     let metadata = fs::metadata(path)?;
@@ -24,10 +24,10 @@ pub fn text(path: &Path) -> io::Result<String> {
     }
     let mut bytes = Vec::new();
     let mut options = File::options();
-    // Of some files of the system the rest is still to come, for which it would wait.
+    // Reading some files of the system would wait for data that is still to come.
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, rustix::fs::OFlags::NONBLOCK.bits().cast_signed());
-    // Some have more in them than they say.
+    // Some files have more in them than their length says.
     options.read(true).open(path)?.take(LARGEST + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > LARGEST {
         let bytes = metadata.len().max(LARGEST + 1);
@@ -37,20 +37,20 @@ pub fn text(path: &Path) -> io::Result<String> {
     Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
 }
 
-/// The kind of kernel that a file's name says it is: `cu`, `rs` or `ptx`, in capitals or not.
+/// The kind of a kernel by its file's name, in capitals or not: `cu`, `rs` or `ptx`.
 pub fn kind(path: &Path) -> Option<&'static str> {
     let extension = path.extension()?;
     ["cu", "rs", "ptx"].into_iter().find(|kind| extension.eq_ignore_ascii_case(kind))
 }
 
-/// Reads a text file with line feeds.
+/// Reads a text file; its lines end with line feeds on every system.
 pub fn read(path: &Path) -> Result<String> {
     let text =
         text(path).with_context(|| format!("{} cannot be read; restore it with git", workspace::display(path)))?;
     Ok(text.replace("\r\n", "\n"))
 }
 
-/// All files of an extension in a folder and in those within it, sorted.
+/// All files with an extension in a folder and the folders within it, sorted.
 pub fn below(folder: &Path, extension: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -65,15 +65,15 @@ pub fn below(folder: &Path, extension: &str) -> Vec<PathBuf> {
     found
 }
 
-/// A text beside the place where it belongs: a full disk or an interrupted program leaves no half a file, and what was there
-/// before stays. It goes unless it is put into its place.
+/// Writes a text to a temporary file beside its place, so that a full disk or an interrupted program leaves the old file and no
+/// half-written one. The file is deleted unless it is moved to its place.
 fn part(path: &Path, text: &str) -> io::Result<TempPath> {
     let folder = folder_of(path);
-    // The system's reason, if a file stands where the folder belongs, would be that it exists.
+    // If a file is in the folder's place, the system would only say that it exists.
     fs::create_dir_all(folder).map_err(|why| if folder.exists() { ErrorKind::NotADirectory.into() } else { why })?;
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".");
-    // Readable as any file of the user's is: what is temporary is the user's alone otherwise.
+    // With the usual permissions, because a temporary file could otherwise be read by its owner only.
     let make = |path: &Path| File::create_new(path);
     room(text.len())?;
     let (mut file, part) = tempfile::Builder::new().prefix(&name).suffix(".part").make_in(folder, make)?.into_parts();
@@ -82,7 +82,7 @@ fn part(path: &Path, text: &str) -> io::Result<TempPath> {
     Ok(part)
 }
 
-/// Fails where the system would end a program that writes a file of so many bytes (`ulimit -f`).
+/// Fails if the system would end a program that writes a file of `bytes` bytes (`ulimit -f`).
 fn room(bytes: usize) -> io::Result<()> {
     #[cfg(unix)]
     if rustix::process::getrlimit(rustix::process::Resource::Fsize).current.is_some_and(|most| most < bytes as u64) {
@@ -91,13 +91,13 @@ fn room(bytes: usize) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes a file for another program, in a folder that goes when that ends.
+/// Writes a file for another program, in a folder that is deleted when that program ends.
 pub fn hand_over(path: &Path, text: &[u8]) -> io::Result<()> {
     room(text.len())?;
     fs::write(path, text)
 }
 
-/// A second name for a file, which nothing may have yet. Where the disk knows no second names it is a copy.
+/// Gives a file a second name, which must not exist yet. It is a copy if the file system has no hard links.
 pub fn second_name(path: &Path, name: &Path) -> io::Result<()> {
     match fs::hard_link(path, name) {
         Err(error) if !matches!(error.kind(), ErrorKind::AlreadyExists | ErrorKind::NotFound) => {
@@ -109,14 +109,14 @@ pub fn second_name(path: &Path, name: &Path) -> io::Result<()> {
     }
 }
 
-/// Writes a file, and makes its folder if there is none. A reader finds the old text or the new one, and never a part. What
-/// was there is gone: see [`replace`] and [`create`].
+/// Writes a file, and makes its folder if there is none. A reader finds the old text or the new one, never a part. The old file is
+/// overwritten; [`replace`] and [`create`] protect it.
 pub fn write(path: &Path, text: &str) -> Result<()> {
     let written = part(path, text).and_then(|part| part.persist(path).map_err(io::Error::from));
     written.map_err(|error| not_written(path, &error))
 }
 
-/// Writes a file of which nothing may be there yet; `false` if something is.
+/// Writes a new file. Returns `false` if something is there already.
 pub fn create(path: &Path, text: &str) -> Result<bool> {
     match part(path, text).and_then(|part| second_name(&part, path)) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
@@ -124,11 +124,11 @@ pub fn create(path: &Path, text: &str) -> Result<bool> {
     }
 }
 
-/// Writes a file in place of one that a program of the course wrote, or of none; anything else stays as it is, and the error
-/// says `remedy`.
+/// Writes a new file, or replaces one that a program of the course wrote. Anything else stays as it is, and the error ends with
+/// `remedy`.
 pub fn replace(path: &Path, new: &str, is_ours: impl Fn(&str) -> bool, remedy: &str) -> Result<()> {
     check_replaceable(path, is_ours, remedy)?;
-    // A link stays one.
+    // Writes to the target of a link, so that the link stays.
     match path.canonicalize() {
         Ok(place) => write(&place, new),
         Err(_) if create(path, new)? => Ok(()),
@@ -150,12 +150,12 @@ fn not_ours(path: &Path, remedy: &str) -> anyhow::Error {
     }
 }
 
-/// The folder of a file; a bare name lies in the current one.
+/// The folder of a file; for a bare name, the current folder.
 pub fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Why a file was not written, and what to do about it.
+/// The error for a file that was not written: why, and what to do about it.
 pub fn not_written(path: &Path, error: &io::Error) -> anyhow::Error {
     if let Some(file) =
         folder_of(path).ancestors().find(|ancestor| ancestor.exists()).filter(|ancestor| !ancestor.is_dir())
@@ -172,7 +172,7 @@ pub fn not_written(path: &Path, error: &io::Error) -> anyhow::Error {
     anyhow!("{} cannot be written ({}); {remedy}", workspace::display(path), io_reason(error))
 }
 
-/// The error for a file that stands where a folder belongs.
+/// The error for a file that is where a folder should be.
 pub fn not_a_folder(path: &Path) -> anyhow::Error {
     anyhow!("{} is a file, but the course needs a folder of that name; move the file away", workspace::display(path))
 }

@@ -1,32 +1,32 @@
-//! What the machine that runs the program says of itself: its memory and its processor.
+//! The memory and the processor of the machine that runs the program.
 
 use sysinfo::{MemoryRefreshKind, RefreshKind, System};
 
-/// What is said of memory if the system tells nothing: then nothing is refused beforehand.
+/// The memory that is assumed if the system does not report it, so that nothing is refused in advance.
 const UNKNOWN: u64 = u64::MAX;
 
-/// Memory of the host in bytes, within the limit of its control group; [`u64::MAX`] if the system does not tell.
+/// Memory of the host in bytes, within the limit of its control group; [`u64::MAX`] if the system does not report it.
 pub fn total_bytes() -> u64 {
     memory()[0]
 }
 
-/// Memory of the host that is free or can be freed, in bytes, within the limit of its control group; [`u64::MAX`] if
-/// the system does not tell.
+/// Memory of the host that is free or can be freed, in bytes, within the limit of its control group; [`u64::MAX`] if the system
+/// does not report it.
 pub fn available_bytes() -> u64 {
     memory()[1]
 }
 
-/// What the user calls the processor, with its cores.
+/// The processor in words, with its architecture and its cores.
 pub fn processor() -> String {
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     format!("the host's processor ({}, one of {cores} cores)", std::env::consts::ARCH)
 }
 
-/// The memory that there is, and what of it is available.
+/// Total and available memory in bytes.
 fn memory() -> [u64; 2] {
     let refresh = RefreshKind::nothing().with_memory(MemoryRefreshKind::nothing().with_ram());
     match System::new_with_specifics(refresh) {
-        // Without /proc the system has no memory at all, and nothing is known of the control group either.
+        // Without /proc the system reports no memory at all, and the control group is unknown too.
         Ok(system) if system.total_memory() > 0 => {
             let [total, free] =
                 system.cgroup_limits().map_or([None; 2], |limits| [limits.total_memory, limits.free_memory].map(Some));
@@ -36,7 +36,7 @@ fn memory() -> [u64; 2] {
     }
 }
 
-/// The lesser of the system's figure and the limit. A system that says 0 does not know: this program has memory.
+/// The smaller of the system's figure and the limit. A figure of 0 means that it is unknown.
 fn known(figure: u64, limit: Option<u64>) -> u64 {
     let figure = if figure == 0 { UNKNOWN } else { figure };
     figure.min(limit.unwrap_or(UNKNOWN))

@@ -1,10 +1,10 @@
-//! JSON for files that people compare: the outer levels over several lines, everything deeper on one line.
+//! JSON for files that people compare: the outer levels take several lines, and everything deeper is on one line.
 
 use anyhow::Result;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// The value with its outer `depth` levels of objects and arrays broken into lines, and a line end.
+/// The value as JSON that ends with a line feed. The outer `depth` levels of objects and arrays are broken into lines.
 pub fn lines(value: &impl Serialize, depth: usize) -> Result<String> {
     Ok(text(&serde_json::to_value(value)?, depth, 0) + "\n")
 }

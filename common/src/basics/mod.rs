@@ -1,5 +1,5 @@
-//! What all rooms build on and what knows none of them: where the course lies, what this machine is, the elements of A and B,
-//! units, text and progress on the terminal.
+//! The base of all rooms, which uses none of them: where the course is, the properties of this machine, the elements of A and B,
+//! units, and text and progress on the terminal.
 
 pub mod driver;
 pub mod files;

@@ -1,10 +1,10 @@
-//! What `nvidia-smi` tells of the GPUs, where there is one to ask.
+//! Asks `nvidia-smi` about the GPUs, if it is there.
 
 use std::process::Command;
 
 use super::process::printed;
 
-/// The first line of its answer; `None` without it.
+/// The first line of its answer; `None` if it is missing or fails.
 pub fn first_line(args: &[&str]) -> Option<String> {
     let text = printed(Command::new("nvidia-smi").args(args))?;
     text.lines().next().map(|line| line.trim().to_owned())

@@ -1,19 +1,19 @@
-//! Text that leaves the program: standard output, and what an I/O error is called there.
+//! Text that leaves the program, and words for I/O errors.
 
 use std::io::Write as _;
 
 use anyhow::{Result, anyhow};
 
-/// Characters of a line of words that are shown; a kernel can have names as long as it likes.
+/// The most characters that are shown of a line, because a kernel can have names of any length.
 const LONGEST: usize = 2000;
 
-/// Writes words to standard output, with their styles if that is a terminal that wants them; a closed pipe or a full disk is
-/// an error, not a panic.
+/// Writes words to standard output, with their styles if that is a terminal with colours. A closed pipe or a full disk is an error,
+/// not a panic.
 pub fn print(text: &str) -> Result<()> {
     print_whole(&text.split_inclusive('\n').map(cut).collect::<String>())
 }
 
-/// Writes lines of any length, such as JSON or what a kernel prints.
+/// Writes lines of any length to standard output, such as JSON or the output of a kernel.
 pub fn print_whole(text: &str) -> Result<()> {
     let mut stdout = anstream::stdout().lock();
     stdout.write_all(but_styles(text).as_bytes()).and_then(|()| stdout.flush()).map_err(|error| {
@@ -24,16 +24,16 @@ pub fn print_whole(text: &str) -> Result<()> {
     })
 }
 
-/// Writes words to standard error. If that is closed, the exit status is all there is left to say.
+/// Writes words to standard error. If that is closed, only the exit status remains.
 pub fn complain(text: &str) {
     let text: String = text.split_inclusive('\n').map(cut).collect();
     let _ = anstream::stderr().write_all(but_styles(&text).as_bytes());
 }
 
-/// Columns that a line takes at most.
+/// The most columns of a line.
 const WIDTH: usize = 100;
 
-/// A text that begins at a column, with the lines that follow below its beginning: broken between words where it gets too wide.
+/// A text that begins at a column, broken between words if it gets too wide. Further lines begin at the same column.
 pub fn wrapped(text: &str, column: usize) -> String {
     let mut wrapped = String::new();
     let mut at = column;
@@ -52,13 +52,13 @@ pub fn wrapped(text: &str, column: usize) -> String {
     wrapped
 }
 
-/// Says on standard error what a reader may want to know, and is no reason to stop.
+/// Writes a note to standard error, about something that is no reason to stop.
 pub fn note(words: &str) {
     complain(&format!("note: {}\n", escape(words)));
 }
 
-/// A text that came from elsewhere, such as a kernel, its compiler, or a thread that prints: nothing in it commands a terminal or
-/// turns the order of what is read. It can stand in a string of C or JSON as before.
+/// A text from elsewhere, such as a kernel, its compiler or a thread that prints, with control characters and changes of the
+/// direction of reading escaped. The result is still valid in a string of C or JSON.
 pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for (at, c) in text.char_indices() {
@@ -74,7 +74,7 @@ pub fn escape(text: &str) -> String {
     escaped
 }
 
-/// A text escaped, but for the styles that are put into words: bold, dim and colours.
+/// The text with everything escaped except styles: bold, dim and colours.
 fn but_styles(text: &str) -> String {
     let mut escaped = String::new();
     for (number, part) in text.split("\u{1b}[").enumerate() {
@@ -92,15 +92,15 @@ fn but_styles(text: &str) -> String {
     escaped
 }
 
-/// A line of words, cut if nobody would read it to its end.
+/// The line, cut if it is very long.
 fn cut(line: &str) -> String {
     let Some((at, _)) = line.char_indices().nth(LONGEST) else { return line.to_owned() };
     let end = if line.ends_with('\n') { "\n" } else { "" };
     format!("{}... ({} more bytes){end}", &line[..at], line.len() - at)
 }
 
-/// The reason of an I/O error in lower case, without the full stop that Windows puts after it and without the number of the
-/// operating system's error.
+/// The reason of an I/O error in lower case, without the full stop that Windows adds and without the operating system's error
+/// number.
 pub fn io_reason(error: &std::io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or(&text).trim_end_matches('.').to_lowercase()

@@ -1,4 +1,4 @@
-//! Other programs: what they print, and how long they may take.
+//! Runs other programs, for what they print or for a limited time.
 
 use std::io;
 use std::process::{Child, Command, ExitStatus};
@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use wait_timeout::ChildExt as _;
 
-/// What a program prints, without blanks around it; `None` if it does not start, or fails.
+/// What a program prints, without blanks around it; `None` if it does not start or fails.
 pub fn printed(command: &mut Command) -> Option<String> {
     let output = command.output().ok().filter(|output| output.status.success())?;
     Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-/// How a process ends that may take this long; one that takes longer is ended, and has no status.
+/// Waits for a process. One that takes longer than `limit` is ended and has no status.
 pub fn wait(child: &mut Child, limit: Duration) -> io::Result<Option<ExitStatus>> {
     let status = child.wait_timeout(limit)?;
     if status.is_none() {

@@ -1,6 +1,6 @@
-//! A table in Markdown.
+//! Tables in Markdown.
 
-/// A Markdown table; the first column to the left, numbers to the right.
+/// A Markdown table. The first column is aligned to the left, and columns of numbers to the right.
 pub fn markdown(head: &[impl AsRef<str>], rows: &[Vec<String>]) -> String {
     let numeric = |column: usize| {
         let is_number = |cell: &&String| cell.starts_with(|first: char| first.is_ascii_digit() || first == '–');

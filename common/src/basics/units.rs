@@ -1,6 +1,6 @@
-//! Numbers as people read them: a time with its unit, a count with its thousands apart.
+//! Numbers for people: times with their unit, and counts with their thousands separated.
 
-/// A time with a unit that suits it.
+/// A time in milliseconds as text, with a unit that suits it.
 pub fn ms(ms: f64) -> String {
     match ms {
         ms if ms < 1.0 => format!("{:.2} µs", ms * 1e3),
@@ -22,7 +22,7 @@ pub fn grouped(count: u64) -> String {
     text
 }
 
-/// A value that is not negative: a whole number like a count, any other in about three digits.
+/// A value that is not negative: whole numbers like a count, all others with about three digits.
 pub fn number(value: f64) -> String {
     match value {
         value if value.fract() == 0.0 => grouped(value as u64),

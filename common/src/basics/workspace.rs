@@ -1,10 +1,10 @@
-//! Where the course lies on this machine.
+//! Where the course is on this machine.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// The root of the workspace: where it was built, or, for a program carried elsewhere, the folder above the current one
-/// or above the program that holds the course.
+/// The root of the workspace: where it was built or, for a program that was carried elsewhere, the folder with the course above the
+/// current folder or above the program.
 pub fn root() -> &'static Path {
     static ROOT: OnceLock<PathBuf> = OnceLock::new();
     ROOT.get_or_init(|| {
@@ -17,37 +17,36 @@ pub fn root() -> &'static Path {
     })
 }
 
-/// The absolute path with its links followed, as people and other programs write it; the path itself if it leads
-/// nowhere. Paths can be compared after it.
+/// The absolute path with its links followed, as people and other programs write it, so that paths can be compared. If nothing is
+/// there, the path itself.
 pub fn resolved(path: &Path) -> PathBuf {
     let Ok(absolute) = path.canonicalize() else { return path.to_owned() };
     absolute.to_str().map_or_else(|| absolute.clone(), |text| ordinary(text).into())
 }
 
-/// A path without what Windows puts before one that it has followed, `\\?\`: compilers and people do not read that.
+/// A path without the prefix `\\?\` of Windows' absolute paths, which compilers and people do not understand.
 fn ordinary(path: &str) -> String {
     match path.strip_prefix(r"\\?\") {
         Some(rest) if rest.starts_with(r"UNC\") => format!(r"\{}", &rest[3..]),
-        // A drive and a path on it. What else can stand here, such as a volume by its number, has no other name.
+        // A drive and a path on it. Other paths, such as a volume by its number, cannot be written without the prefix.
         Some(rest) if rest.get(1..3) == Some(r":\") => rest.to_owned(),
         _ => path.to_owned(),
     }
 }
 
-/// A path as people should see it: relative to the workspace or to the current folder where it lies inside, and on one
-/// line.
+/// A path for people: relative to the workspace or to the current folder if it is inside one of them, and on one line.
 pub fn display(path: &Path) -> String {
     let absolute = resolved(path);
     let here = resolved(&std::env::current_dir().unwrap_or_default());
     let relative = absolute.strip_prefix(root()).or_else(|_| absolute.strip_prefix(&here));
-    // Forward slashes on every system: committed PTX names its source by this.
+    // Forward slashes on every system, because committed PTX names its source by this.
     let shown =
         relative.map_or_else(|_| escaped(path), |path| escaped(Path::new(&path.to_string_lossy().replace('\\', "/"))));
     if shown.is_empty() { ".".to_owned() } else { shown }
 }
 
-/// A path as it is, but with its line breaks and control characters written out: a message stays one sentence, and no
-/// name of a file commands the terminal.
+/// A path with its line breaks and control characters escaped, so that a message stays on one line and no file name controls the
+/// terminal.
 pub fn escaped(path: &Path) -> String {
     let breaks = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
     let mut text = String::new();

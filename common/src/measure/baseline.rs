@@ -1,4 +1,4 @@
-//! What a kernel is compared with in the same run, on the same data: cuBLAS.
+//! The baseline of a kernel, in the same run and on the same data: cuBLAS.
 
 use anyhow::{Result, anyhow};
 use serde::{Deserialize, Serialize};
@@ -23,16 +23,16 @@ pub enum Choice {
 /// The baseline's part of a report.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Baseline {
-    /// What it is.
+    /// The library.
     pub name: Choice,
     /// Version of the library; `null` if it did not run.
     pub version: Option<String>,
     /// Whether its product is right; `null` if it did not run.
     pub ok: Option<bool>,
-    /// How long it took; absent if it did not run or its product is wrong.
+    /// Its times; absent if it did not run or its product is wrong.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub timing: Option<Timing>,
-    /// The step's speed as a share of the baseline's; absent as above.
+    /// The step's speed as a share of the baseline's; absent if either has no time.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub share: Option<f64>,
     /// Why there is no comparison; absent if there is one.
@@ -41,14 +41,13 @@ pub struct Baseline {
 }
 
 impl Baseline {
-    /// No comparison, for this reason.
+    /// A baseline that did not run, for this reason.
     pub fn missing(reason: impl Into<String>) -> Self {
         let missing = Some(reason.into());
         Self { name: Choice::Cublas, version: None, ok: None, timing: None, share: None, missing }
     }
 
-    /// Computes the product with cuBLAS in the step's matrices, verifies and times it. If that cannot be done, the
-    /// result says why.
+    /// Computes the product with cuBLAS in the step's matrices, verifies it and times it. If that fails, the result says why.
     pub fn run(
         device: &mut dyn Device,
         matrices: &Matrices,

@@ -1,9 +1,9 @@
-//! Criterion benches of a step: the same groups and sizes in every step, so that their figures stand side by side. An element of
+//! Criterion benches of a step. All steps have the same groups and sizes, so that their figures appear side by side. An element of
 //! criterion's throughput is one operation of the product: 1 Gelem/s is 1 GFLOP/s.
 //!
-//! On a GPU the time is the device's own (events around the launches). Where there is none, step 1 and the simulator
-//! are benched under names that say so: their figures are the host's, and are never a GPU's. Of the simulator no flop per
-//! second are told, but the counters of each kernel.
+//! On a GPU, events around the launches give the device's time. Without a GPU, step 1 and the simulator are benched under names
+//! that say so, because their times are the host's and never a GPU's. For the simulator, the counters of each kernel are shown
+//! instead of its speed.
 
 use std::cell::RefCell;
 use std::process::ExitCode;
@@ -24,14 +24,14 @@ use crate::measure::{capacity, verify_on_host};
 use crate::verify::on_device::{multiply, verify_on};
 use plan::{HostProduct, Kind, Plan, Problem, Step, Variant};
 
-/// M, N, K on a GPU. Step 3 can do the first alone; there the others stand beside it.
+/// M, N, K on a GPU. Step 3 can compute only the first, which the other steps therefore have too.
 const GPU_SIZES: [[u64; 3]; 7] = [[32, 32, 128], [256; 3], [512; 3], [1024; 3], [1000, 777, 513], [2048; 3], [4096; 3]];
 /// M, N, K on the simulator.
 const SIM_SIZES: [[u64; 3]; 2] = [[32, 32, 128], [96; 3]];
 /// M, N, K on the host.
 const HOST_SIZES: [[u64; 3]; 2] = [[32, 32, 128], [256; 3]];
 
-/// What criterion's groups are called: no figure of the host or the simulator is taken for a GPU's.
+/// The beginning of a group's name, so that no time of the host or the simulator is taken for a GPU's.
 fn group_name(kind: Kind) -> &'static str {
     match kind {
         Kind::Cuda => "f32 on the GPU",
@@ -40,10 +40,10 @@ fn group_name(kind: Kind) -> &'static str {
     }
 }
 
-/// Benches a step: `cargo bench`, and, each bench once, `cargo test --benches`.
+/// Benches a step, for `cargo bench` or, with each bench run once, for `cargo test --benches`.
 ///
-/// What fails is said and left out. It does not fail `cargo bench`, which would leave out all later steps; it does fail
-/// the test.
+/// A bench that fails is reported and left out. It does not make `cargo bench` fail, which would then skip all later steps, but it
+/// makes the test fail.
 pub fn run(step: &Step) -> ExitCode {
     let test = !std::env::args_os().any(|arg| arg == "--bench");
     let mut criterion = Criterion::default()
@@ -93,7 +93,7 @@ fn bench(step: &Step, criterion: &mut Criterion) -> Result<usize> {
     Ok(failed)
 }
 
-/// A bench: whose it is, in which group, where, of what.
+/// A bench: its kernel, its group, the kind of device and the problem.
 struct Named {
     kernel: String,
     group: String,
@@ -102,7 +102,7 @@ struct Named {
 }
 
 impl Named {
-    /// Has criterion time the products; `time` takes how many and returns how long they took.
+    /// Lets criterion time the products. `time` computes the given number of products and returns how long they took.
     fn measure(&self, criterion: &mut Criterion, time: &mut dyn FnMut(u64) -> Result<Duration>) -> Result<()> {
         let error = RefCell::new(Ok(()));
         let mut group = criterion.benchmark_group(&self.group);
@@ -113,7 +113,7 @@ impl Named {
             bencher.iter_custom(|products| {
                 time(products).unwrap_or_else(|found| {
                     *error.borrow_mut() = Err(found);
-                    // Criterion needs a time; the error is shown beside what it makes of it.
+                    // Criterion needs a time; the error is shown beside its result.
                     Duration::from_secs(1)
                 })
             });
@@ -154,7 +154,7 @@ fn on_device(
     measured
 }
 
-/// What the simulator shows of the kernel: its counters take the place of a GPU's time.
+/// The simulator's counters for the kernel, which take the place of a GPU's time.
 fn counted(problem: &Problem, plan: &Plan, code: &Code) -> Result<String> {
     let mut device = SimDevice::new(SimOptions { counters: true, ..SimOptions::default() });
     multiply(&mut device, problem, plan, code)?;
@@ -165,7 +165,7 @@ fn counted(problem: &Problem, plan: &Plan, code: &Code) -> Result<String> {
 
 fn time(device: &mut dyn Device, session: &Session, products: u64) -> Result<Duration> {
     if device.info().kind == Kind::Cuda {
-        // In parts that the stream can queue at a time.
+        // In parts that fit the stream's queue.
         let mut ms = 0.0;
         for first in (0..products).step_by(100) {
             let part = (products - first).min(100);

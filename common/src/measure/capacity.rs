@@ -1,4 +1,4 @@
-//! Whether a problem fits the memory there is: said before anything is allocated.
+//! Checks whether a problem fits the memory, before anything is allocated.
 
 use anyhow::{Result, ensure};
 
@@ -10,7 +10,7 @@ use plan::{Kind, Plan, Problem};
 
 /// Fails if the problem does not fit the device or the host.
 ///
-/// The host holds A and B, and of C no more than a panel of rows at a time (see `verify`).
+/// The host holds A, B and a panel of rows of C at a time (see `verify`).
 pub fn ensure_fits(problem: &Problem, plan: Option<&Plan>, device: &dyn Device) -> Result<()> {
     ensure_fits_beside(problem, plan, device, 0)
 }
@@ -49,7 +49,7 @@ fn ensure_fits_beside(problem: &Problem, plan: Option<&Plan>, device: &dyn Devic
     Ok(())
 }
 
-/// Fails if the problem does not fit the host, on which it is computed.
+/// Fails if the problem, computed on the host, does not fit its memory.
 pub fn ensure_fits_host(problem: &Problem) -> Result<()> {
     let needed = problem.device_bytes(0).saturating_add(verify::host_bytes(problem));
     ensure_on_host(problem, needed)

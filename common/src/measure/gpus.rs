@@ -1,8 +1,8 @@
-//! What some GPUs can do in a clock and in a second: published figures, from which a bound on a kernel's time follows.
+//! Published figures of some GPUs, per clock and per second, from which a bound on a kernel's time follows.
 
 use crate::device::{DeviceInfo, Figures, cores_per_sm};
 
-/// What a GPU can do at most.
+/// The limits of a GPU.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gpu {
     /// Its name.
@@ -13,24 +13,24 @@ pub struct Gpu {
     pub sms: u32,
     /// Highest clock of the SMs in MHz.
     pub clock_mhz: f64,
-    /// Rate of the device memory in 10⁹ bytes a second.
+    /// Rate of the device memory in 10⁹ bytes per second.
     pub memory_gb_per_s: f64,
     /// The L2 cache in bytes.
     pub l2_bytes: u64,
 }
 
-/// Warp instructions that an SM starts in a clock: one for each of its four schedulers, on all GPUs since 2017 (CUDA C++
-/// Programming Guide, "Compute Capabilities").
+/// Warp instructions that an SM starts per clock: one for each of its four schedulers, on all GPUs since 2017 (CUDA C++ Programming
+/// Guide, "Compute Capabilities").
 pub const ISSUED_PER_CLOCK: f64 = 4.0;
 
 /// A row of the table: name, compute capability, SMs, clock in MHz, memory in GB/s, L2 in MiB.
 type Row = (&'static str, u32, u32, f64, f64, u64);
 
-/// The known GPUs. The clock of a card may be set higher than its data sheet says; its bound is then smaller in proportion.
+/// The known GPUs. If the clock of a card is set higher than in its data sheet, its bound is smaller in proportion.
 const GPUS: [Row; 6] = [
     // "NVIDIA H100 Tensor Core GPU Architecture" (SMs, units, L2) and data sheet, SXM: 67 TFLOP/s, which is 1980 MHz; 3.35 TB/s.
     ("H100", 90, 132, 1980.0, 3350.0, 50),
-    // Data sheet: 67 TFLOP/s, 4.8 TB/s. The driver tells 1980 MHz, 4814 GB/s and 60 MiB (docs/results/h200.json).
+    // Data sheet: 67 TFLOP/s, 4.8 TB/s. The driver reports 1980 MHz, 4814 GB/s and 60 MiB (docs/results/h200.json).
     ("H200", 90, 132, 1980.0, 4815.0, 60),
     // "NVIDIA A100 Tensor Core GPU Architecture" and data sheet, SXM4: 19.5 TFLOP/s, 1410 MHz; 1,555 and 2,039 GB/s.
     ("A100-40GB", 80, 108, 1410.0, 1555.0, 40),
@@ -58,7 +58,7 @@ impl Default for Gpu {
 impl std::str::FromStr for Gpu {
     type Err = String;
 
-    /// The GPU of this name, however it is written.
+    /// The GPU with this name; capitals, blanks, `-` and `_` do not matter.
     fn from_str(name: &str) -> Result<Self, String> {
         let plain = |name: &str| name.replace([' ', '-', '_'], "").to_lowercase();
         let found = GPUS.into_iter().find(|row| plain(row.0) == plain(name));
@@ -68,7 +68,7 @@ impl std::str::FromStr for Gpu {
 }
 
 impl Gpu {
-    /// A CUDA device by what its driver tells.
+    /// A CUDA device with the figures that its driver reports.
     pub fn of(info: &DeviceInfo, figures: &Figures) -> Self {
         Self {
             name: info.name.trim_start_matches("NVIDIA ").to_owned(),
@@ -80,13 +80,13 @@ impl Gpu {
         }
     }
 
-    /// Multiply-adds of threads that an SM does in a clock.
+    /// Multiply-adds by threads that an SM computes per clock.
     pub fn fma_per_clock(&self) -> f64 {
         cores_per_sm(self.compute_capability).into()
     }
 
-    /// Passes in a clock through the data path that an SM's shared memory and first-level cache have in common: one moves up to
-    /// 128 bytes, and takes two clocks on Turing ("NVIDIA Ampere GA102 GPU Architecture", which compares the two).
+    /// Passes per clock through the data path that an SM's shared memory and first-level cache share. A pass moves up to 128 bytes
+    /// and takes two clocks on Turing ("NVIDIA Ampere GA102 GPU Architecture", which compares the two).
     pub fn passes_per_clock(&self) -> f64 {
         if self.compute_capability == 75 { 0.5 } else { 1.0 }
     }
@@ -96,7 +96,7 @@ impl Gpu {
 mod tests {
     use super::*;
 
-    /// Two figures of each data sheet that do not stand in the table but follow from it.
+    /// The peak of each data sheet, which is not in the table but follows from it.
     #[test]
     fn the_figures_are_those_of_the_data_sheets() {
         for (name, tflops) in

@@ -1,4 +1,4 @@
-//! A product on the host: computed, verified, timed.
+//! Computes, verifies and times a product on the host.
 
 use std::time::Instant;
 
@@ -8,11 +8,11 @@ use crate::basics::matrix::{Operands, vec_of};
 use crate::verify::{self, HostRows, Verification};
 use plan::{HostProduct, Problem, Shape};
 
-/// Seconds that samples on the host take at most.
+/// The most seconds, and the most samples, that a measurement on the host takes unless the user chooses.
 const HOST_SECONDS: f64 = 2.0;
 const HOST_SAMPLES: usize = 5;
 
-/// Computes on the host, `samples` times or as often as time allows, and verifies; milliseconds of each run.
+/// Computes on the host, `samples` times or as often as time allows, and verifies. Also returns each run's milliseconds.
 pub fn time_on_host(problem: &Problem, host: HostProduct, samples: Option<usize>) -> Result<(Verification, Vec<f64>)> {
     let operands = Operands::new(problem)?;
     let size = [problem.m as usize, problem.n as usize, problem.k as usize];
@@ -29,7 +29,7 @@ pub fn time_on_host(problem: &Problem, host: HostProduct, samples: Option<usize>
     };
     let first = product();
     let wanted = samples.unwrap_or_else(|| ((HOST_SECONDS * 1e3 / first.max(1e-6)) as usize).clamp(1, HOST_SAMPLES));
-    // The first run is a sample if there is no time for another; else it was the warm-up.
+    // The first run counts as a sample if there is no time for another; otherwise it was the warm-up.
     let samples: Vec<f64> = if wanted == 1 { vec![first] } else { (0..wanted).map(|_| product()).collect() };
     let mut rows = HostRows { words: &words, n: problem.n };
     let verification = verify::verify(problem, &operands, Shape::whole(problem), &mut rows)?;

@@ -1,8 +1,8 @@
-//! The least time that a product can take on a GPU, by what its kernels do: a bound, not a guess.
+//! The least time that a product can take on a GPU, computed from the work of its kernels. It is a bound, not an estimate.
 //!
-//! Each block is done by one SM. However the blocks are dealt out, one SM gets at least ⌈blocks / SMs⌉ of them, and it cannot be
-//! faster than its busiest unit. Device memory serves all SMs together: a product that is right has read all of A and B and
-//! written all of C, and at most the L2 cache was full of them before.
+//! Each block runs on one SM. However the blocks are distributed, one SM gets at least ⌈blocks / SMs⌉ of them, and it cannot be
+//! faster than its busiest unit. Device memory serves all SMs together: a right product has read all of A and B and written all of
+//! C, of which at most the L2 cache's size was cached before.
 
 use serde::{Deserialize, Serialize};
 use simt::{Work, Works};
@@ -19,13 +19,13 @@ pub struct LeastTime {
     pub gpu: String,
     /// The least time in milliseconds.
     pub ms: f64,
-    /// What takes that long: the bottleneck.
+    /// The resource that takes that long: the bottleneck.
     pub bound_by: String,
-    /// What each resource takes at least.
+    /// The least time of each resource.
     pub resources: Vec<ResourceTime>,
 }
 
-/// How long a resource is busy at least.
+/// The least time for which a resource is busy.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ResourceTime {
     /// The resource.
@@ -34,11 +34,11 @@ pub struct ResourceTime {
     pub ms: f64,
 }
 
-/// A resource of an SM: its name, what a block asks of it if this number of other instructions comes with each of its multiply-adds,
-/// and how much of that it does in a clock.
+/// A resource of an SM: its name, the work that a block gives it, by the number of other instructions per multiply-add, and how
+/// much of that work it does per clock.
 type Resource = (&'static str, fn(&Work, f64) -> f64, fn(&Gpu) -> f64);
 
-/// The resources of an SM. Of several that take equally long, the first is named.
+/// The resources of an SM. If several take equally long, the first is the bottleneck.
 const RESOURCES: [Resource; 3] = [
     ("FMA units", |work, _| work.fma as f64, |gpu| gpu.fma_per_clock() / 32.0),
     ("shared memory, L1", |work, _| work.passes as f64, Gpu::passes_per_clock),
@@ -54,8 +54,8 @@ pub fn of_product(product: &dyn Product, gpu: &Gpu, works: &[Works]) -> LeastTim
     least_time(gpu, works.iter().zip(others), &product.matrices().problem)
 }
 
-/// The least time of launches that follow each other and compute the problem's product rightly. With the work of each: how
-/// many instructions come with each multiply-add of a warp that the work does not count (0 if that is not known).
+/// The least time of launches that follow each other and compute the problem's product. Each comes with its work, and with the
+/// number of instructions per multiply-add of a warp that the work does not count (0 if unknown).
 fn least_time<'a>(gpu: &Gpu, launches: impl IntoIterator<Item = (&'a Works, f64)>, problem: &Problem) -> LeastTime {
     let launches: Vec<(&Works, f64)> = launches.into_iter().collect();
     let resource = |(name, work, rate): Resource| {
@@ -73,8 +73,8 @@ fn least_time<'a>(gpu: &Gpu, launches: impl IntoIterator<Item = (&'a Works, f64)
     LeastTime { gpu: gpu.name.clone(), ms: longest.ms, bound_by: longest.name.clone(), resources: resources.clone() }
 }
 
-/// What the SM that has the most to do does at least: its share of everything, or as many blocks as must come together on
-/// one SM, if those are the lightest.
+/// The least work of the busiest SM: its share of all work or, if that is more, the work of the lightest blocks, as many as must
+/// come together on one SM.
 fn busiest(works: &Works, work: impl Fn(&Work) -> f64, sms: u32) -> f64 {
     let mut kinds: Vec<(f64, u64)> = works.kinds().map(|(kind, blocks)| (work(&kind), blocks)).collect();
     kinds.sort_unstable_by(|one, other| one.0.total_cmp(&other.0));
@@ -103,7 +103,7 @@ impl LeastTime {
 mod tests {
     use super::*;
 
-    /// Its SMs do 64 multiply-adds and one pass in a clock.
+    /// A GPU whose SMs do 64 multiply-adds and one pass per clock.
     fn gpu() -> Gpu {
         let (name, compute_capability, sms, clock_mhz) = ("G".into(), 80, 2, 1000.0);
         Gpu { name, compute_capability, sms, clock_mhz, memory_gb_per_s: 100.0, l2_bytes: 1 << 20 }
@@ -125,7 +125,7 @@ mod tests {
             (vec![(100, 0, 0, 3)], 200.0),
             (vec![(100, 0, 0, 4)], 200.0),
             (vec![(100, 0, 0, 1)], 100.0),
-            // Which two come together is not known: it may be the light ones, and half of all is more.
+            // It is unknown which two share an SM. It may be the light ones, and then half of all work is more.
             (vec![(100, 0, 0, 1), (10, 0, 0, 2)], 60.0),
             (vec![(100, 0, 0, 2), (90, 0, 0, 1)], 190.0),
             (vec![], 0.0),
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn the_longest_resource_is_the_bottleneck() {
-        // 1,000 clocks are a microsecond; two multiply-adds of warps, four instructions and one pass in each.
+        // 1,000 clocks are a microsecond. Each clock has two warp multiply-adds, four instructions and one pass.
         for (work, others, bound_by, least) in [
             ((6000, 6000, 1000, 2), 1.0, "FMA units", 0.003),
             ((6000, 6000, 4000, 2), 1.0, "shared memory, L1", 0.004),
@@ -151,7 +151,7 @@ mod tests {
         let launches = || launches.iter().map(|works| (works, 0.0));
         let one_after_the_other = least_time(&gpu(), launches(), &Problem::uniform([64; 3]));
         assert!((one_after_the_other.ms - 0.004).abs() < 1e-9, "{one_after_the_other:?}");
-        // 3 MiB and a third in the cache.
+        // A, B and C have 3 MiB, a third of which fits into the cache.
         let found = least_time(&gpu(), launches(), &Problem::uniform([512; 3]));
         assert_eq!(found.bound_by, "device memory");
         assert!(found.text().starts_with("  least time (G): 20.97 µs, bound by device memory\n"), "{}", found.text());

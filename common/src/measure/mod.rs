@@ -1,4 +1,4 @@
-//! How long a product takes, what it is compared with, and whether it fits.
+//! Measures how long a product takes, compares it with a baseline, and checks whether it fits.
 
 pub mod baseline;
 #[cfg(feature = "bench")]
@@ -14,7 +14,7 @@ pub use gpus::Gpu;
 pub use host_product::{time_on_host, verify_on_host};
 pub use least_time::{LeastTime, ResourceTime, of_product as least_time};
 
-/// M, N, K on a GPU: those of the course's own claims.
+/// The sizes [M, N, K] on a GPU to which the claims of the course refer.
 pub const GPU_SIZES: [[u64; 3]; 13] = [
     [32, 32, 128],
     [256; 3],

@@ -1,4 +1,4 @@
-//! Where, when and with what something was measured: what git and the clock say.
+//! Where, when and with which versions something was measured, by git and the clock.
 
 use std::process::Command;
 use std::time::SystemTime;
@@ -19,7 +19,7 @@ pub fn provenance(device: &str, versions: &[(&str, &Option<String>)], date: &str
     )
 }
 
-/// The commit of the course, with `+` if tracked files have changed since.
+/// The commit of the course, followed by `+` if tracked files have changed since.
 pub fn commit() -> Option<String> {
     let git = |args: &[&str]| printed(Command::new("git").args(args).current_dir(workspace::root()));
     let commit = git(&["rev-parse", "HEAD"]).filter(|commit| !commit.is_empty())?;
@@ -27,7 +27,7 @@ pub fn commit() -> Option<String> {
     Some(commit + if changed { "+" } else { "" })
 }
 
-/// Now, UTC: `2026-11-21T01:38:12Z`.
+/// The present time in UTC, such as `2026-11-21T01:38:12Z`.
 pub fn now() -> String {
     humantime::format_rfc3339_seconds(SystemTime::now()).to_string()
 }

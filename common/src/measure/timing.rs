@@ -1,4 +1,4 @@
-//! Time on the device: events around the launches, after a warm-up, several samples.
+//! Measures time on the device by events around the launches, in several samples after a warm-up.
 
 use std::time::Instant;
 
@@ -10,15 +10,15 @@ use crate::device::product::Product;
 use crate::device::{Buffer, Device};
 use plan::{Dtype, Problem};
 
-/// Samples if `--samples` is not given, as long as they take no more than [`SAMPLE_SECONDS`].
+/// Samples if `--samples` is not given; fewer if they would take more than [`SAMPLE_SECONDS`].
 const DEFAULT_SAMPLES: usize = 20;
-/// Fewest samples a median is taken of if `--samples` is not given.
+/// The fewest samples for a median if `--samples` is not given.
 const LEAST_SAMPLES: usize = 5;
 const SAMPLE_SECONDS: f64 = 3.0;
-/// Launches before the first sample: clocks rise, caches and the driver's lists fill.
+/// Launches before the first sample, while clocks rise and the caches and the driver's lists fill.
 const WARM_UPS: usize = 3;
 
-/// Least, middle and greatest of some samples.
+/// Minimum, median and maximum of some samples.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
     /// The fastest sample.
@@ -30,7 +30,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Of at least one sample.
+    /// The spread of some samples; `None` if there are none.
     pub fn of(samples: &[f64]) -> Option<Self> {
         let mut sorted = samples.to_vec();
         sorted.sort_by(f64::total_cmp);
@@ -41,18 +41,18 @@ impl Spread {
     }
 }
 
-/// What lay in the L2 cache when a product began.
+/// The contents of the L2 cache when a product began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum L2 {
-    /// What the product before it left there: as much of A, B and C as fits.
+    /// As much of A, B and C as fits, left there by the product before.
     Warm,
-    /// Nothing of A, B and C: more memory than the cache holds was written before each product (`--flush-l2`).
+    /// Nothing of A, B and C, because more memory than the cache holds was written before each product (`--flush-l2`).
     Flushed,
 }
 
 impl L2 {
-    /// In words.
+    /// The state of the cache in words.
     pub fn words(self) -> &'static str {
         match self {
             Self::Warm => "L2 warm: it holds what the product before left there",
@@ -61,29 +61,29 @@ impl L2 {
     }
 }
 
-/// Keeps the L2 cache in the state that was asked for.
+/// Keeps the L2 cache in the state that the user asked for.
 pub struct Cache {
     flush: Option<Buffer>,
     turn: u8,
 }
 
-/// Bytes that are written to empty an L2 cache of unknown size.
+/// Bytes to write in order to empty an L2 cache of unknown size.
 const UNKNOWN_L2_BYTES: u64 = 128 << 20;
 
 impl Cache {
-    /// The cache is left as it is.
+    /// A cache that is left as it is.
     pub fn warm() -> Self {
         Self { flush: None, turn: 0 }
     }
 
-    /// The cache is emptied before each product: twice its size is written.
+    /// A cache that is emptied before each product, by writing twice its size.
     pub fn flushed(device: &mut dyn Device) -> Result<Self> {
         let l2 = device.figures().map_or(0, |figures| figures.l2_bytes);
         let bytes = if l2 > 0 { 2 * l2 } else { UNKNOWN_L2_BYTES };
         Ok(Self { flush: Some(device.alloc("the memory that empties the L2 cache", bytes)?), turn: 0 })
     }
 
-    /// The state the cache is kept in.
+    /// The state in which the cache is kept.
     pub fn state(&self) -> L2 {
         if self.flush.is_some() { L2::Flushed } else { L2::Warm }
     }
@@ -93,8 +93,8 @@ impl Cache {
         self.flush.map_or(Ok(()), |buffer| device.fill(buffer, self.turn))
     }
 
-    /// Products that a sample is the mean of: enough that the events' own microseconds do not count. One where each
-    /// product must find the cache empty.
+    /// The number of products whose mean is a sample: enough that the events' own microseconds do not matter, but 1 if each product
+    /// must find the cache empty.
     pub fn products_per_sample(&self, product_ms: f64) -> usize {
         match self.state() {
             L2::Warm => ((LEAST_SAMPLE_MS / product_ms.max(1e-6)).ceil() as usize).clamp(1, MOST_PRODUCTS),
@@ -102,39 +102,39 @@ impl Cache {
         }
     }
 
-    /// Gives the memory back.
+    /// Frees the memory.
     pub fn close(self, device: &mut dyn Device) -> Result<()> {
         self.flush.map_or(Ok(()), |buffer| device.free(buffer))
     }
 }
 
-/// A sample of short products takes at least this long: an event is good to about half a microsecond, and the host
-/// needs a few microseconds for a launch.
+/// A sample of short products takes at least this long, because an event is accurate to about half a microsecond, and a launch
+/// takes the host a few microseconds.
 const LEAST_SAMPLE_MS: f64 = 0.5;
 const MOST_PRODUCTS: usize = 200;
-/// Launches that are queued at a time; a stream takes about a thousand before it makes the host wait.
+/// The most launches that are queued at a time. A stream takes about a thousand before the host has to wait.
 const MOST_QUEUED: usize = 600;
 
-/// Times that are easily mistaken for each other, in milliseconds, and what follows from the first.
+/// Several times in milliseconds, which are easily mistaken for each other, and the speed that follows from the first.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Timing {
-    /// One product, between device events right before and right after its launches.
+    /// The time of one product between device events right before and right after its launches.
     pub kernel_ms: Spread,
-    /// On the host's clock: launch, run and wait (median).
+    /// On the host's clock, the median time to launch, run and wait.
     pub launch_ms: f64,
-    /// On the host's clock: A and B to the device, launch, run, C back to the host (one run).
+    /// On the host's clock, one run with A and B copied to the device and C copied back.
     pub end_to_end_ms: f64,
-    /// On the host's clock: the very first launch, in which the driver loads the kernel; it is in none of the others.
+    /// On the host's clock, the very first launch, which also loads the kernel. The other times do not include it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub first_launch_ms: Option<f64>,
-    /// 10⁹ operations a second, by the median of `kernel_ms`.
+    /// 10⁹ operations per second, by the median of `kernel_ms`.
     pub gflops: f64,
     /// `gflops` as a share of the device's FP32 peak; absent on the host and for integers.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub peak_share: Option<f64>,
-    /// Samples taken.
+    /// How many samples were taken.
     pub samples: usize,
-    /// Products of which each sample is the mean.
+    /// The number of products whose mean is a sample.
     pub products_per_sample: usize,
     /// The state of the L2 cache; absent on the host.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -142,7 +142,7 @@ pub struct Timing {
 }
 
 impl Timing {
-    /// Of samples taken on the host's clock only.
+    /// The timing of samples that were taken on the host's clock only.
     pub fn on_host(problem: &Problem, spread: Spread, samples: usize) -> Self {
         Self {
             kernel_ms: spread,
@@ -169,10 +169,10 @@ pub fn peak_share(device: &dyn Device, problem: &Problem, gflops: f64) -> Option
     (figures.fp32_peak_gflops > 0.0).then_some(gflops / figures.fp32_peak_gflops)
 }
 
-/// One sample: device time of a product in milliseconds, the mean of `products`.
+/// Takes one sample: the device time in milliseconds of one product, as the mean of `products`.
 pub fn sample(device: &mut dyn Device, product: &dyn Product, cache: &mut Cache, products: usize) -> Result<f64> {
     cache.prepare(device)?;
-    // A short kernel ends sooner than the host launches the next one: all launches are queued before the first begins.
+    // A short kernel ends before the host launches the next, so all launches are queued before the first begins.
     let queued = products * product.launches().max(2);
     let hold = if queued <= MOST_QUEUED { device.hold() } else { None };
     let Some(before) = device.mark()? else { bail!("the simulator has no clock; its speed is not a GPU's") };
@@ -184,7 +184,7 @@ pub fn sample(device: &mut dyn Device, product: &dyn Product, cache: &mut Cache,
     Ok(device.elapsed_ms(before, after)? / products as f64)
 }
 
-/// Times a product that is verified already.
+/// Times a product that has been verified.
 pub fn time(
     device: &mut dyn Device,
     product: &dyn Product,
@@ -234,7 +234,7 @@ pub fn time(
     })
 }
 
-/// The geometric mean of some ratios; 1 for none.
+/// The geometric mean of some ratios; 1 if there are none.
 pub fn geometric_mean(ratios: &[f64]) -> f64 {
     (ratios.iter().map(|ratio| ratio.ln()).sum::<f64>() / ratios.len().max(1) as f64).exp()
 }

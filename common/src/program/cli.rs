@@ -1,4 +1,4 @@
-//! The command line, the same in every step.
+//! The command line, which is the same in every step.
 
 use std::path::PathBuf;
 
@@ -27,7 +27,7 @@ pub const MAX_SIZE: u64 = i32::MAX as u64 - 4095;
 
 Exit status: 0 verified, 1 wrong product or a fault of the kernel, 2 bad usage or environment."
 )]
-// Each is a switch of the command line, and goes with any other.
+// Each is a switch of the command line, and can be combined with any other.
 #[allow(clippy::struct_excessive_bools)]
 pub struct Args {
     /// Where to run: auto (a GPU if there is one, else the simulator), cuda, cuda:N or sim
@@ -131,7 +131,7 @@ pub enum CounterDetail {
 /// A thread: block index and thread index.
 pub type ThreadIndex = ([u32; 3], [u32; 3]);
 
-/// `BX,BY:TX,TY`; the third coordinates may be given, too.
+/// Reads `BX,BY:TX,TY`, in which the third coordinates may be given too.
 fn parse_thread(text: &str) -> Result<ThreadIndex, String> {
     let index = |text: &str| match numbers(text)?[..] {
         [x, y] => Some([x, y, 0]),
@@ -142,7 +142,7 @@ fn parse_thread(text: &str) -> Result<ThreadIndex, String> {
     thread.ok_or_else(|| "not a thread; give block and thread index, e.g. 0,0:3,1".into())
 }
 
-/// Numbers with commas between them.
+/// Reads numbers with commas between them.
 fn numbers<T: std::str::FromStr>(text: &str) -> Option<Vec<T>> {
     text.split(',').map(|part| part.trim().parse().ok()).collect()
 }
@@ -159,7 +159,7 @@ fn parse_samples(text: &str) -> Result<usize, String> {
     }
 }
 
-/// `N` or `MxNxK`.
+/// Reads `N` or `MxNxK` as [M, N, K].
 pub fn parse_size(text: &str) -> Result<[u64; 3], String> {
     let edges: Vec<&str> = text.split(['x', 'X', '×']).collect();
     let edge = |text: &str| -> Result<u64, String> {
@@ -190,12 +190,12 @@ fn parse_pair(text: &str) -> Result<[u32; 2], String> {
 }
 
 impl Args {
-    /// Whether something is asked for that only the simulator can show.
+    /// Whether the user asks for something that only the simulator can show.
     pub fn analyses(&self) -> bool {
         self.counters.is_some() || self.check || !self.trace.is_empty() || !self.why.is_empty()
     }
 
-    /// The problem that is asked for; `default` is M, N, K if no size is given.
+    /// The problem that the user asks for; `default` is M, N, K if no size is given.
     pub fn problem(&self, default: [u64; 3]) -> Problem {
         let [m, n, k] = self.size.unwrap_or(default);
         Problem { m, n, k, dtype: self.dtype, fill: self.fill, seed: self.seed }
@@ -209,7 +209,7 @@ impl Args {
     }
 }
 
-/// Clap's error as one sentence with its remedy; `--help` as it is, with status 0.
+/// Clap's error as one sentence with its remedy, and the exit status. `--help` is returned as it is, with status 0.
 pub fn sentence(error: &clap::Error) -> (String, u8) {
     use clap::error::ErrorKind;
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {

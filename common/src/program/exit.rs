@@ -1,5 +1,4 @@
-//! The exit status of a program of the course: 0 right, 1 wrong product or a fault of the kernel, 2 bad usage or
-//! environment.
+//! The exit status of a program of the course: 0 right, 1 wrong product or a fault of the kernel, 2 bad usage or environment.
 
 use std::process::ExitCode;
 
@@ -11,7 +10,7 @@ use crate::findings::diagnostic::{self, Diagnostic};
 use crate::findings::fault::KernelFault;
 use crate::program::cli::sentence;
 
-/// Runs what a command line asks for, if it can be read: `--help` is printed, and anything else is one sentence.
+/// Runs what the command line asks for. `--help` is printed; a command line that cannot be read gives one sentence.
 pub fn start<T>(arguments: Result<T, clap::Error>, run: impl FnOnce(&T) -> Result<bool>) -> ExitCode {
     if let Some(compiled) = child::answer() {
         return compiled;
@@ -29,8 +28,8 @@ pub fn start<T>(arguments: Result<T, clap::Error>, run: impl FnOnce(&T) -> Resul
     }
 }
 
-/// Operands are made and products are checked on rayon's threads: one for each core, whatever more is asked for. Where the
-/// system gives none, this one does it all.
+/// Starts rayon's threads, which make operands and check products: at most one per core, even if more are asked for. If the system
+/// gives none, this thread does all the work.
 fn start_threads() {
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let asked =
@@ -41,7 +40,7 @@ fn start_threads() {
     }
 }
 
-/// A sentence in which each argument that has line breaks stands on one line.
+/// The sentence with line breaks in arguments escaped, so that it stays on one line.
 fn as_given(sentence: String) -> String {
     let arguments = std::env::args_os().skip(1).flat_map(|argument| {
         let argument = argument.to_string_lossy().into_owned();
@@ -54,8 +53,8 @@ fn as_given(sentence: String) -> String {
     }))
 }
 
-/// The exit status: 0 right, 1 wrong product or a fault of the kernel, 2 bad usage or environment, with the error's
-/// sentence on standard error.
+/// The exit status: 0 right, 1 wrong product or a fault of the kernel, 2 bad usage or environment. Writes the error's sentence to
+/// standard error.
 pub fn finish(result: Result<bool>) -> ExitCode {
     let error = match result {
         Ok(right) => return ExitCode::from(u8::from(!right)),

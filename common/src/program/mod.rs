@@ -1,4 +1,4 @@
-//! A step's program: the command line, the run on a device or on the host, the report, the exit status.
+//! A step's program: the command line, the run on a device or on the host, the report and the exit status.
 
 pub mod cli;
 pub mod exit;

@@ -1,4 +1,4 @@
-//! A step's kernel, or the learner's own, on a device: opened, computed, verified, timed, reported.
+//! Runs a step's kernel, or the learner's own, on a device: opens the device, computes, verifies, times and reports.
 
 use anyhow::{Context as _, Result, bail, ensure};
 
@@ -50,7 +50,7 @@ pub fn run(step: &Step, variant: Option<&Variant>, args: &Args) -> Result<Report
     Ok(report)
 }
 
-/// What the command line asks for.
+/// The step, the variant and the options that the user asks for.
 #[derive(Clone, Copy)]
 struct Asked<'a> {
     step: &'a Step,
@@ -58,7 +58,7 @@ struct Asked<'a> {
     args: &'a Args,
 }
 
-/// What the run would launch on the device that the command line chooses, as JSON.
+/// The launches that the run would make on the device that the command line chooses, as JSON.
 pub fn planned(step: &Step, variant: Option<&Variant>, args: &Args) -> Result<String> {
     let device = open(args)?;
     let asked = Asked { step, variant, args };
@@ -99,7 +99,7 @@ impl Run {
         let verified = verify_on(device, &self.session, &self.problem, operands);
         let mut observations = device.observations();
         let verification = match verified {
-            // A program that reads JSON wants a fault there, and whoever asked for hazards wants it among them.
+            // A fault belongs into the JSON report and, if the user asked for hazards, among them.
             Err(error) => {
                 observations.forget_coverage();
                 if !args.json && !has_hazard(&error, &observations) {
@@ -121,7 +121,7 @@ impl Run {
         Ok((verification, observations))
     }
 
-    /// Why the product of a problem is wrong.
+    /// The reason why the product of a problem is wrong, if one is found.
     fn cause(&self, asked: Asked, problem: &Problem, raced: bool) -> Option<HazardReport> {
         let plan = asked.plan(&self.source, problem, self.device.info()).ok()?;
         let same = plan.specialisation == self.session.plan().specialisation;
@@ -130,7 +130,7 @@ impl Run {
         cause(&why::Asked::product(problem), raced, |device| multiply(device, problem, &plan, &code))
     }
 
-    /// What formed these elements of C.
+    /// For each of these elements of C, what formed it, in words.
     fn why(&self, elements: &[[u64; 2]]) -> Result<Vec<String>> {
         if elements.is_empty() {
             return Ok(vec![]);
@@ -153,7 +153,7 @@ impl Run {
             .collect())
     }
 
-    /// Times a product that is right, on a device that has a clock; and the baseline, if one is asked for.
+    /// Times the product, if it is right and the device has a clock, and the baseline, if the user asks for one.
     fn time(&mut self, args: &Args, operands: &Operands, right: bool) -> Result<(Option<Timing>, Option<Baseline>)> {
         let device = self.device.as_mut();
         let timed = right && device.info().kind == Kind::Cuda;
@@ -167,7 +167,7 @@ impl Run {
     }
 }
 
-/// Problems in which the mistake of a larger one may show, the smallest first.
+/// Problems in which the mistake of a larger problem may show, the smallest first.
 fn small(problem: &Problem) -> Vec<Problem> {
     let at_most = |sizes: [u64; 3]| {
         let [m, n, k] = sizes;
@@ -180,7 +180,7 @@ fn small(problem: &Problem) -> Vec<Problem> {
     all
 }
 
-/// The GPU whose least time is shown: as `--gpu` says, else the one in this machine unless the simulator is chosen.
+/// The GPU whose least time is shown: that of `--gpu`, else the one in this machine unless the simulator is chosen.
 fn gpu(args: &Args) -> Gpu {
     let here = || {
         let device = device::open(args.device, &SimOptions::default()).ok()?;
@@ -189,7 +189,7 @@ fn gpu(args: &Args) -> Gpu {
     args.gpu.clone().or_else(here).unwrap_or_default()
 }
 
-/// Opens the device; what only the simulator can show takes the simulator.
+/// Opens the device, which is the simulator if the user asks for something that only the simulator can show.
 fn open(args: &Args) -> Result<Box<dyn Device>> {
     ensure!(
         !args.analyses() || !matches!(args.device, Choice::Cuda(_)),
@@ -212,7 +212,7 @@ impl Asked<'_> {
         self.args.problem(self.step.default_size.on(device.info().kind))
     }
 
-    /// The source of the step's kernel, of its variant, or the learner's own.
+    /// The source of the step's kernel, of its variant, or of the learner's kernel.
     fn source(self) -> Result<Source> {
         let file = file_of(self.step, self.variant);
         match &self.args.kernel {
@@ -221,29 +221,29 @@ impl Asked<'_> {
         }
     }
 
-    /// The step's plan, or the launch that the learner describes for their own kernel: by options, else in the file.
+    /// The step's plan, or for the learner's own kernel the launch that options or the file describe.
     fn plan(self, source: &Source, problem: &Problem, device: &DeviceInfo) -> Result<Plan> {
         let (args, plan) = (self.args, self.step.plan_of(self.variant));
         if args.kernel.is_none() {
             return plan(problem, device);
         }
-        // Where another kernel is the faster one, a variant may leave the product to it, but on the simulator.
+        // A variant may leave a product to another kernel that is faster, but never on the simulator.
         let steps = plan(problem, &DeviceInfo { kind: Kind::Sim, ..device.clone() });
         let options = OwnLaunch { block: args.block, tile: args.tile, shared: args.shared };
         options.or(OwnLaunch::of(&source.display, &source.text)?).plan(&source.text, problem, steps)
     }
 }
 
-/// Whether `--check` has something to show of a launch that broke off.
+/// Whether `--check` has something to show about a launch that stopped early.
 fn has_hazard(error: &anyhow::Error, observations: &Observations) -> bool {
     let Some(hazards) = &observations.hazards else { return false };
     !hazards.is_empty() || KernelFault::behind(error).is_some_and(|fault| fault.hazard.is_some())
 }
 
-/// The verdict on a product that a fault of the kernel ended; any other error is passed on.
+/// The verdict on a product that a fault of the kernel ended. Any other error is returned.
 fn failed(problem: &Problem, observations: &mut Observations, error: anyhow::Error) -> Result<Verification> {
     let fault = error.downcast::<KernelFault>()?;
-    // What a run that broke off has counted says nothing.
+    // The counts of a run that stopped early mean nothing.
     observations.counters = None;
     if let Some(hazards) = &mut observations.hazards {
         hazards.splice(0..0, fault.hazard);

@@ -1,4 +1,4 @@
-//! A step that runs on the host: computed, verified and timed there (step01).
+//! Computes, verifies and times a step on the host (step01).
 
 use anyhow::{Context, Result};
 

@@ -1,4 +1,4 @@
-//! What a run found, for people and for programs.
+//! The report of a run, for people and for programs.
 
 use anstyle::{AnsiColor, Style};
 use anyhow::Result;
@@ -22,7 +22,7 @@ use plan::{Plan, Problem, Step};
 pub struct DeviceReport {
     /// CUDA, simulated or host.
     pub kind: Kind,
-    /// The device's own name.
+    /// The name of the device.
     pub name: String,
 }
 
@@ -35,11 +35,11 @@ pub struct KernelReport {
     pub hash: String,
     /// How the source became code.
     pub origin: String,
-    /// Constants it was compiled with.
+    /// The constants with which it was compiled.
     pub defines: Vec<(String, String)>,
 }
 
-/// The launch of a run that multiplies.
+/// The launch that multiplies in a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LaunchReport {
     /// Blocks in x, y, z.
@@ -50,7 +50,7 @@ pub struct LaunchReport {
     pub shared_bytes: u32,
     /// How many launches the product takes.
     pub launches: usize,
-    /// Whether others come before it.
+    /// Whether other launches come before it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_later: bool,
 }
@@ -67,9 +67,9 @@ pub struct Report {
     pub variant: Option<String>,
     /// Where it ran.
     pub device: DeviceReport,
-    /// What was computed.
+    /// The problem that was computed.
     pub problem: Problem,
-    /// By what.
+    /// The kernel that computed it.
     pub kernel: KernelReport,
     /// How it was launched; `null` on the host.
     pub launch: Option<LaunchReport>,
@@ -79,21 +79,21 @@ pub struct Report {
     /// What the hardware's counters would show; absent on a GPU, and if they were not asked for.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub counters: Option<Counters>,
-    /// Races and the like; absent if they were not looked for.
+    /// Races and other hazards; absent if they were not looked for.
     #[serde(skip_serializing_if = "Option::is_none", skip_deserializing)]
     pub hazards: Option<Vec<HazardReport>>,
-    /// Accesses of the threads that were to be traced; absent if none was.
+    /// Accesses of the traced threads; absent if no trace was asked for.
     #[serde(skip_serializing_if = "Option::is_none", skip_deserializing)]
     pub trace: Option<Vec<ThreadReport>>,
-    /// What formed the elements that were asked for, in words.
+    /// What formed the elements of C that were asked for, in words.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub why: Vec<String>,
-    /// Whether the product is right.
+    /// The verdict on the product.
     pub verification: Verification,
-    /// How long it took; absent on the simulator, and if the product is wrong.
+    /// The times; absent on the simulator, and if the product is wrong.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub timing: Option<Timing>,
-    /// What `--baseline` asked for.
+    /// The baseline, if `--baseline` asked for one.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub baseline: Option<Baseline>,
     /// The least time that the launches take on a GPU; absent without counters, and if the product is wrong.
@@ -102,7 +102,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// A product by a source that is its own code, and whether it is right.
+    /// The report of a product whose source runs without being compiled for a device; other parts are filled in later.
     pub fn new(step: &Step, info: &DeviceInfo, problem: Problem, source: Source, verification: Verification) -> Self {
         let Source { display, hash, .. } = source;
         Self {
@@ -130,12 +130,12 @@ impl Report {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }
 
-    /// How many hazards may be the cause of a wrong product; `None` if they were not looked for.
+    /// How many hazards may be the cause of a wrong product; `None` if hazards were not looked for.
     fn causes(&self) -> Option<usize> {
         Some(self.hazards.as_ref()?.iter().filter(|hazard| hazard.is_hidden_cause()).count())
     }
 
-    /// A table for people, with colours that [`crate::basics::output::print`] leaves to terminals.
+    /// A table for people, with colours that [`crate::basics::output::print`] shows on terminals only.
     pub fn text(&self, detail: Option<CounterDetail>) -> String {
         let variant = self.variant.as_ref().map_or_else(String::new, |variant| format!(", variant {variant}"));
         let mut table = Table(format!("{}{variant}: {}\n", self.step, self.title));
@@ -184,12 +184,12 @@ impl Report {
     }
 }
 
-/// The colour of what is as it should be.
+/// The colour of good results.
 const GOOD: Style = AnsiColor::Green.on_default().bold();
-/// The colour of what is not.
+/// The colour of bad results.
 const BAD: Style = AnsiColor::Red.on_default().bold();
 
-/// Rows of a name and what there is to say of it.
+/// Rows with a name and a value.
 struct Table(String);
 
 impl Table {
@@ -213,7 +213,7 @@ impl Table {
     }
 
     fn styled(&mut self, style: Style, name: &str, value: impl AsRef<str>) {
-        // The width is that of the name alone: escape sequences have none.
+        // Only the name counts, because escape sequences have no width.
         let space = " ".repeat(11_usize.saturating_sub(name.len()));
         self.0 += &format!("  {style}{name}{style:#}{space}{}\n", value.as_ref());
     }
@@ -255,7 +255,7 @@ impl Table {
 }
 
 impl LaunchReport {
-    /// That of a plan.
+    /// The launch of a plan that multiplies.
     pub fn of(plan: &Plan) -> Option<Self> {
         plan.main().map(|launch| Self {
             grid: launch.grid,

@@ -12,8 +12,8 @@ use crate::program::cli::Args;
 use crate::program::{exit, on_device, on_host};
 use plan::{Step, Variant};
 
-/// Runs a step's program and returns its exit status: 0 verified, 1 wrong product or a fault of the kernel, 2 bad usage
-/// or environment.
+/// Runs a step's program and returns its exit status: 0 verified, 1 wrong product or a fault of the kernel, 2 bad usage or
+/// environment.
 pub fn run(step: &Step) -> ExitCode {
     let about = format!("{}: {}. Multiplies two matrices, verifies the product, and times it.", step.name, step.title);
     exit::start(Args::read(step.name, about), |args| {
@@ -22,8 +22,8 @@ pub fn run(step: &Step) -> ExitCode {
     })
 }
 
-/// Does what the command line asks of a step's kernel, or of its variant; whether the product is right and nothing was found
-/// in its kernel.
+/// Does what the command line asks with a step's kernel or its variant. Returns whether the product is right and nothing was found
+/// in the kernel.
 pub fn execute(step: &Step, variant: Option<&Variant>, args: &Args) -> Result<bool> {
     if args.list_variants {
         return print(&list_variants(step)?).map(|()| true);
@@ -31,7 +31,7 @@ pub fn execute(step: &Step, variant: Option<&Variant>, args: &Args) -> Result<bo
     if args.plan {
         return print_whole(&on_device::planned(step, variant, args)?).map(|()| true);
     }
-    // A step of the host still has a kernel, which runs on a device if one is asked for.
+    // A step of the host also has a kernel, which runs on a device if the user asks for one.
     let on_host = args.device == Choice::Auto && args.kernel.is_none() && variant.is_none() && !args.analyses();
     let report = match step.host.filter(|_| on_host) {
         Some(host) => on_host::run(step, args, host)?,

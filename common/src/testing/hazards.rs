@@ -1,5 +1,5 @@
-//! What the simulator's search for hazards must say of every kernel: nothing where nothing is wrong, the defect where
-//! there is one, and a data race wherever one barrier is taken out of a kernel that needs them all.
+//! What the simulator's search for hazards must find in every kernel: nothing if nothing is wrong, the defect if there is one, and
+//! a data race if one barrier is taken out of a kernel that needs all of its barriers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -18,18 +18,18 @@ use crate::verify::Verification;
 use crate::verify::on_device::multiply;
 use plan::{Defect, DeviceInfo, Dtype, Plan, Problem};
 
-/// M, N, K: several tiles in each direction and a part of one; deep enough for slices of K; multiples of everything.
+/// M, N, K: several tiles in each direction and a partial one; deep enough for slices of K; multiples of every tile.
 const RAGGED: [[u64; 3]; 5] = [[70, 67, 45], [129, 67, 45], [200, 264, 136], [64, 256, 600], [64, 96, 128]];
-/// Sizes for a step that has one block, or one thread, for all.
+/// Sizes for a step that computes C with one block or one thread.
 const RAGGED_SMALL: [[u64; 3]; 3] = [[25, 33, 17], [32, 32, 100], [13, 17, 200]];
 
-/// M, N, K, several tiles deep, and the multiprocessors of the device to plan for: where there are few, the large tiles
-/// are the best choice for small problems too. Each specialisation that a plan chooses here is tried once for each kind of tile.
+/// M, N, K, several tiles deep, and the SMs of the device for which plans are made. With few SMs, large tiles are the best choice
+/// even for small problems. Each specialisation that a plan chooses here is tried once for each kind of tile.
 const PROBLEMS: &[([u64; 3], u32)] = &[
     ([129, 67, 45], 132),
     ([129, 68, 45], 132),
     ([64, 96, 128], 132),
-    // What fits one block.
+    // A problem that fits one block.
     ([25, 33, 17], 132),
     // With tiles that fit the problem: large, medium, small and tall ones.
     ([250, 252, 40], 1),
@@ -75,10 +75,10 @@ fn simulator() -> SimDevice {
     SimDevice::new(SimOptions { check: true, ..SimOptions::default() })
 }
 
-/// What the search finds in the kernel as it is: nothing, or the defect that its variant is there to show.
+/// Searches the unchanged kernel: nothing must be found, or the defect that its variant is there to show.
 fn check(kernel: Kernel) -> Result<()> {
     let info = kernel.device();
-    // A step that runs on the host has one thread for all on a device.
+    // On a device, a step of the host computes everything with one thread.
     let takes = |size: &[u64; 3]| kernel.plan(&kernel.problem(*size, 3), &info).is_ok();
     let large = kernel.step.host.is_none() && RAGGED.iter().any(takes);
     let sizes = if large { &RAGGED[..] } else { &RAGGED_SMALL[..] };
@@ -87,7 +87,7 @@ fn check(kernel: Kernel) -> Result<()> {
         let problem = kernel.problem(size, 3);
         let plan = kernel.plan(&problem, &info)?;
         if !kernel.takes(&plan, &info)? {
-            continue; // the other trial's
+            continue; // left to the other trial
         }
         let mut device = simulator();
         let found = kernel.product_on(&mut device, plan, &problem);
@@ -105,7 +105,7 @@ fn judge(defect: Defect, found: Result<Verification>, hazards: &[HazardReport]) 
         Defect::None | Defect::Rounding => {
             let found = found?;
             ensure!(hazards.is_empty(), "a kernel without a race has hazards:\n{}", texts(hazards));
-            // Rounding makes nothing but the product wrong.
+            // Rounding makes the product wrong, but is not a hazard.
             ensure!(found.ok || defect == Defect::Rounding, "{}", found.diagnosis.unwrap_or_default());
         }
         Defect::Race => {
@@ -134,18 +134,17 @@ fn texts(hazards: &[HazardReport]) -> String {
     hazards.iter().map(HazardReport::text).collect()
 }
 
-/// Takes each `__syncthreads()` out of the kernel, one at a time, and looks for the race that it prevented. What compiles is tried
-/// for older devices, too, if the kernel has something else for them.
+/// Takes each `__syncthreads()` out of the kernel, one at a time, and looks for the race that it prevented. If the kernel is
+/// compiled and differs for older devices, it is tried for them too.
 fn barriers(kernel: Kernel) -> Result<()> {
     let (source, info) = (kernel.source()?, kernel.device());
     let mut untried = lines_that_wait(&source.text);
-    // A barrier of one specialisation may be needed with some of its problems only; those that were needed once are not tried
-    // again.
+    // A barrier may be needed for only some problems of a specialisation. Once it has been needed, it is not tried again.
     let mut races_without: BTreeMap<String, bool> = BTreeMap::new();
     let mut needed = BTreeSet::new();
     for &(size, sm_count) in PROBLEMS {
         let problem = kernel.problem(size, 3);
-        // A step's limits may be too narrow for the problem.
+        // The problem may exceed a step's limits.
         let planned = kernel.plan(&problem, &DeviceInfo { sm_count, ..info.clone() });
         let Some(plan) = planned.ok().filter(|plan| !needed.contains(&plan.specialisation.name)) else { continue };
         let mut capabilities = if kernel.takes(&plan, &info)? { vec![info.compute_capability] } else { vec![] };
@@ -162,7 +161,7 @@ fn barriers(kernel: Kernel) -> Result<()> {
                 if file == source.display {
                     untried.remove(&line);
                 } else if Path::new(&file).extension().is_some_and(|extension| extension == "cu") {
-                    continue; // another kernel, which it includes, is tried by itself
+                    continue; // another kernel, which this one includes, has its own trial
                 }
                 let origin = code.committed.as_deref().unwrap_or(&code.origin);
                 let races_here = races_without.entry(format!("{file}:{line} in {origin}")).or_insert(false);
@@ -180,7 +179,7 @@ fn barriers(kernel: Kernel) -> Result<()> {
     let needless: Vec<String> =
         races_without.into_iter().filter_map(|(place, races)| (!races).then_some(place)).collect();
     ensure!(needless.is_empty(), "without these barriers nothing races: {}", needless.join(", "));
-    // Some lines are compiled in few specialisations only.
+    // Some lines are compiled in few specialisations only, which a trial of compiled kernels may lack.
     let all = kernel.compiled || untried.is_empty();
     ensure!(all, "{} has barriers on lines {untried:?} that no problem here compiles", source.display);
     Ok(())
@@ -195,7 +194,7 @@ fn hazards_of(problem: &Problem, plan: &Plan, code: &Code) -> Result<Vec<HazardR
 
 /// The lines of a CUDA source that have a barrier, counted from 1.
 fn lines_that_wait(source: &str) -> BTreeSet<u32> {
-    // `__syncthreads_or(...)` gives a value, too, so that it cannot be taken out.
+    // `__syncthreads_or(...)` also returns a value, so it cannot be taken out.
     let waits = |line: &str| {
         let code = line.split("//").next().unwrap_or_default();
         code.contains("__syncthreads()") || code.contains("sync_threads()")
@@ -203,7 +202,7 @@ fn lines_that_wait(source: &str) -> BTreeSet<u32> {
     (1..).zip(source.lines()).filter(|(_, line)| waits(line)).map(|(line, _)| line).collect()
 }
 
-/// By file and line of the source, the lines of the PTX that are its barrier: several where a loop is unrolled.
+/// By file and line of the source, the lines of the PTX with its barrier; there are several if a loop is unrolled.
 fn barriers_of(code: &Code) -> Result<BTreeMap<(String, u32), Vec<u32>>> {
     let module = code.module()?;
     let mut found: BTreeMap<(String, u32), Vec<u32>> = BTreeMap::new();
@@ -224,7 +223,7 @@ fn barriers_of(code: &Code) -> Result<BTreeMap<(String, u32), Vec<u32>>> {
     Ok(found)
 }
 
-/// The text without some of its lines; the others keep their numbers.
+/// The PTX with some lines emptied, so that the others keep their numbers.
 fn without(ptx: &str, lines: &[u32]) -> String {
     let kept = |(number, line)| if lines.contains(&number) { "\n".into() } else { format!("{line}\n") };
     (1..).zip(ptx.lines()).map(kept).collect()

@@ -1,4 +1,4 @@
-//! A kernel of a step as one trial runs it: which code, made for which device, and one product of it.
+//! A kernel of a step, as one trial runs it: its code, the device for which it is planned, and one product.
 
 use anyhow::{Result, ensure};
 use libtest_mimic::Trial;
@@ -13,19 +13,19 @@ use crate::verify::Verification;
 use crate::verify::on_device::verify_on;
 use plan::{Defect, Dtype, Fill, Kind, Plan, Problem, Step, Variant};
 
-/// A step's own kernel or one of its variants, in one element type.
+/// A step's kernel or one of its variants, in one element type.
 #[derive(Clone, Copy)]
 pub(super) struct Kernel {
     pub step: &'static Step,
     pub variant: Option<&'static Variant>,
     pub dtype: Dtype,
-    /// Whether the trial runs what NVRTC compiles beside what is committed. A trial of what is committed allows no other
-    /// plan: on a machine without NVRTC there is nothing else.
+    /// Whether the trial runs specialisations that are not committed but compiled by NVRTC. A trial of committed ones allows no
+    /// other plan, because a machine without NVRTC has nothing else.
     pub compiled: bool,
 }
 
 impl Kernel {
-    /// All kernels of a step, as they are committed.
+    /// All kernels of a step, for trials of what is committed.
     pub(super) fn all(step: &'static Step) -> impl Iterator<Item = Self> + Clone {
         let variants = std::iter::once(None).chain(step.variants.iter().map(Some));
         variants.flat_map(move |variant| {
@@ -49,7 +49,7 @@ impl Kernel {
         Problem { m, n, k, dtype: self.dtype, fill: Fill::Uniform, seed }
     }
 
-    /// The simulator's device to plan for.
+    /// The simulated device for which plans are made.
     pub(super) fn device(self) -> DeviceInfo {
         DeviceInfo { compiles: self.compiled, ..DeviceInfo::simulated(host::total_bytes()) }
     }
@@ -58,8 +58,8 @@ impl Kernel {
         self.step.plan_of(self.variant)(problem, device)
     }
 
-    /// Whether this trial runs the plan on the device; an error if it must be committed and is not. The other kernels of a
-    /// step are committed in one form, which need not fit the problem.
+    /// Whether this trial runs the plan on the device. Fails if the plan must be committed and is not. Variants are committed in
+    /// one form, which need not fit the problem.
     pub(super) fn takes(self, plan: &Plan, device: &DeviceInfo) -> Result<bool> {
         let committed = self.step.committed_of(self.variant).contains(&plan.specialisation);
         let stem = plan.specialisation.stem(self.name());
@@ -70,8 +70,8 @@ impl Kernel {
         Ok(if device.kind == Kind::Sim { committed != self.compiled } else { committed || compiles() })
     }
 
-    /// The trials on the simulator: of what is committed, and of what is compiled if that is anything else. The latter says
-    /// so in its name, and is slow. A problem is its size and the multiprocessors of the device.
+    /// The trials on the simulator: one of committed kernels and, if others are compiled, a slow one of these, which says so in its
+    /// name. A problem is given as its size and the SMs of the device.
     pub(super) fn trials(
         self,
         name: &str,
@@ -100,7 +100,7 @@ impl Kernel {
     }
 }
 
-/// Whether a size is a multiple of the tile of the kernels without edge handling.
+/// Whether a size is a multiple of 32, the tile of the kernels without edge handling.
 pub(super) fn is_whole(size: [u64; 3]) -> bool {
     size.iter().all(|size| size % 32 == 0)
 }

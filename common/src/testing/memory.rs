@@ -1,4 +1,4 @@
-//! The memory that a watched run is said to take, beside what its program takes.
+//! Compares the memory that a watched run is said to take with what its program takes.
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -15,12 +15,12 @@ use crate::measure::capacity;
 use crate::verify;
 use plan::{Dtype, Step};
 
-/// Edges of the cubes that are tried: a multiple of the tiles, and one that is none.
+/// Edges of the cubes that are tried: one is a multiple of the tiles, the other is not.
 const EDGES: [u64; 2] = [256, 400];
-/// Pages that two runs of one program may differ by, in bytes: less than this says nothing.
+/// Bytes by which two runs of one program may differ; smaller differences mean nothing.
 const NOISE: u64 = 1 << 20;
 
-/// The trial of a step, where the system tells what a process has taken.
+/// The trial of a step, on systems that report how much memory a process has taken.
 pub(super) fn trials(step: &'static Step) -> Option<Trial> {
     let kernel = Kernel { step, variant: None, dtype: Dtype::F32, compiled: false };
     let test = trial("memory::kernel::f32", move || {
@@ -35,12 +35,12 @@ pub(super) fn trials(step: &'static Step) -> Option<Trial> {
 fn checked_runs_take_what_they_are_said_to_take(kernel: Kernel, device: &SimDevice) -> Result<()> {
     for edge in EDGES {
         let problem = kernel.problem([edge; 3], 1);
-        // What one block or one thread computes is too small to be seen.
+        // A product that one block or one thread computes is too small to measure.
         let Ok(plan) = kernel.plan(&problem, device.info()) else { continue };
         let code = kernel.source()?.code(&plan.specialisation, device.info())?;
         let said = device.analyses_bytes(&problem, &plan, &code);
         let taken = peak(kernel.step, edge, &["--check"])?.saturating_sub(peak(kernel.step, edge, &[])?);
-        // The peak of a plain run is that of its verification, which begins when nothing is watched any more.
+        // The peak of a plain run is in its verification, which begins after the watched part has ended.
         let watching = taken + verify::host_bytes(&problem);
         ensure!(
             taken <= said + NOISE && said <= 2 * watching + NOISE,
@@ -50,7 +50,7 @@ fn checked_runs_take_what_they_are_said_to_take(kernel: Kernel, device: &SimDevi
     Ok(())
 }
 
-/// What fits only unwatched is refused, and in one sentence.
+/// A run that fits only if it is not watched is refused, in one sentence.
 fn what_does_not_fit_is_refused(kernel: Kernel, device: &SimDevice) -> Result<()> {
     let most = device.free_bytes()?.min(host::total_bytes() / 4);
     // A product takes 28 bytes for each element of a matrix, and more if it is watched.
@@ -65,7 +65,7 @@ fn what_does_not_fit_is_refused(kernel: Kernel, device: &SimDevice) -> Result<()
     Ok(())
 }
 
-/// The most memory that a run of the step's program has at any time.
+/// The peak of memory, in bytes, of a run of the step's program.
 fn peak(step: &Step, edge: u64, options: &[&str]) -> Result<u64> {
     let mut command = Command::new(program(step)?);
     command.args(["--device", "sim", "--size", &edge.to_string()]).args(options);

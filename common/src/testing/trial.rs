@@ -1,10 +1,10 @@
-//! A test with a name: quick, or for CI alone.
+//! A named test, which is quick or for CI only.
 
 use anyhow::Result;
 use libtest_mimic::Trial;
 
-/// A trial that tells an error with its causes. One that is named `slow::` is for CI, and for whoever asks for it:
-/// `cargo test --workspace -- --ignored slow::`, where everything that it needs is installed.
+/// A trial that reports an error with its causes. If its name begins with `slow::`, it runs in CI or, on a machine with everything
+/// that it needs, with `cargo test --workspace -- --ignored slow::`.
 pub fn trial(name: impl Into<String>, test: impl FnOnce() -> Result<()> + Send + 'static) -> Trial {
     let name = name.into();
     let slow = name.starts_with("slow::");

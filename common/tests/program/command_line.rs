@@ -1,5 +1,5 @@
-//! The command line that every step shares, tried on this one, where a file of outputs cannot hold it: a closed pipe, an argument
-//! with a line break, an edit, a compiler that may be missing.
+//! The command line of all steps, tried on step 4, for cases that a file of outputs cannot hold: a closed pipe, an argument with a
+//! line break, an edit, a compiler that may be missing.
 
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
@@ -31,7 +31,7 @@ fn run(kernel: &str) -> Command {
     command
 }
 
-/// What a run says that ends with status 2: an error with these words, and nothing on standard output.
+/// The error of a run, which must end with status 2, have these words in its error, and print nothing on standard output.
 fn refused(output: &Output, words: &str) -> Result<String> {
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
     ensure!(output.status.code() == Some(2), "status {:?}: {error}", output.status.code());
@@ -61,7 +61,7 @@ fn a_syntax_error_names_file_and_line() -> Result<()> {
     refused(&output, "syntax_error.cu(3): error").map(drop)
 }
 
-/// NVRTC without the second library that lies beside it.
+/// NVRTC without the second library that belongs beside it.
 fn an_incomplete_nvrtc_is_not_the_kernels_fault() -> Result<()> {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("incomplete_nvrtc");
     std::fs::create_dir_all(&folder)?;

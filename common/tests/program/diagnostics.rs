@@ -1,5 +1,5 @@
-//! Every message about a kernel as learners see it: the simulator's programs with a defect, each with its picture and
-//! its remedy, in `diagnostics.txt`.
+//! Every message about a kernel, as learners see it. `diagnostics.txt` has the picture and the remedy for each of the simulator's
+//! programs with a defect.
 
 use anyhow::Result as Outcome;
 use common::findings::{analysis, diagnostic};
@@ -8,7 +8,7 @@ use simt::{Arg, Error, GlobalMemory, Hazards, LaunchConfig, Module};
 
 use super::{root, said_of_each};
 
-/// What is said of a program, whose launch is its first line; an error that is no fault of the kernel stays a sentence.
+/// The messages about a program, whose first line is its launch. An error that is not a fault of the kernel is returned.
 fn said(ptx: &str, source: &str) -> Result<String, Error> {
     let header = ptx.lines().next().unwrap_or_default();
     let numbers: Vec<u32> = header.split([' ', ',']).filter_map(|word| word.parse().ok()).collect();
@@ -24,7 +24,7 @@ fn said(ptx: &str, source: &str) -> Result<String, Error> {
     let mut config = LaunchConfig::new((gx, gy), (bx, by));
     config.dynamic_shared_bytes = shared;
     config.instruction_limit = 1_000_000;
-    // With one host thread it does not depend on the machine which warp a limit stops.
+    // With one host thread, the limit stops the same warp on every machine.
     config.threads = 1;
     let mut hazards = Hazards::new().output(output);
     for (name, extents) in shared_extents(source, &[]) {

@@ -1,5 +1,4 @@
-//! What can be tried on a GPU only: the vendor's library and the clock. Without a GPU, or without the library, these
-//! tests show as ignored, with the reason.
+//! Tests that need a GPU: cuBLAS and the clock. Without a GPU or cuBLAS they are shown as ignored, with the reason.
 
 use anyhow::{Result, ensure};
 use common::basics::matrix::Operands;
@@ -12,11 +11,11 @@ use common::verify::on_device::verify_on;
 use libtest_mimic::Trial;
 use plan::{Dtype, Fill, Problem};
 
-/// Three edges that differ: swapped operands or leading dimensions show.
+/// Three different edges, so that swapped operands or leading dimensions show.
 const PROBLEM: Problem = Problem { m: 70, n: 45, k: 129, dtype: Dtype::F32, fill: Fill::Uniform, seed: 3 };
 
 pub fn trials() -> Vec<Trial> {
-    // Without a GPU that it could run on, cuBLAS is not looked for.
+    // Looks for cuBLAS only if there is a GPU for it.
     let needs = CudaDevice::open(0).map(drop).and_then(|()| cublas::find().map(drop));
     let trials = [
         trial("the_row_major_product_of_cublas_is_right", product),

@@ -1,6 +1,6 @@
-//! What the programs of the steps print and how they end, tried on step 4; what is said of wrong kernels; and what needs a GPU.
+//! Tests of what the steps' programs print and how they end, on step 4; of messages about wrong kernels; and those on a GPU.
 //!
-//! `SNAPSHOTS=overwrite cargo test -p common --test program` writes the outputs again, to be read as a diff.
+//! `SNAPSHOTS=overwrite cargo test -p common --test program` writes the outputs again; read the diff before you commit it.
 
 mod command_line;
 mod diagnostics;
@@ -45,7 +45,7 @@ fn trial(name: &str, test: impl FnOnce() -> Result<()> + Send + 'static) -> Tria
     Trial::test(name, move || test().map_err(|error| format!("{error:#}").into()))
 }
 
-/// Trials that need something, shown as ignored where it is missing.
+/// Trials that need something; they are shown as ignored if it is missing.
 fn needing(what: &str, found: Result<()>, trials: impl IntoIterator<Item = Trial>) -> Vec<Trial> {
     let missing = found.err().map(|error| format!("needs {what}: {error:#}"));
     let shown = |trial: Trial| match &missing {
@@ -59,7 +59,7 @@ fn needing(what: &str, found: Result<()>, trials: impl IntoIterator<Item = Trial
 fn program() -> Command {
     let mut command = Command::new(std::env::current_exe().expect("this program has a path"));
     command.env(STEP, "").current_dir(root().join("step04_tiled"));
-    // A terminal's wish for colours is not the test's.
+    // The test wants no colours, even if the environment forces them.
     command.env_remove("CLICOLOR_FORCE");
     command
 }
@@ -73,8 +73,8 @@ fn tests() -> PathBuf {
     root().join("common/tests")
 }
 
-/// Compares what is said of each program with a file that has it below the program's name. The PTX of all lies together beside
-/// the folder of their sources.
+/// Compares the messages about each program with a file that has them below the program's name. The PTX of all programs is in one
+/// file beside the folder of their sources.
 fn said_of_each(folder: &Path, file: &str, said: impl Fn(&str, &str, &str) -> String) -> Result<()> {
     let mut text = String::new();
     for (name, ptx) in sections::read(folder.with_extension("ptx")) {
@@ -86,7 +86,7 @@ fn said_of_each(folder: &Path, file: &str, said: impl Fn(&str, &str, &str) -> St
     Ok(())
 }
 
-/// The text of a file; `[..]` in it stands for what may differ.
+/// The text of a file; `[..]` in it matches any text.
 fn expected(file: &Path) -> Data {
     Data::read_from(file, Some(DataFormat::Text))
 }

@@ -1,7 +1,6 @@
-//! What a learner is told of the commonest mistakes in a product. Each kernel of `mistakes/` is wrong in its own way;
-//! `mistakes.txt` has what a run says of it, without and with `--check`. The cause has to come first, and alone if all
-//! else follows from it. `SNAPSHOTS=overwrite cargo test -p common --test program mistake` writes the file again, to be read
-//! as a diff.
+//! What a learner is told about the commonest mistakes in a product. Each kernel of `mistakes/` is wrong in a different way, and
+//! `mistakes.txt` has the messages about it, without and with `--check`. The cause must come first, and alone if all else follows
+//! from it. `SNAPSHOTS=overwrite cargo test -p common --test program mistake` writes the file again; read the diff.
 //!
 //! The first line of a kernel is its launch, the second its problem. Their PTX is in `mistakes.ptx`, made by
 //! `simt/tests/corpus/make_ptx.py`.
@@ -20,10 +19,10 @@ use plan::OwnLaunch;
 
 use super::{said_of_each, tests};
 
-/// Edge of the tiles that the kernels have along K.
+/// The edge of the kernels' tiles along K.
 const TILE_K: u32 = 16;
 
-/// What a run of the program says, and what of it with `--check`.
+/// The verdict on the program's product, and the hazards that `--check` finds.
 fn said(name: &str, ptx: &str, source: &str) -> Result<String> {
     let Some(size) = source.lines().nth(1).and_then(|line| line.strip_prefix("// size: ")) else {
         bail!("{name}.cu has no size in its second line");
@@ -46,7 +45,7 @@ fn said(name: &str, ptx: &str, source: &str) -> Result<String> {
     Ok(format!("product: {product}\nhazards: {}\n{blank}{}", hazards.len(), checked.join("\n")))
 }
 
-/// An error for people.
+/// An error as people see it.
 fn explained(error: &anyhow::Error) -> String {
     let fault = KernelFault::behind(error).and_then(KernelFault::diagnostic);
     fault.map_or_else(|| format!("error: {error:#}\n"), diagnostic::plain)

@@ -1,5 +1,5 @@
-//! What learners see, held as it is: a file of `outputs/` has commands, what the program prints for each, and how it ends.
-//! `[..]` stands for what may differ, such as what two blocks leave in C that race for it.
+//! Compares what learners see with the files of `outputs/`: commands, what the program prints for each, and how it ends. `[..]`
+//! matches any text, such as the elements of C for which two blocks race.
 
 use std::path::Path;
 
@@ -29,10 +29,10 @@ fn holds(file: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What commands and outputs call the folder of the simulator's programs with one defect each, and where it is.
+/// The folder of the simulator's programs with one defect each: its name in commands and outputs, and where it is.
 const DEFECTS: (&str, &str) = ("defects/", concat!(env!("CARGO_TARGET_TMPDIR"), "/defects/"));
 
-/// Puts each program into a file of its own, with the source that it names beside it.
+/// Writes each program to a separate file, and puts the source that it names beside it.
 fn make_defects() -> Result<()> {
     let (folder, corpus) = (Path::new(DEFECTS.1), root().join("common/simt/tests/corpus/fail"));
     std::fs::create_dir_all(folder)?;
@@ -45,7 +45,7 @@ fn make_defects() -> Result<()> {
     Ok(())
 }
 
-/// Runs the program, which the command names first, in the workspace.
+/// Runs a command, whose first word is the program, in the workspace.
 fn printed(command: &str) -> String {
     let words = command.split_whitespace().skip(1).map(|word| word.replacen(DEFECTS.0, DEFECTS.1, 1));
     let output = program().args(words).current_dir(root()).output().unwrap();

@@ -1,4 +1,4 @@
-//! Kernels in Rust: what is wrong with them is shown in their own lines, in their own language.
+//! Kernels in Rust: mistakes in them are shown in the lines of their source, with remedies in Rust.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,14 +19,14 @@ pub fn trials() -> Vec<Trial> {
     trials
 }
 
-/// A folder of the test's own.
+/// A separate folder for a test.
 fn folder(name: &str) -> Result<PathBuf> {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     fs::create_dir_all(&folder)?;
     Ok(folder)
 }
 
-/// What the program says of a file, on both outputs, and its exit status.
+/// What the program prints about a file, on both outputs, and its exit status.
 fn says(file: &Path, arguments: &[&str]) -> Result<(String, Option<i32>)> {
     let arguments = [&["--device", "sim", "--check", "--kernel"], arguments].concat();
     let (options, more) = arguments.split_at(4);
@@ -35,7 +35,7 @@ fn says(file: &Path, arguments: &[&str]) -> Result<(String, Option<i32>)> {
     Ok((text, output.status.code()))
 }
 
-/// The committed PTX without its first barrier, or its last wait, beside the source that it names.
+/// Runs the committed PTX without its first barrier, or its last wait, beside the source that it names.
 fn a_missing_barrier_or_wait_is_shown() -> Result<()> {
     let tiled = ["data race", "writes As", "As.store(y, x, ", "reads As", "As.load(y, k)", "put a sync_threads()"];
     let prefetch = ["has landed", "copies to it", "As.copy::<1>(", "reads As", "As.load4(", "(wait()) before line"];
@@ -73,7 +73,7 @@ fn a_missing_barrier_or_wait_is_shown() -> Result<()> {
 fn one_of_your_own_is_right_at_any_shape() -> Result<()> {
     let file = folder("rust_own")?.join("mine.rs");
     let text = fs::read_to_string(root().join("step04_tiled/kernel.rs"))?;
-    // A constant of its own takes the place of the host's.
+    // A constant in the file takes the place of the host's.
     fs::write(
         &file,
         text.replace("use host::*;", "use host::*;\n// launch: block 16,16 tile 16,16\nconst TILE: u32 = 16;"),
@@ -90,7 +90,7 @@ fn one_of_your_own_is_right_at_any_shape() -> Result<()> {
     fs::write(&file, text.replace("        sync_threads();\n        k0", "        k0") + "const TILE: u32 = 32;\n")?;
     let (text, status) = says(&file, &["--size", "65x67x70"])?;
     ensure!(status == Some(1) && text.contains("thread (1,0) of block (0,0) reads As[0][0]"), "{text}");
-    // The book shows this report: its lines, but for the name of the file.
+    // The book shows this report; its lines must be the same, except the name of the file.
     let page = fs::read_to_string(root().join("docs/src/rust-kernels.md"))?;
     let (_, rest) = page.split_once("```text\nerror: data race").context("the page shows no race")?;
     let (shown, _) = rest.split_once("\n```").context("the listing does not end")?;
