@@ -13,14 +13,14 @@ use common::{Plan, PlanFn, Problem};
 
 use crate::STEP;
 
-/// A kernel and its plans.
+/// A kernel and the function that plans its launches.
 pub struct OneKernel {
     pub plan: PlanFn,
     pub source: Source,
 }
 
 impl OneKernel {
-    /// Step 6's kernel, or one of those beyond it.
+    /// Step 6's kernel, or the kernel beyond it with the name `variant`.
     pub fn named(variant: Option<&str>) -> Result<Self> {
         let variant = variant.map(|name| STEP.variant(name)).transpose()?;
         Ok(Self { plan: STEP.plan_of(variant), source: Source::read(&file_of(&STEP, variant))? })
@@ -33,10 +33,10 @@ impl OneKernel {
     }
 }
 
-/// Samples of each product that runs in turns with others.
+/// Samples of each product when several products are timed in turns.
 const SAMPLES: usize = 9;
 
-/// A problem on a device, and products of it.
+/// A problem on a device, and the products that compute it.
 pub struct Bench<'a> {
     pub device: &'a mut dyn Device,
     pub matrices: Matrices,
@@ -57,14 +57,14 @@ impl<'a> Bench<'a> {
         Ok(())
     }
 
-    /// Enters the vendor's library.
+    /// Enters cuBLAS, in TF32 or in FP32.
     pub fn enter_cublas(&mut self, is_tf32: bool) -> Result<()> {
         let of = if is_tf32 { CublasProduct::in_tf32 } else { CublasProduct::new };
         self.products.push(Box::new(of(self.device, &self.matrices)?));
         Ok(())
     }
 
-    /// Computes a product; whether it is right.
+    /// Computes a product and returns whether it is right.
     pub fn is_right(&mut self, at: usize) -> Result<bool> {
         let product = self.products[at].as_ref();
         product.run(self.device)?;
@@ -77,7 +77,7 @@ impl<'a> Bench<'a> {
         Ok(sample()?.min(sample()?) * 1e3)
     }
 
-    /// What a plan takes by itself, in µs.
+    /// The time of a plan in µs when it is timed alone.
     pub fn alone(&mut self, kernel: &OneKernel, plan: &Plan) -> Result<f64> {
         let session = kernel.session(self.device, plan, &self.matrices)?;
         let once = self.least_of_two(&session, 1)?;
@@ -86,7 +86,7 @@ impl<'a> Bench<'a> {
         Ok(us)
     }
 
-    /// Times in µs of all products that were entered, in turns.
+    /// Times in µs of all products that were entered, measured in turns.
     pub fn in_turns(&mut self) -> Result<Vec<Spread>> {
         let mut cache = Cache::warm();
         let mut counts = vec![];

@@ -26,7 +26,7 @@ struct Program {
     without: Option<String>,
 }
 
-// One is made, and read at once.
+// Only one value is ever made, so its size does not matter.
 #[allow(clippy::large_enum_variant)]
 #[derive(Subcommand)]
 enum Verb {
@@ -51,7 +51,7 @@ fn main() -> ExitCode {
     })
 }
 
-/// What a step's program does; whether the product is right and nothing was found in its kernel.
+/// Does what a step's program does. Returns whether the product is right and nothing was found in its kernel.
 fn multiply(Program { args, without, .. }: &Program) -> Result<bool> {
     let variant = args.variant.as_deref().map(|name| STEP.variant(name)).transpose()?;
     let without = variant.zip(without.as_ref()).map(|(variant, idea)| planned_without(variant, idea)).transpose()?;
@@ -63,7 +63,7 @@ fn multiply(Program { args, without, .. }: &Program) -> Result<bool> {
     Ok(right)
 }
 
-/// The kernel for every shape, with the plans that are left without an idea.
+/// The kernel for every shape, restricted to plans that do without `idea`.
 fn planned_without(variant: &Variant, idea: &str) -> Result<Variant> {
     ensure!(
         variant.name == every_shape::VARIANT.name,

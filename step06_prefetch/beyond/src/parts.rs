@@ -4,10 +4,10 @@ use anyhow::Result;
 
 use crate::{accuracy, several, shapes};
 
-/// The word after `generated:`, the arguments that follow and what the part shows, and what makes it from the arguments.
+/// The word after `generated:`, its arguments with what the part shows, and the function that makes the part of them.
 pub type Part = (&'static str, &'static str, fn(&[&str]) -> Result<String>);
 
-/// All of them.
+/// All parts that show records of this crate.
 pub const PARTS: &[Part] = &[
     ("shapes", "RECORD: the kernel for every shape against cuBLAS, in a table", shapes::tables::summary),
     ("idea", "RECORD IDEA: what one idea of it is worth, in a sentence", shapes::tables::idea),

@@ -13,7 +13,7 @@ use common::measure::provenance;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// The kept record that a verb of this program made, named by the words of a page.
+/// Reads a record that `verb` of this program made. `words` are the arguments on a page: the record's name.
 pub fn read<T: DeserializeOwned>(verb: &str, words: &[&str]) -> Result<T> {
     ensure!(words.len() == 1, "a part about {verb} takes the name of a record in docs/results/{verb}");
     let path = workspace::root().join("docs/results").join(verb).join(words[0]).with_extension("json");
@@ -21,12 +21,12 @@ pub fn read<T: DeserializeOwned>(verb: &str, words: &[&str]) -> Result<T> {
     serde_json::from_str(&files::read(&path)?).with_context(wrong)
 }
 
-/// Writes a record as far as it goes into a folder.
+/// Writes a record into a folder, even if it is not complete yet.
 pub fn write(folder: &Path, name: &str, record: &impl Serialize) -> Result<()> {
     files::write(&folder.join(name), &json::lines(record, 2)?)
 }
 
-/// Whether there is time to measure more.
+/// Whether `end` is still ahead; prints a line if it is not.
 pub fn in_time(end: Instant) -> Result<bool> {
     let late = Instant::now() > end;
     if late {
@@ -35,7 +35,7 @@ pub fn in_time(end: Instant) -> Result<bool> {
     Ok(!late)
 }
 
-/// The device, the versions of what takes part, the day and the commit.
+/// The device, the versions of driver, NVRTC and cuBLAS, the day and the commit.
 pub fn provenance(device: &DeviceInfo, commit: Option<&String>) -> String {
     let nvrtc = nvrtc::find().ok().map(|nvrtc| format!("{}.{}", nvrtc.version.0, nvrtc.version.1));
     let versions = [("driver", &nvidia_smi::driver()), ("NVRTC", &nvrtc), ("cuBLAS", &cublas::find().ok())];

@@ -1,4 +1,4 @@
-//! What can go wrong with several GPUs: each says one sentence and ends with status 2.
+//! What can go wrong before a product on several GPUs starts: the program prints one sentence and ends with status 2.
 
 use std::process::Command;
 

@@ -1,5 +1,5 @@
-//! The kernel on tensor cores with numbers that are made from the proof of its bound: each product stays within the bound, or FP32
-//! units have multiplied it.
+//! The kernel on tensor cores with numbers chosen by the proof of its bound: each product stays within the bound, or is multiplied
+//! by the FP32 units.
 
 use anyhow::{Result, ensure};
 use beyond::STEP;
@@ -12,17 +12,17 @@ use common::device::{Device as _, SimDevice, SimOptions};
 use common::findings::analysis::HazardReport;
 
 const U: f64 = 1.0 / (1 << 24) as f64;
-/// More than one tile in each direction, with edges; K is no multiple of a tile.
+/// More than one tile in each direction, with partial tiles at the edges and along K.
 const SIZE: [usize; 3] = [66, 130, 180];
 
-/// A product, what the search for hazards says of it, and the bound of the theorem in units of u·|A||B|.
+/// A product, the hazards that were found, and the bound of the theorem in units of u·|A||B|.
 struct Found {
     c: Vec<f32>,
     hazards: Vec<String>,
     bound: f64,
 }
 
-/// Multiplies on the simulator, with the committed PTX as `edit` changes it.
+/// Multiplies on the simulator with the committed PTX, changed by `edit`.
 fn multiply(
     [m, n, k]: [usize; 3],
     [a, b]: &[Vec<f32>; 2],
@@ -60,7 +60,7 @@ fn random(elements: usize, seed: u32) -> Vec<f32> {
     (0..elements).map(|_| next()).collect()
 }
 
-/// A and B of this size, made from element, line and step of k.
+/// A and B of this size. `a` and `b` make an element from a random one, its line (row of A, column of B) and its step of k.
 fn matrices(
     [m, n, k]: [usize; 3],
     a: impl Fn(f32, usize, usize) -> f32,
@@ -71,7 +71,7 @@ fn matrices(
     [of_a.collect(), of_b.collect()]
 }
 
-/// The largest error in units of u·|A||B|; an error where C is infinite or NaN and the right product is not, or the other way.
+/// The largest error in units of u·|A||B|. Fails if only one of C and the right product is infinite or NaN at a place.
 fn worst([m, n, k]: [usize; 3], [a, b]: &[Vec<f32>; 2], c: &[f32]) -> Result<f64> {
     let mut worst = 0.0_f64;
     for at in 0..m * n {
@@ -88,12 +88,12 @@ fn worst([m, n, k]: [usize; 3], [a, b]: &[Vec<f32>; 2], c: &[f32]) -> Result<f64
     Ok(worst)
 }
 
-/// The largest error of a product, which is within the bound of the theorem or of FP32 units.
+/// The largest error of a product of these elements. Fails if it is above the bound.
 fn error(size: [usize; 3], a: impl Fn(f32, usize, usize) -> f32, b: impl Fn(f32, usize, usize) -> f32) -> Result<f64> {
     error_of(size, &matrices(size, a, b), false)
 }
 
-/// The same, of a product that has no hazards if they are looked for, which takes ten times as long.
+/// The largest error of A·B. Fails if it is above the bound or if there are hazards; `check`, ten times slower, looks for them.
 fn error_of(size: [usize; 3], all: &[Vec<f32>; 2], check: bool) -> Result<f64> {
     let product = multiply(size, all, check, str::to_owned)?;
     ensure!(product.hazards.is_empty(), "{}", product.hazards.join("\n"));
@@ -137,20 +137,20 @@ mod slow {
     #[test]
     #[ignore = "takes a quarter of a minute"]
     fn large_elements_that_meet_zeros_hide_nothing() -> Result<()> {
-        // The largest element of each row meets a zero; all others are so many powers of two smaller.
+        // The largest element of each row meets a zero; all others are smaller by this power of two.
         for powers in [20, 25, 26, 27, 28, 60] {
             let large = |x: f32, _: usize, k: usize| if k == 7 { 2_f32.powi(powers) } else { x };
             let zero = |x: f32, _: usize, k: usize| if k == 7 { 0.0 } else { x };
             error(SIZE, large, zero)?;
             error(SIZE, zero, large)?;
-            // Only a few are so small; or both lines have such elements.
+            // The few elements that meet no zero are this small; then both operands have such elements.
             let few = |x: f32, line: usize, k: usize| {
                 if k % 90 == line % 2 { x * 2_f32.powi(-powers) } else { large(x, line, k) }
             };
             error(SIZE, few, |x, line, k| if k % 90 == line % 2 { x } else { 0.0 })?;
             error(SIZE, few, few)?;
         }
-        // Exponents spread evenly over 2⁻⁶⁰ to 2⁶⁰; and over all that there are, where every product is near 1 or they are spread, too.
+        // Exponents spread evenly over 2⁻⁶⁰ to 2⁶⁰, then over all exponents, with products that are all near 1 or spread as well.
         let spread = |x: f32, line: usize, k: usize| x * 2_f32.powi(((line * 31 + k * 17) % 121) as i32 - 60);
         error_of(SIZE, &matrices(SIZE, spread, spread), true)?;
         let exponent = |k: usize| (k * 17 % 254) as i32 - 126;
@@ -174,7 +174,7 @@ fn infinity_and_nan_are_what_fp32_gives() -> Result<()> {
 
 #[test]
 fn integers_are_exact_as_long_as_fp32_has_them() -> Result<()> {
-    // Of up to 8, 11, 12, 16 and 24 bits, with a partner that keeps all sums below 2²⁴.
+    // Integers of up to 8, 11, 12, 16 and 24 bits, with partners that keep all sums below 2²⁴.
     for (bits, others) in [(8, 256.0), (11, 40.0), (12, 20.0), (16, 1.0)] {
         let large = |x: f32, _: usize, _: usize| (x * 2_f32.powi(bits)).round();
         let worst = error(SIZE, large, |x, _, _| (x * others).round())?;

@@ -11,23 +11,23 @@ pub struct Errors {
     pub worst: f64,
     /// Root of the mean square.
     pub rms: f64,
-    /// Mean with sign, positive where the result is too far from zero: rounding has none, cutting off has.
+    /// Signed mean, positive if results are too far from zero. Rounding to nearest has no bias, truncation has one.
     pub bias: f64,
-    /// Elements that are infinite or NaN where the right ones are not.
+    /// Elements that are infinite or NaN although the right value is finite.
     pub lost: u32,
 }
 
-/// Some elements of a product, and what is right for them.
+/// Some elements of a product, with their right values.
 pub struct Expected {
     places: Vec<[usize; 2]>,
-    /// The sum and |A|·|B|.
+    /// For each place, the exact sum and |A|·|B|.
     sums: Vec<[f64; 2]>,
 }
 
 impl Expected {
-    /// Of `count` random elements of C (M×N), from A and B in row-major order. Each product of two `f32` is exact in `f64`, and
-    /// what their sum loses is summed up beside it (Neumaier, "Rundungsfehleranalyse einiger Verfahren zur Summation
-    /// endlicher Summen", 1974).
+    /// The right values of `count` random elements of C (M×N), from A and B in row-major order. Each product of two `f32` is exact
+    /// in `f64`, and a second sum collects the rounding errors of the first (Neumaier, "Rundungsfehleranalyse einiger Verfahren zur
+    /// Summation endlicher Summen", 1974).
     pub fn of(a: &[f32], b: &[f32], [m, n, k]: [usize; 3], count: usize) -> Self {
         let mut random = ChaCha8Rng::seed_from_u64(1);
         let mut below = |end: usize| (random.next_u64() % end as u64) as usize;
@@ -47,7 +47,7 @@ impl Expected {
         Self { places, sums }
     }
 
-    /// The errors of C, N columns wide.
+    /// The errors of C, which has `n` columns.
     pub fn errors(&self, c: &[f32], n: usize) -> Errors {
         let mut errors = Errors::default();
         let mut squares = 0.0;

@@ -1,5 +1,4 @@
-//! `beyond accuracy`: how fast and how accurate FP32 products are on tensor cores, beside those of the FP32 units and of
-//! cuBLAS.
+//! `beyond accuracy`: how fast and how accurate FP32 products on tensor cores are, compared with the FP32 units and cuBLAS.
 
 mod errors;
 mod power;
@@ -23,20 +22,20 @@ use crate::record;
 use errors::{Errors, Expected};
 use values::Values;
 
-/// The kernels that take part, as the record names them, and on a GPU the library in FP32 and in TF32.
+/// The kernels that take part, with their names in the record. On a GPU, cuBLAS in FP32 and in TF32 takes part too.
 const KERNELS: [(&str, Option<&str>); 2] =
     [("step06_prefetch", None), ("step06_prefetch/tensor_cores", Some("tensor_cores"))];
 const LIBRARY: [&str; 2] = ["cuBLAS", "cuBLAS TF32"];
-/// Elements of C that are looked at.
+/// How many elements of C are compared with their right values.
 const ELEMENTS: usize = 4096;
-/// Rows and columns of C where errors are looked at, and lengths of the sums. Where C is small, cuBLAS divides K.
+/// For errors: rows (and columns) of C, and the lengths of its sums. If C is small, cuBLAS divides K.
 const LENGTHS: [(u64, &[u64]); 2] =
     [(2048, &[128, 256, 512, 1023, 1024, 4096, 16_384, 65_536]), (512, &[4096, 16_384, 65_536])];
 /// Sizes whose speed is measured.
 const SIZES: [u64; 4] = [1024, 2048, 4096, 8192];
-/// Milliseconds of a sample while power is looked at.
+/// Length of a sample, in milliseconds, while power is measured.
 const POWER_SAMPLE_MS: f64 = 50.0;
-/// The longest sums on the simulator, and rows and columns of C there.
+/// On the simulator: the longest sums, and rows (and columns) of C.
 const LONGEST_SIMULATED: u64 = 1024;
 const EDGE_SIMULATED: u64 = 64;
 
@@ -46,13 +45,13 @@ struct Measured {
     /// The GPU, the versions of what took part, and the day.
     provenance: String,
     hashes: BTreeMap<String, String>,
-    /// Elements of C that were looked at in each product.
+    /// How many elements of C were compared in each product.
     elements: usize,
-    /// For each contender µs (least, median, most) in turns, and its errors with values of both signs.
+    /// For each contender, times in µs (least, median, most) measured in turns, and errors with values of both signs.
     speeds: Vec<AtSize<([f64; 3], Errors)>>,
-    /// Errors over K, for each kind of values.
+    /// Errors for each kind of values and each K.
     errors: Vec<AtK>,
-    /// Power at these sizes, each contender for two seconds.
+    /// Power at each size, while each contender runs for two seconds.
     power: Vec<AtSize<Power>>,
 }
 
@@ -64,7 +63,7 @@ struct AtSize<T> {
     contenders: BTreeMap<String, T>,
 }
 
-/// What a product draws when it is computed again and again.
+/// The power drawn while a product is computed again and again.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Power {
     /// The power of the board in watts (median).
@@ -124,7 +123,7 @@ pub fn run(options: &Options) -> Result<bool> {
         elements: ELEMENTS,
         ..Measured::default()
     };
-    // The number that `nvidia-smi` knows the GPU by, if no environment variable hides some.
+    // `nvidia-smi` numbers the GPUs in the same way, unless an environment variable hides some.
     let gpu = if let device::Choice::Cuda(number) = options.device { number } else { 0 };
     for problem in cubes {
         let mut bench = bench(device, &kernels, &problem, Values::Both)?;
@@ -157,13 +156,13 @@ fn line<T: std::fmt::Debug>(what: &str, contenders: &BTreeMap<String, T>) -> Str
     format!("{what}\n{}", contenders.iter().map(of).collect::<String>())
 }
 
-/// What there is of each contender, by its name.
+/// Gives each value the name of its contender; kernels come first, then cuBLAS.
 fn named<T>(all: impl IntoIterator<Item = T>) -> BTreeMap<String, T> {
     let names = KERNELS.map(|(name, _)| name).into_iter().chain(LIBRARY).map(str::to_owned);
     names.zip(all).collect()
 }
 
-/// The contenders and the matrices that they multiply.
+/// A bench with all contenders and the matrices that they multiply.
 fn bench<'a>(
     device: &'a mut dyn Device,
     kernels: &[OneKernel],
@@ -198,12 +197,12 @@ fn errors(bench: &mut Bench) -> Result<BTreeMap<String, Errors>> {
     Ok(named(errors.collect::<Result<Vec<_>>>()?))
 }
 
-/// The power that each contender draws, as far as `nvidia-smi` tells.
+/// The power that each contender draws, without those for which `nvidia-smi` reports none.
 fn power(bench: &mut Bench, gpu: usize) -> Result<BTreeMap<String, Power>> {
     let mut cache = Cache::warm();
     let power = bench.products.iter().map(|product| {
         let once = timing::sample(bench.device, product.as_ref(), &mut cache, 1)?;
-        // So many that the GPU is never idle for long, and that the last ones end soon after the time is over.
+        // Enough products that the GPU is never idle for long, but few enough that the last ones end soon after the time is up.
         let count = ((POWER_SAMPLE_MS / once.max(1e-3)) as usize).clamp(1, 1000);
         let mut times = vec![];
         let medians = power::during(gpu, || {

@@ -1,4 +1,4 @@
-//! Power and clock of a GPU while something runs on it, as `nvidia-smi` tells.
+//! Power and clock of a GPU while something runs on it, as `nvidia-smi` reports them.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -8,22 +8,22 @@ use anyhow::Result;
 use common::basics::nvidia_smi;
 use common::measure::timing::Spread;
 
-/// For how long something runs, and the part at the start that does not count: clocks and power still change then.
+/// How long the work runs, and how much of the start is ignored because clocks and power still change then.
 const RUNS: Duration = Duration::from_secs(2);
 const SETTLES: Duration = Duration::from_millis(500);
 
-/// Medians of the power in watts and of the SMs' clock in MHz while `run` is called again and again; none if `nvidia-smi` tells
-/// nothing.
+/// Medians of the power in watts and of the SMs' clock in MHz while `run` is called again and again; `None` if `nvidia-smi` reports
+/// neither.
 pub fn during(gpu: usize, mut run: impl FnMut() -> Result<()>) -> Result<Option<[f64; 2]>> {
     let ended = AtomicBool::new(false);
     let begin = Instant::now();
     let lines = thread::scope(|scope| {
-        // One process for each sample: one that samples by itself may keep its lines until it ends.
+        // One process per sample, because a process that samples in a loop may keep its lines until it ends.
         let watcher = scope.spawn(|| {
             let mut lines = vec![];
             while !ended.load(Ordering::Relaxed) {
                 let Some(line) = sample(gpu) else { break };
-                // What was asked before the end may be told after it.
+                // A sample that was requested before the end may arrive after it.
                 if begin.elapsed() > SETTLES && !ended.load(Ordering::Relaxed) {
                     lines.push(line);
                 }
@@ -41,14 +41,14 @@ pub fn during(gpu: usize, mut run: impl FnMut() -> Result<()>) -> Result<Option<
     Ok(medians(lines.iter().map(String::as_str)))
 }
 
-/// Power and clock now, as a line; none without `nvidia-smi`.
+/// Power and clock now, as one line of text; `None` without `nvidia-smi`.
 fn sample(gpu: usize) -> Option<String> {
-    // Without `.instant` it is a mean over the last second.
+    // Without `.instant`, the power is a mean over the last second.
     let query = ["--query-gpu=power.draw.instant,clocks.sm", "--format=csv,noheader,nounits", "-i", &gpu.to_string()];
     nvidia_smi::first_line(&query)
 }
 
-/// The medians of both columns; none without a line that has numbers.
+/// The medians of both columns; `None` if no line has numbers.
 fn medians<'a>(lines: impl Iterator<Item = &'a str>) -> Option<[f64; 2]> {
     let number = |text: &str| text.trim().parse::<f64>().ok();
     let numbers = |line: &str| {

@@ -20,7 +20,7 @@ fn named(name: &str) -> String {
     name.split_once('/').map_or_else(|| name.to_owned(), |(_, variant)| format!("`{variant}`"))
 }
 
-/// A size, a contender and its speed in TFLOP/s: how a row begins.
+/// The first cells of a row: size, contender, and speed in TFLOP/s.
 fn row(size: u64, name: &str, us: f64) -> [String; 3] {
     [format!("{size}³"), named(name), format!("{:.1}", 2.0 * (size as f64).powi(3) / us / 1e6)]
 }
@@ -44,7 +44,7 @@ pub fn speeds(words: &[&str]) -> Result<String> {
     Ok(table::markdown(&head, &rows) + &source(&record))
 }
 
-/// What each contender draws, and how fast it is then.
+/// The power that each contender draws, and its speed meanwhile.
 pub fn power(words: &[&str]) -> Result<String> {
     let record: Measured = read("accuracy", words)?;
     let mut rows = Vec::new();

@@ -13,26 +13,26 @@ use serde::{Deserialize, Serialize};
 pub enum Values {
     /// Uniform in [-1, 1).
     Both,
-    /// Uniform in [0, 1): sums grow with K, and what is cut off adds up.
+    /// Uniform in [0, 1), so sums grow with K and truncation errors add up.
     Positive,
-    /// Of both signs, with exponents spread evenly over 2⁻⁴⁰ to 2⁴⁰.
+    /// Both signs, with exponents spread evenly over 2⁻⁴⁰ to 2⁴⁰.
     Spread,
-    /// A within 0.995 of the largest number, B so small that no sum overflows.
+    /// A up to 0.995 of the largest number, B so small that no sum overflows.
     Large,
     /// A subnormal, B about 2²⁰.
     Subnormal,
     /// Integers so small that every sum is exact, up to 2²⁴.
     Integers,
-    /// Of both signs; but every 16th step of k has elements of A that are 2³⁰ times as large, and zeros in B.
+    /// Both signs, but at every 16th step of k the elements of A are 2³⁰ times as large and those of B are zero.
     Zeros,
-    /// 1 + 4093·2⁻²³ everywhere: what splitting loses is as much as it can be, and always of one sign.
+    /// 1 + 4093·2⁻²³ everywhere: splitting loses as much as it can, always with the same sign.
     Ties,
-    /// Of both signs, with an exponent for each step of k, over 2⁻¹²⁶ to 2¹²⁷ in A and so that all products are near 1.
+    /// Both signs. Each step of k has its exponent, 2⁻¹²⁶ to 2¹²⁷ in A and the opposite in B, so all products are near 1.
     Wide,
 }
 
 impl Values {
-    /// As a page names them.
+    /// The name that pages use.
     pub fn words(self) -> &'static str {
         match self {
             Self::Both => "both signs",
@@ -47,7 +47,7 @@ impl Values {
         }
     }
 
-    /// An element of A, or of B, from 64 random bits, at a step of k.
+    /// An element of A (or of B) at step `at` of k, made from 64 random bits.
     fn element(self, of_a: bool, k: u64, at: u64, bits: u64) -> f32 {
         let scale = (at * 17 % 254) as i32 - 126;
         let fraction = (bits >> 40) as f32 / (1 << 24) as f32; // 24 bits, in [0, 1)
@@ -77,7 +77,7 @@ impl Values {
         }
     }
 
-    /// All elements of A, or of B, of a product over K.
+    /// All elements of A (or of B) for a product with sums of length `k`.
     pub fn draw(self, of_a: bool, elements: u64, k: u64) -> Vec<f32> {
         const CHUNK: usize = 1 << 16;
         let mut all = vec![0.0; elements as usize];

@@ -1,4 +1,4 @@
-//! The kernels of a GPU: step 6's, the same adding to C, and those that draw the operands and check the product.
+//! The kernels that a GPU runs: step 6's, a version of it that adds to C, and kernels that draw the operands and check C.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -20,18 +20,18 @@ pub fn folder(name: &str) -> PathBuf {
 
 const HELPING: [&str; 2] = ["operands.cu", "check.cu"];
 
-/// Every source whose PTX is committed there, with its specialisations.
+/// Every source in `several` whose PTX is committed, with its specialisations.
 pub fn sources() -> Result<Vec<(Source, Vec<Specialisation>)>> {
     let own = |name: &str| Ok((Source::read(&folder("several").join(name))?, vec![plain()]));
     HELPING.into_iter().map(own).collect()
 }
 
-/// The kernel that adds a panel's product to those before it: step 6's, with an addition in place of each store to C.
+/// The kernel that adds a panel's product to C: step 6's kernel, with an addition in place of each store to C.
 ///
-/// `+=` would do, but a thread waits for each element that it reads. An atomic addition whose result nobody uses is sent to
-/// the L2 cache as a store is. And it allows two panels to be added at the same time.
+/// `+=` would work, but a thread would wait for each element that it reads. An atomic addition whose result is unused is sent to
+/// the L2 cache like a store. It also allows two panels to be added at the same time.
 fn adding(step: &Code) -> Result<Code> {
-    // NVRTC calls what it stores b32 for GPUs from compute capability 10.0 on.
+    // From compute capability 10.0 on, NVRTC gives the stored elements the type b32.
     let add = |ptx: String, store: &str| ptx.replace(store, "red.global.add.f32");
     let ptx = ["st.global.f32", "st.global.b32"].into_iter().fold(step.ptx.clone(), add);
     ensure!(
@@ -47,17 +47,17 @@ fn plain() -> Specialisation {
     Specialisation::single(Dtype::F32, &[])
 }
 
-/// Step 6's plan of the product of one panel, m×n×k.
+/// Step 6's plan for the product of one panel, m×n×k.
 fn plan(device: &dyn Device, [m, n, k]: [u64; 3]) -> Result<Plan> {
     (STEP.plan)(&Problem::uniform([m, n, k]), device.info())
 }
 
-/// What the kernels of all GPUs are loaded from.
+/// The sources from which the kernels of all GPUs are loaded.
 pub struct Sources {
     step: Source,
     operands: Source,
     check: Source,
-    /// What is loaded on the GPU of each rank.
+    /// The kernels that were loaded so far, with their rank and specialisation.
     loaded: Vec<(usize, Specialisation, Kernels)>,
 }
 
@@ -68,12 +68,12 @@ impl Sources {
         Ok(Self { step, operands: operands?, check: check?, loaded: Vec::new() })
     }
 
-    /// For records: the step's kernel and its hash.
+    /// The file of the step's kernel and its hash, for records.
     pub fn named(&self) -> (String, String) {
         (self.step.display.clone(), self.step.hash.clone())
     }
 
-    /// The kernels of a rank for products m×n of any depth: the tiling follows from C alone.
+    /// The kernels of a rank for products m×n of any depth, because the tiling depends on C alone.
     pub fn load(&mut self, device: &mut dyn Device, rank: usize, [m, n]: [u64; 2]) -> Result<Kernels> {
         let specialisation = plan(device, [m, n, 8])?.specialisation;
         if let Some(known) = self.loaded.iter().find(|known| known.0 == rank && known.1 == specialisation) {
@@ -82,7 +82,7 @@ impl Sources {
         let info = device.info().clone();
         let mut step = self.step.code(&specialisation, &info)?;
         if step.cubin.is_some() {
-            // The driver does not know the PTX of such a new NVRTC. It knows what is committed, as the simulator runs it.
+            // NVRTC is so new that the driver cannot load its PTX. It can load the committed PTX, which the simulator runs.
             step = self.step.code(&specialisation, &DeviceInfo { kind: Kind::Sim, ..info.clone() })?;
         }
         let (operands, check) = (self.operands.code(&plain(), &info)?, self.check.code(&plain(), &info)?);
@@ -102,7 +102,7 @@ impl Sources {
     }
 }
 
-/// A buffer, and a byte where something begins in it.
+/// A buffer, and the offset in bytes at which something begins in it.
 pub type At = (Buffer, u64);
 
 /// The kernels of one GPU for one tiling.
@@ -115,7 +115,7 @@ pub struct Kernels {
     pub sampled_rows: Kernel,
 }
 
-/// A block of threads of the helping kernels.
+/// Threads per block of the helping kernels.
 pub const THREADS: u32 = 256;
 
 impl Kernels {
@@ -129,7 +129,7 @@ impl Kernels {
         Ok(())
     }
 
-    /// Starts to draw these rows and columns of A or B: the elements that any program of the course draws.
+    /// Starts to draw these rows and columns of A or B, with the same elements as in every program of the course.
     pub fn draw(
         self,
         device: &mut dyn Device,
@@ -141,7 +141,7 @@ impl Kernels {
         let width = if side == Side::A { problem.k } else { problem.n };
         // Values in [-1, 1), or integers up to the range.
         let range = if problem.fill == Fill::Uniform { 0 } else { integer_range(problem.k) as u64 };
-        // A call of the generator gives 16 elements, and those at both ends may be used in part only.
+        // A call of the generator gives 16 elements; the first and the last call may be used only in part.
         let calls = length(cols).div_ceil(16) + 1;
         let grid = [calls.div_ceil(u64::from(THREADS)), length(rows).min(65_535)];
         let block = [rows.start, length(rows), cols.start, length(cols), width, range];
@@ -162,7 +162,6 @@ pub fn launch(
     let entry = String::new();
     let launch = Launch { entry, grid: [x, y, 1], block: [THREADS, 1, 1], shared_bytes: 0, args: Vec::new() };
     let pointers = pointers.iter().map(|&(buffer, at)| Value::Pointer(buffer, at));
-    // The integers of a kernel have 32 bits.
     let integers = integers.iter().map(|&integer| Value::Int(integer as u32 as i32));
     device.launch(kernel, &launch, &pointers.chain(integers).collect::<Vec<_>>())
 }
@@ -191,7 +190,7 @@ mod tests {
         let mut device = SimDevice::new(SimOptions::default());
         let kernels = Sources::read().unwrap().load(&mut device, 0, [32, 32]).unwrap();
         for fill in [Fill::Uniform, Fill::Integers] {
-            // K from which the integers are only 1 and -1, too; rows of more than one stream of the generator.
+            // The second K is so large that all integers are 1 or -1; the last rows need several streams of the generator.
             for (width, k) in [(50_u64, 50_u64), (37, 1 << 25), (40_000, 70)] {
                 let problem = Problem { m: 40, n: width, k, dtype: Dtype::F32, fill, seed: 9 };
                 let (rows, cols) = (5, width.min(33));

@@ -1,7 +1,7 @@
 //! One product on several GPUs: panels of A and B travel while the panels before them are multiplied.
 //!
-//! C is cut into blocks over a grid of GPUs. The `plan` deals the panels of A and B out to them, and `multiply` is step
-//! 6's pipeline with panels for tiles. One thread asks all GPUs for work. NCCL moves the panels between GPUs; between
+//! C is cut into blocks over a grid of GPUs. `plan` distributes the panels of A and B over the GPUs, and `multiply` is step 6's
+//! pipeline with panels in place of tiles. One thread gives work to all GPUs. NCCL moves panels between real GPUs; between
 //! simulated ones they are copied.
 
 mod kernels;

@@ -1,4 +1,4 @@
-//! The product: while a panel is multiplied, the next one travels. Step 6's two buffers, one level up.
+//! The product: while a panel is multiplied, the next one travels. These are step 6's two buffers, one level up.
 
 use std::ops::Range;
 use std::thread;
@@ -14,7 +14,7 @@ use super::nccl::Nccl;
 use super::plan::{Plan, length};
 use super::streams::{Span, Streams};
 
-/// How often GPUs are asked whether they are done: a small part of the shortest product that is worth several of them.
+/// How often GPUs are asked whether they are done: a small part of the shortest product that is worth several GPUs.
 const ASKS: Duration = Duration::from_micros(50);
 
 /// A GPU of this machine, or a simulated one, which does all its work before a call returns.
@@ -31,13 +31,13 @@ impl Gpu {
         })
     }
 
-    /// Does what only a real GPU has to.
+    /// Calls `what` on a real GPU; a simulated one needs nothing.
     fn real(&mut self, what: impl FnOnce(&mut Streams) -> Result<()>) -> Result<()> {
         if let Self::Real(streams) = self { what(streams) } else { Ok(()) }
     }
 }
 
-/// What one GPU has of a product: its block of C, its panels of A and B, and two buffers for those of others.
+/// One GPU's share of a product: its block of C, its panels of A and B, and two buffers per operand for panels of others.
 pub struct Share<'a> {
     pub gpu: &'a mut Gpu,
     pub rank: usize,
@@ -63,7 +63,7 @@ impl<'a> Share<'a> {
                 own[side as usize][panel] = Some(device.alloc(name, plan.panel_bytes(side, panel, rank))?);
             }
             for buffer in &mut buffers[side as usize] {
-                // A buffer of nothing is no buffer.
+                // An empty buffer cannot be allocated.
                 *buffer = device.alloc(name, plan.buffer_bytes(side, rank).max(4))?;
             }
         }
@@ -81,7 +81,7 @@ impl<'a> Share<'a> {
         self.own[side as usize][panel].unwrap_or(self.buffers[side as usize][panel % 2])
     }
 
-    /// Draws the panels that this GPU has.
+    /// Draws the panels that this GPU has from the start.
     fn draw(&mut self, problem: &Problem, plan: &Plan) -> Result<()> {
         for (side, panel) in Side::BOTH.into_iter().flat_map(|side| plan.own(side, self.rank).map(move |p| (side, p))) {
             let ([rows, cols], k) = (self.block.clone(), plan.panels[panel].clone());
@@ -89,11 +89,11 @@ impl<'a> Share<'a> {
             let to = self.panel(side, panel);
             self.kernels.draw(self.gpu.device()?, to, side, problem, &part)?;
         }
-        // C holds what no kernel leaves by accident.
+        // Poisons C with bits that no kernel leaves by accident.
         self.gpu.device()?.fill(self.c, Dtype::F32.poison_byte())
     }
 
-    /// Multiplies a panel that has arrived: the first one is stored to C, all others are added.
+    /// Multiplies a panel once it has arrived. The first panel's product is stored to C, all others are added.
     fn multiply(&mut self, plan: &Plan, panel: usize) -> Result<()> {
         self.gpu.real(|streams| streams.arrived(panel))?;
         let [a, b] = Side::BOTH.map(|side| self.panel(side, panel));
@@ -109,12 +109,12 @@ pub struct Product<'a> {
     pub problem: Problem,
     pub plan: Plan,
     pub shares: Vec<Share<'a>>,
-    /// What moves panels between real GPUs.
+    /// Moves panels between real GPUs.
     nccl: Option<&'a Nccl>,
 }
 
 impl<'a> Product<'a> {
-    /// Allocates; draws nothing yet.
+    /// Allocates the memory of all GPUs; draws nothing yet.
     pub fn allocate(
         gpus: &'a mut [Gpu],
         nccl: Option<&'a Nccl>,
@@ -127,21 +127,21 @@ impl<'a> Product<'a> {
         Ok(Self { problem, shares: shares.collect::<Result<_>>()?, plan, nccl })
     }
 
-    /// Gives the memory back.
+    /// Frees the memory and returns the plan.
     pub fn release(self) -> Result<Plan> {
         self.shares.into_iter().try_for_each(Share::release)?;
         Ok(self.plan)
     }
 
-    /// Draws A and B, filled like this.
+    /// Draws A and B with this fill.
     pub fn draw(&mut self, fill: Fill) -> Result<()> {
         self.problem.fill = fill;
         self.shares.iter_mut().try_for_each(|share| share.draw(&self.problem, &self.plan))?;
         self.shares.iter_mut().try_for_each(|share| share.gpu.device()?.synchronize())
     }
 
-    /// Computes the product, and waits for it. With `overlap` panel p + 1 travels while panel p is multiplied; without,
-    /// only once it has been. Gives what each GPU did when; nothing on the simulator.
+    /// Computes the product and waits for it. With `overlap`, panel p + 1 travels while panel p is multiplied; without it,
+    /// afterwards. Returns what each GPU did when, which is empty on the simulator.
     pub fn multiply(&mut self, overlap: bool) -> Result<Vec<Vec<Span>>> {
         let last = self.plan.panels.len() - 1;
         self.real(Streams::begin)?;
@@ -165,7 +165,7 @@ impl<'a> Product<'a> {
         self.shares.iter_mut().try_for_each(|share| share.gpu.real(&mut what))
     }
 
-    /// Lets a panel of A and one of B travel, once panel `after` has been multiplied, whose buffers they take.
+    /// Lets a panel of A and one of B travel into the buffers of panel `after`, once that one has been multiplied.
     fn travel(&mut self, panel: usize, after: Option<usize>) -> Result<()> {
         self.real(|streams| streams.depart(after))?;
         for side in Side::BOTH {
@@ -182,7 +182,7 @@ impl<'a> Product<'a> {
         self.real(Streams::arrive)
     }
 
-    /// Copies a panel to all simulated GPUs that do not have it.
+    /// Copies a panel to all simulated GPUs that need it.
     fn copy(&mut self, side: Side, panel: usize) -> Result<()> {
         for rank in 0..self.shares.len() {
             let sender = self.plan.sender(side, panel, rank);
@@ -196,8 +196,8 @@ impl<'a> Product<'a> {
         Ok(())
     }
 
-    /// Waits until all is done. All GPUs are asked in turn, because one that waits in NCCL for another that has failed
-    /// waits for ever.
+    /// Waits until everything is done. Asks all GPUs in turn, because a GPU that waits in NCCL for one that has failed waits for
+    /// ever.
     fn end(&mut self) -> Result<Vec<Vec<Span>>> {
         loop {
             let mut done = true;

@@ -1,6 +1,6 @@
-//! Panels between GPUs: NCCL broadcasts them along the rows and columns of the grid.
+//! Moves panels between GPUs: NCCL broadcasts them along the rows and columns of the grid.
 //!
-//! NCCL's library may be missing, and calling into a missing library panics: every path into it starts at [`present`].
+//! NCCL's library may be missing, and a call into a missing library panics, so every path into it starts at [`present`].
 
 #![allow(unsafe_code, reason = "calls NCCL, and asks it to move memory that this program allocated")]
 
@@ -19,7 +19,7 @@ use super::streams::Streams;
 /// Where NVIDIA's packages put NCCL.
 const LIBRARY: Library = Library { so: "libnccl.so", dll: "nccl64_", wheels: &["nccl", "cu12", "cu13"], names: &[] };
 
-/// Whether NCCL can be opened; the error says how to get it.
+/// Fails if NCCL cannot be opened; the error says how to get it.
 fn present() -> Result<()> {
     // SAFETY: only asks whether the library can be opened; its initialisers are NVIDIA's.
     if unsafe { sys::is_culib_present() } {
@@ -36,10 +36,9 @@ fn present() -> Result<()> {
     }
 }
 
-/// Tells NCCL what it may use, before it is first called. NVLink multicast (NVLS) is off unless the user asks for it:
-/// on shared machines a program that ends in the middle of it can take the switch out of service for others. And NCCL
-/// copies through memory of its own, because the driver's pools, which panels are allocated from, are not mapped on
-/// other GPUs.
+/// Tells NCCL what it may use, before the first call to it. NVLink multicast (NVLS) is off unless the user asks for it: on shared
+/// machines, a program that ends in the middle of a multicast can take the switch out of service for others. NCCL also copies
+/// through its own memory, because panels come from the driver's pools, which are not mapped on other GPUs.
 pub fn configure(multicast: bool) {
     // SAFETY: called at the start of the program, while it has one thread.
     unsafe {
@@ -59,14 +58,14 @@ fn explain(error: &NcclError, doing: &str) -> anyhow::Error {
     anyhow!("NCCL fails while {doing} ({name}{detail}); set NCCL_DEBUG=WARN to see what it says")
 }
 
-/// The connections of all GPUs with the others of their rows, and of their columns.
+/// The connections of each GPU with the others of its row and of its column.
 pub struct Nccl {
-    /// For each rank; none on a line of one GPU.
+    /// One for each rank; `None` on a line of one GPU.
     lines: [Vec<Option<sys::ncclComm_t>>; 2],
 }
 
 impl Nccl {
-    /// Connects the GPUs of this process: rank i is the CUDA device of index i.
+    /// Connects the GPUs of this process. Rank i is the CUDA device with index i.
     pub fn connect(grid: Grid) -> Result<Self> {
         let mut nccl = Self { lines: Side::BOTH.map(|_| vec![None; grid.gpus()]) };
         if grid.gpus() > 1 {
@@ -75,7 +74,7 @@ impl Nccl {
         for (side, lines) in Side::BOTH.into_iter().zip(&mut nccl.lines) {
             for rank in 0..grid.gpus() {
                 let line = grid.line(side, rank);
-                // A line is connected once, when its first rank comes.
+                // A line is connected once, at its first rank.
                 if line.len() == 1 || line[0] != rank {
                     continue;
                 }
@@ -90,7 +89,7 @@ impl Nccl {
         Ok(nccl)
     }
 
-    /// Asks for the journey of a panel on the streams of all GPUs: each has its rank, and the buffer where the panel is or arrives.
+    /// Enqueues the journey of a panel on all GPUs, each with its rank, its streams, and the buffer where the panel is or arrives.
     pub fn travel<'a>(
         &self,
         plan: &Plan,
@@ -103,7 +102,7 @@ impl Nccl {
             return Ok(());
         }
         let explain = |error: NcclError| explain(&error, "sending a panel");
-        // In a group, because a call for one GPU alone may wait for the others.
+        // The calls form a group, because a call for a single GPU may wait for the others.
         result::group_start().map_err(explain)?;
         for (rank, gpu, buffer) in gpus {
             let Some(comm) = lines[rank] else { continue };
@@ -111,8 +110,8 @@ impl Nccl {
             let bytes = plan.panel_bytes(side, panel, rank) as usize;
             let (root, stream) = (plan.root(side, panel) as c_int, gpu.travel.cu_stream().cast());
             let byte = sys::ncclDataType_t::ncclUint8;
-            // SAFETY: the address is that of a live buffer with at least so many bytes, which nothing else uses
-            // until the events that follow; the sender's data is where it arrives.
+            // SAFETY: the address is that of a live buffer of at least `bytes` bytes, which nothing else uses until the events that
+            // follow. The sender's data is already at its address.
             unsafe { result::broadcast(address, address, bytes, byte, root, comm, stream) }.map_err(explain)?;
         }
         result::group_end().map_err(explain)?;
@@ -131,7 +130,7 @@ impl Nccl {
 impl Drop for Nccl {
     fn drop(&mut self) {
         for comm in self.lines.iter().flatten().flatten() {
-            // SAFETY: the communicator is this value's own and is not used again. What it says no longer matters.
+            // SAFETY: the communicator belongs to this value and is not used again. Its status no longer matters.
             let _ = unsafe { result::comm_abort(*comm) };
         }
     }

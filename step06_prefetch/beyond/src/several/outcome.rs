@@ -1,4 +1,4 @@
-//! What a run finds out: a record, and what is said of it to people.
+//! The outcome of a run, as a record and as text for people.
 
 use common::basics::units::{grouped, ms};
 use common::measure::timing::Spread;
@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 use super::streams::Span;
 use super::verify::Verdict;
 
-/// What a product took and whether it is right.
+/// How long a product took, and whether it is right.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
-    /// When, in UTC.
+    /// When it was computed, in UTC.
     pub date: String,
     /// The GPU driver's version.
     pub driver: Option<String>,
@@ -18,13 +18,13 @@ pub struct Outcome {
     pub size: [u64; 3],
     /// Seed of the elements.
     pub seed: u64,
-    /// GPUs.
+    /// How many GPUs computed it.
     pub gpus: usize,
-    /// P and Q.
+    /// P and Q, the rows and columns of the grid of GPUs.
     pub grid: [usize; 2],
     /// Steps of K in a panel.
     pub panel: u64,
-    /// Panels of each operand.
+    /// How many panels each operand has.
     pub panels: usize,
     /// Whether the next panel travels while one is multiplied.
     pub overlap: bool,
@@ -32,7 +32,7 @@ pub struct Outcome {
     pub bytes_per_gpu: u64,
     /// Name of the devices.
     pub device: String,
-    /// What moved the panels.
+    /// How the panels were moved.
     pub link: String,
     /// The kernel's file and hash.
     pub kernel: (String, String),
@@ -40,7 +40,7 @@ pub struct Outcome {
     pub twin: Verdict,
     /// The check of the problem itself.
     pub verdict: Verdict,
-    /// Milliseconds of each timed product, from its begin to the end on the last GPU; empty on the simulator.
+    /// Milliseconds of each timed product, from its start to its end on the last GPU; empty on the simulator.
     pub ms: Vec<f64>,
     /// What each rank did when, in the last timed product.
     pub timeline: Vec<Vec<Span>>,
@@ -56,13 +56,13 @@ impl Outcome {
         Spread::of(&self.ms).map(|spread| spread.median)
     }
 
-    /// 10⁹ operations a second of all GPUs together, by the median time.
+    /// 10⁹ operations per second of all GPUs together, by the median time.
     pub fn gflops(&self) -> Option<f64> {
         let [m, n, k] = self.size.map(|size| size as f64);
         self.median_ms().map(|ms| 2.0 * m * n * k / ms / 1e6)
     }
 
-    /// What is said of it to people.
+    /// The report for people.
     pub fn text(&self) -> String {
         let [m, n, k] = self.size;
         let [rows, cols] = self.grid;
@@ -103,7 +103,7 @@ impl Outcome {
     }
 }
 
-/// Bytes in 10⁹, or as they are if they are few.
+/// Bytes in units of 10⁹, or as a plain number if they are few.
 pub fn gb(bytes: u64) -> String {
     if bytes < 100_000_000 { format!("{} bytes", grouped(bytes)) } else { format!("{:.1} GB", bytes as f64 / 1e9) }
 }

@@ -1,9 +1,9 @@
-//! The plan: who computes which block of C, the panels of K in order, who sends each of them to whom, and what they
-//! take. It is plain data.
+//! The plan: which GPU computes which block of C, the panels of K in order, who sends each panel to whom, and how much memory that
+//! takes. It is plain data.
 //!
-//! C is cut into P × Q blocks, one for each GPU of a grid. Panel p of A is a band of columns, panel p of B a band of
-//! rows. The panels of a row of the grid are dealt out to its GPUs in turn, and so are those of a column: no GPU ever
-//! has all of A or of B.
+//! C is cut into P × Q blocks, one for each GPU of a grid. Panel p of A is a band of columns, and panel p of B is a band of rows.
+//! The GPUs of a row of the grid own its panels of A in turn, and the GPUs of a column own its panels of B in turn, so no GPU ever
+//! has all of A or B.
 
 use std::fmt;
 use std::ops::Range;
@@ -15,14 +15,14 @@ use common::basics::matrix::Side;
 /// P × Q GPUs. GPU (i, j) has rank i·Q + j and computes block (i, j) of C.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grid {
-    /// P: into how many bands of rows C is cut.
+    /// P, the number of bands of rows into which C is cut.
     pub rows: usize,
-    /// Q: into how many bands of columns C is cut.
+    /// Q, the number of bands of columns into which C is cut.
     pub cols: usize,
 }
 
-/// Which of `parts` nearly equal pieces of `0..size` is piece `i`. The first ones are longer by one if `parts` does not
-/// divide `size`.
+/// Piece `i` if `0..size` is cut into `parts` nearly equal pieces. The first ones are longer by one if `parts` does not divide
+/// `size`.
 fn piece(size: u64, parts: usize, i: usize) -> Range<u64> {
     let (parts, i) = (parts as u64, i as u64);
     let start = |i: u64| i * (size / parts) + i.min(size % parts);
@@ -30,7 +30,7 @@ fn piece(size: u64, parts: usize, i: usize) -> Range<u64> {
 }
 
 impl Grid {
-    /// The grid of `gpus` GPUs that is closest to a square, with P ≤ Q: the squarer it is, the less travels.
+    /// The grid of `gpus` GPUs that is closest to a square, with P ≤ Q. The closer to a square, the less data travels.
     pub fn of(gpus: usize) -> Self {
         let rows = (1..=gpus).take_while(|rows| rows * rows <= gpus).filter(|rows| gpus.is_multiple_of(*rows)).last();
         let rows = rows.unwrap_or(1);
@@ -45,8 +45,8 @@ impl Grid {
         (rank / self.cols, rank % self.cols)
     }
 
-    /// The ranks that a rank shares panels with, itself among them: of A those of its row from left to right, of B
-    /// those of its column from top to bottom.
+    /// The ranks with which a rank shares panels, itself included: for A its row from left to right, for B its column from top to
+    /// bottom.
     pub fn line(&self, side: Side, rank: usize) -> Vec<usize> {
         let (row, col) = self.place(rank);
         match side {
@@ -91,8 +91,8 @@ pub fn length(range: &Range<u64>) -> u64 {
 }
 
 impl Plan {
-    /// Cuts K into panels of `depth`, the last one with the rest. Nothing hides the journey of the first panel: it is
-    /// an eighth as deep, if there is a journey and `depth` is not so small that it makes no difference.
+    /// Cuts K into panels of `depth`; the last one has the rest. Nothing hides the journey of the first panel, so it is an eighth
+    /// as deep, unless there is only one GPU or `depth` is so small that it makes no difference.
     pub fn new(grid: Grid, size: [u64; 3], depth: u64) -> Result<Self> {
         let [m, n, k] = size;
         let depth = depth.min(k);
@@ -114,22 +114,22 @@ impl Plan {
         [piece(m, self.grid.rows, row), piece(n, self.grid.cols, col)]
     }
 
-    /// Which GPU of a line sends a panel, counted from the left or from the top.
+    /// The position, from the left or from the top, of the GPU that sends a panel to its line.
     pub fn root(&self, side: Side, panel: usize) -> usize {
         panel % if side == Side::A { self.grid.cols } else { self.grid.rows }
     }
 
-    /// The rank from which a rank has this panel: itself or another of its line.
+    /// The rank from which a rank gets this panel: itself, or another rank of its line.
     pub fn sender(&self, side: Side, panel: usize, rank: usize) -> usize {
         self.grid.line(side, rank)[self.root(side, panel)]
     }
 
-    /// Panels that this rank has from the start, in order.
+    /// The panels that this rank has from the start, in order.
     pub fn own(&self, side: Side, rank: usize) -> impl Iterator<Item = usize> {
         (0..self.panels.len()).filter(move |&panel| self.sender(side, panel, rank) == rank)
     }
 
-    /// Bytes of a panel of this depth on a rank: of its rows of A, or of its columns of B.
+    /// Bytes of a panel of this depth on a rank, for its rows of A or its columns of B.
     fn bytes_of(&self, side: Side, depth: u64, rank: usize) -> u64 {
         4 * depth * length(&self.block(rank)[side as usize])
     }
@@ -138,13 +138,13 @@ impl Plan {
         self.bytes_of(side, length(&self.panels[panel]), rank)
     }
 
-    /// Bytes of each of two buffers for others' panels; 0 if none come.
+    /// Bytes of each of the two buffers for panels of other ranks; 0 if there are no others.
     pub fn buffer_bytes(&self, side: Side, rank: usize) -> u64 {
         let deepest = self.panels.iter().map(length).max().unwrap_or(0);
         if self.grid.line(side, rank).len() == 1 { 0 } else { self.bytes_of(side, deepest, rank) }
     }
 
-    /// Bytes that a rank takes on its GPU: of C, of its panels of A and of B, and of all four buffers.
+    /// Bytes that a rank takes on its GPU: its block of C, its panels of A, its panels of B, and all four buffers.
     pub fn bytes(&self, rank: usize) -> [u64; 4] {
         let c = self.block(rank).iter().map(length).product::<u64>() * 4;
         let [a, b] = Side::BOTH.map(|side| self.own(side, rank).map(|panel| self.panel_bytes(side, panel, rank)).sum());
@@ -152,8 +152,8 @@ impl Plan {
     }
 }
 
-/// The usual depth of a panel, in steps of K: deep, because every panel is a launch and is added to C, but not so deep that the
-/// buffers take much memory.
+/// The usual depth of a panel, in steps of K: deep, because every panel costs a launch and an addition to C, but not so deep that
+/// the buffers take much memory.
 pub fn usual_depth(k: u64, gpus: usize) -> u64 {
     if gpus == 1 {
         return k;
@@ -202,7 +202,7 @@ mod tests {
             Plan::new(grid, [8, 8, k], depth).unwrap().panels.iter().map(length).collect()
         };
         assert_eq!(depths(grid, 1000, 256), [32, 256, 256, 256, 200]);
-        // One GPU alone has nothing to wait for.
+        // A single GPU has no journey to wait for.
         assert_eq!(depths(Grid { rows: 1, cols: 1 }, 1000, 1000), [1000]);
         let usual = [(8192, 4), (64, 4), (3, 2), (99, 1)].map(|(k, gpus)| usual_depth(k, gpus));
         assert_eq!(usual, [4096, 32, 8, 99]);
@@ -211,7 +211,7 @@ mod tests {
     }
 
     proptest! {
-        /// Every panel has one sender on each line, the panels cover K once, and a store is dealt out evenly.
+        /// Every panel has one sender on each line, the panels cover K once, and each line shares them out evenly.
         #[test]
         fn panels_cover_k_and_each_has_one_sender(rows in 1_usize..6, cols in 1_usize..6, k in 1_u64..300, depth in 1_u64..80) {
             let grid = Grid { rows, cols };

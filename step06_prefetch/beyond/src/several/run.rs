@@ -1,4 +1,4 @@
-//! A run: opens the GPUs, and computes, verifies and times one product after the other.
+//! A run: opens the GPUs, then computes, verifies and times one product after another.
 
 use anyhow::{Result, bail, ensure};
 use common::basics::nvidia_smi;
@@ -18,17 +18,17 @@ use super::verify;
 
 /// Edge of the problem if no size is given, on GPUs and on the simulator.
 const DEFAULT: [u64; 2] = [16_384, 96];
-/// How long products are computed before any is timed, in milliseconds. A GPU that comes from rest first runs fast, then slows
-/// down to stay within its power, and then finds its pace.
+/// How long products are computed before any is timed, in milliseconds. An idle GPU first runs fast, then slows down to stay within
+/// its power limit, and then finds its pace.
 const WARM_MS: f64 = 3000.0;
-/// How long they are timed at least. The pace goes up and down within a second, on each GPU at another time.
+/// How long products are timed at least, because the pace goes up and down within a second, at a different time on each GPU.
 const TIMED_MS: f64 = 3000.0;
-/// But no more often than this, unless more samples are asked for.
+/// How many products are timed at most, unless the user asks for more samples.
 const TIMES: usize = 100;
-/// Bytes of a GPU's memory that are left to the driver, NCCL and the check.
+/// Bytes of a GPU's memory that are left free for the driver, NCCL and the check.
 const MARGIN: u64 = 1 << 30;
 
-/// Runs what is asked for; whether all products are right.
+/// Runs all products that were asked for and returns whether all are right.
 pub fn main(args: &Args) -> Result<bool> {
     let found = match (args.device, cuda_devices()) {
         (Choice::Sim, _) | (Choice::Auto, Err(_)) => None,
@@ -72,7 +72,7 @@ pub fn main(args: &Args) -> Result<bool> {
     Ok(right)
 }
 
-/// What is given, or what is usual.
+/// The values that were given, or the usual one if there are none.
 fn or_usual<T: Copy>(given: &[T], usual: T) -> Vec<T> {
     if given.is_empty() { vec![usual] } else { given.to_vec() }
 }
@@ -99,7 +99,7 @@ fn run(
     let verdict = verify::sampled(&mut product)?;
     let took = |timeline: &[Vec<Span>]| timeline.iter().flatten().map(|span| span.to_ms).fold(0.0, f64::max);
     let mut ms = Vec::new();
-    // A product that is wrong is never timed; and what takes minutes is not done again only to be timed.
+    // A wrong product is never timed, and a long product is not repeated only for its time.
     let right = twin.wrong.is_none() && verdict.wrong.is_none();
     if right && took(&timeline) > 10_000.0 {
         ms.push(took(&timeline));
@@ -111,7 +111,7 @@ fn run(
             if spent_ms >= WARM_MS {
                 ms.push(took);
             }
-            spent_ms += took.max(1.0); // asking for it takes time, too
+            spent_ms += took.max(1.0); // launching takes time, too
         }
     }
     let Plan { grid, size, depth, panels } = product.release()?;
@@ -136,7 +136,7 @@ fn run(
     })
 }
 
-/// Bytes of the largest share, if each fits its GPU. The error says where one does not.
+/// Bytes of the largest share. Fails if a share does not fit its GPU, and says which.
 fn fits(gpus: &mut [Gpu], plan: &Plan) -> Result<u64> {
     let world = gpus.len() as u64;
     let needs: Vec<u64> = (0..gpus.len()).map(|rank| plan.bytes(rank).iter().sum()).collect();

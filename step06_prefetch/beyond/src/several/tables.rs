@@ -16,9 +16,9 @@ struct Row {
     /// The record's name.
     file: String,
     outcome: Outcome,
-    /// 10⁹ operations a second of one GPU of the machine alone at this size: the mean of those that were measured.
+    /// 10⁹ operations per second of a single GPU of the machine at this size: the mean over the GPUs that were measured.
     alone: Option<f64>,
-    /// That of the first one at [`FIRST`].
+    /// 10⁹ operations per second of the machine's first GPU alone at [`FIRST`].
     first_alone: Option<f64>,
 }
 
@@ -48,10 +48,10 @@ fn recorded() -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// Two files beside the machines' folders have one product with two kernels.
+/// Two files beside the machines' folders, which hold one product computed with two kernels.
 const ADDING: [(&str, &str); 2] = [("plus-equals", "`+=`"), ("atomic", "`atomicAdd`")];
 
-/// Edge of the first problem of those that grow with the number of GPUs.
+/// Edge of the smallest problem in the table of problems that grow with the number of GPUs.
 const FIRST: u64 = 16_384;
 
 impl Deref for Row {
@@ -63,24 +63,24 @@ impl Deref for Row {
 }
 
 impl Row {
-    /// Whether a product is that of [`FIRST`] grown with the memory of its GPUs.
+    /// Whether the problem is that of [`FIRST`], grown with the memory of its GPUs.
     fn is_grown(&self) -> bool {
         let grown = (FIRST as f64 * (self.gpus as f64).sqrt()) as u64;
         self.size == [self.size[0]; 3] && self.size[0].abs_diff(grown) <= 128
     }
 
-    /// Whether a product has the usual panels: `record.sh` names its files so.
+    /// Whether the product has the usual panels, which `record.sh` shows by the file's name.
     fn is_usual(&self) -> bool {
         self.file == "alone-0" || self.file.starts_with("gpus")
     }
 
-    /// The speed of each GPU over that of one that works alone.
+    /// The speed of each GPU, divided by that of a GPU that works alone.
     fn of_alone(&self, alone: Option<f64>) -> String {
         let share = || Some(self.gflops()? / self.gpus as f64 / alone?);
         or_dash(share().map(|share| format!("{share:.3}")))
     }
 
-    /// The median time that panels of these numbers took.
+    /// The median time of the multiplications of the panels that `panels` selects.
     fn panels_took(&self, panels: fn(usize) -> bool) -> String {
         let spans = self.timeline.iter().flatten().filter(|span| span.multiplied && panels(span.panel));
         let mut times: Vec<f64> = spans.map(|span| span.to_ms - span.from_ms).collect();
@@ -89,7 +89,7 @@ impl Row {
     }
 }
 
-/// Where the numbers of each machine are from.
+/// The device, driver, link, kernel and day of each machine's numbers.
 fn sources(rows: &[&Row], all: &[Row]) -> String {
     let mut machines: Vec<&str> = rows.iter().map(|row| row.machine.as_str()).collect();
     machines.dedup();
@@ -119,7 +119,7 @@ fn or_dash(cell: Option<String>) -> String {
     cell.unwrap_or_else(|| "–".to_owned())
 }
 
-/// A column: its head, and the cell of a row.
+/// A column: its head, and the function that makes the cell of a row.
 type Column = (&'static str, fn(&Row) -> String);
 
 const SIZE: Column = ("M×N×K", |row| format!("{}³", row.size[0]));
@@ -129,7 +129,7 @@ const TIME: Column = ("time", |row| or_dash(row.median_ms().map(ms)));
 const TFLOPS: Column = ("TFLOP/s", |row| or_dash(row.gflops().map(|gflops| format!("{:.1}", gflops / 1e3))));
 const OF_ALONE: Column = ("of the sum alone", |row| row.of_alone(row.alone));
 
-/// A table: what selects its rows of all that were timed, and its columns.
+/// A table: its name, the function that selects its rows, and its columns.
 type Table = (&'static str, fn(&[Row]) -> Vec<&Row>, &'static [Column]);
 
 const TABLES: [Table; 5] = [
@@ -160,7 +160,7 @@ const TABLES: [Table; 5] = [
     ),
     (
         "panels",
-        // Panels of several depths, where there is a choice.
+        // Products that were measured with panels of several depths.
         |all| {
             let key = |row: &Row| (row.size, row.gpus, row.machine.clone());
             let rows = all.iter().filter(|row| row.gpus > 1 && row.overlap && row.alone.is_some());

@@ -1,4 +1,4 @@
-//! The product on simulated GPUs: odd grids, shapes and panels, and a wrong product is noticed.
+//! The product on simulated GPUs, with odd grids, shapes and panels; and a wrong product is noticed.
 
 use common::basics::matrix::Operands;
 use common::device::{SimDevice, SimOptions};
@@ -11,10 +11,10 @@ use super::multiply::{Gpu, Product};
 use super::plan::{Grid, Plan, length};
 use super::verify::{freivalds, sampled};
 
-/// What is planted into the first element of the last GPU's block of C.
+/// Changes the first element of the last GPU's block of C.
 type Fault = fn(f32) -> f32;
 
-/// The bits of C, and what the check says after the fault.
+/// The bits of C before the fault, and what the check says after it.
 fn run(problem: Problem, grid: Grid, depth: u64, overlap: bool, fault: Fault) -> (Vec<u32>, Option<String>) {
     let mut gpus: Vec<Gpu> = Vec::new();
     gpus.resize_with(grid.gpus(), || Gpu::Simulated(Box::new(SimDevice::new(SimOptions::default()))));
@@ -73,7 +73,7 @@ proptest! {
 fn a_product_passes_its_check_and_a_faulty_block_does_not() {
     const MORE: Fault = |right| right + 1.0;
     const NAN: Fault = |_| f32::NAN;
-    // Eight rows of C: each is sampled.
+    // With eight rows of C, each is sampled.
     let (large, small) = (([37, 41, 53], Grid { rows: 2, cols: 3 }), ([8, 20, 30], Grid { rows: 2, cols: 2 }));
     for (fill, (size, grid), fault, says) in [
         (Fill::Uniform, large, (|right| right) as Fault, None),

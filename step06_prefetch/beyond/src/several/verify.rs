@@ -1,9 +1,9 @@
-//! Is C the product, when no machine holds all of it? Each GPU checks its part where it lies, and the host adds up
-//! small vectors.
+//! Is C the product, when no machine holds all of it? Each GPU checks its part in its own memory, and the host adds up small
+//! vectors.
 //!
-//! Freivalds' check compares C·x with A·(B·x) for random x, modulo 2⁶⁴: exact for an integer twin of the problem, and a wrong
-//! row passes both vectors with a probability of at most 2⁻⁶⁴. For the problem itself, whole rows are computed in double
-//! precision, and every element is looked at for NaN.
+//! Freivalds' check compares C·x with A·(B·x) for random x, modulo 2⁶⁴. For an integer twin of the problem it is exact, and a wrong
+//! row passes both vectors with a probability of at most 2⁻⁶⁴. For the problem itself, whole rows are computed in double precision,
+//! and every element is checked for NaN.
 
 use std::ops::Range;
 use std::time::Instant;
@@ -23,20 +23,20 @@ use super::plan::length;
 const VECTORS: u64 = 2;
 /// Rows of C that are computed in double precision.
 const SAMPLES: u64 = 8;
-/// Flags of `check.cu`: an element that is no integer of a sum, and one that is NaN.
+/// Flags of `check.cu` for an element that is not an integer that a sum can reach, and for one that is NaN.
 const NO_INTEGER: i32 = 1;
 const NAN: i32 = 2;
 
 /// What a check has found.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
-    /// What is wrong, in a sentence; none if nothing is.
+    /// What is wrong, in a sentence; `None` if nothing is.
     pub wrong: Option<String>,
-    /// Largest difference of the sampled rows as a share of its bound.
+    /// Largest difference in the sampled rows, as a share of its bound.
     pub worst_bound_share: f64,
-    /// Rows of the twin that Freivalds' check has looked at: all.
+    /// Rows of the twin that Freivalds' check compared, which are all.
     pub rows: u64,
-    /// Rows that were compared with double precision.
+    /// Rows that were compared with sums in double precision.
     pub sampled_rows: u64,
     /// Seconds that it took.
     pub seconds: f64,
@@ -61,7 +61,7 @@ impl Share<'_> {
         Ok(found)
     }
 
-    /// Rows of A times a panel of B, in double precision: the elements of their product, and then those of |A|·|B|.
+    /// Rows of A times a panel of B in double precision: first the elements of the product, then those of |A|·|B|.
     fn in_double(&mut self, a: &[f32], panel: Buffer, [samples, n, k]: [u64; 3]) -> Result<Vec<f64>> {
         let device = self.gpu.device()?;
         let sums = (samples * k * 4).next_multiple_of(16);
@@ -86,7 +86,7 @@ fn add<'a>(to: impl IntoIterator<Item = &'a mut u64>, more: Vec<u64>) {
     to.into_iter().zip(more).for_each(|(to, more)| *to = to.wrapping_add(more));
 }
 
-/// Freivalds' check of a problem filled with integers, whose product lies in the shares.
+/// Freivalds' check of a problem filled with integers, whose product is in the shares.
 pub fn freivalds(product: &mut Product) -> Result<Verdict> {
     let begin = Instant::now();
     let (problem, plan) = (product.problem, &product.plan);
@@ -127,7 +127,7 @@ pub fn freivalds(product: &mut Product) -> Result<Verdict> {
     Ok(Verdict { wrong, rows: problem.m, seconds: begin.elapsed().as_secs_f64(), ..Verdict::default() })
 }
 
-/// Rows spread over C: the first, the last, and others between.
+/// Rows spread over C, with the first and the last among them.
 fn sample(m: u64) -> Vec<u64> {
     let samples = SAMPLES.min(m);
     let mut rows: Vec<u64> = (0..samples).map(|i| i * (m - 1) / samples.saturating_sub(1).max(1)).collect();
@@ -135,7 +135,7 @@ fn sample(m: u64) -> Vec<u64> {
     rows
 }
 
-/// Compares sampled rows of a uniform problem with double precision, looks for NaN everywhere, and at the drawn operands.
+/// Compares sampled rows of a uniform problem with double precision, looks for NaN everywhere, and checks some drawn rows of B.
 pub fn sampled(product: &mut Product) -> Result<Verdict> {
     let begin = Instant::now();
     let (problem, plan) = (product.problem, &product.plan);
@@ -157,7 +157,7 @@ pub fn sampled(product: &mut Product) -> Result<Verdict> {
                 let element = &mut expected[at / n as usize][at % n as usize + cols.start as usize];
                 *element = [element[0] + sum, element[1] + absolute];
             }
-            // The first and the last row of the panel are those that the host draws.
+            // The first and the last row of the panel must be as the host draws them.
             for row in [k.start, k.end - 1] {
                 let drawn: Vec<f32> = share.read((matrix, (row - k.start) * n * 4), n)?;
                 strange += u64::from(drawn != Side::B.part(&problem, row * problem.n + cols.start, n as usize));
@@ -172,7 +172,7 @@ pub fn sampled(product: &mut Product) -> Result<Verdict> {
             let found: Vec<f32> = share.read((share.c, (row - own.start) * n * 4), n)?;
             for (found, [sum, absolute]) in found.into_iter().zip(part(expected, &cols)) {
                 let of_bound = (f64::from(found) - *sum).abs() / (gamma(problem.k) * *absolute).max(f64::MIN_POSITIVE);
-                // NaN is not inside.
+                // Written so that NaN is outside.
                 let inside = of_bound <= 1.0;
                 wrong += u64::from(!inside);
                 worst = worst.max(of_bound);

@@ -4,15 +4,15 @@ use common::basics::mix::mix;
 
 /// The least and the greatest side.
 const SIDES: [f64; 2] = [64.0, 8192.0];
-/// The greatest K to which the rule is fitted: where a small C is deep, what a step of k costs decides how K is sliced.
+/// The greatest K to which the rule is fitted. For a small, deep C the cost of a step of k decides how K is sliced.
 const DEEPEST: f64 = 32_768.0;
 
-/// So many shapes, in turns of two: sides that are multiples of 4, and sides none of which is. The same seed gives the
-/// same, and deep ones differ in their K only.
+/// `count` shapes: in turn, one whose sides are all multiples of 4 and one with no such side. The same seed gives the same shapes;
+/// with `are_deep`, only their K is different.
 pub fn shapes(seed: u64, count: usize, are_deep: bool) -> Vec<[u64; 3]> {
     let [least, greatest] = SIDES;
     let side = |number: usize, greatest: f64| {
-        // SplitMix64: its state is the seed and so many times the golden ratio.
+        // SplitMix64, whose state is the seed plus `number` times the golden ratio.
         let bits = mix(seed.wrapping_add((number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)));
         let unit = (bits >> 11) as f64 / (1_u64 << 53) as f64;
         let side = (least.ln() + unit * (greatest / least).ln()).exp().round() as u64;
@@ -40,13 +40,13 @@ mod tests {
         }
         assert_eq!(drawn, shapes(1, 400, false));
         assert_ne!(drawn, shapes(2, 400, false));
-        // Records name their seeds.
+        // Records name only the seed, so it must keep giving these shapes.
         assert_eq!(shapes(20_261_124, 3, false), [[728, 188, 4300], [301, 438, 1946], [5824, 3828, 268]]);
-        // What the rule is fitted to has the same sides, and goes deeper.
+        // The shapes to which the rule is fitted have the same M and N, and a larger K.
         let deep = shapes(1, 400, true);
         assert!(deep.iter().zip(&drawn).all(|(deep, side)| deep[..2] == side[..2] && deep[2] >= side[2]));
         assert!(deep.iter().any(|deep| deep[2] > 16_384) && deep.iter().all(|deep| deep[2] <= 32_769));
-        // As many below the geometric middle, 724, as above it.
+        // About as many sides are below the geometric middle, 724, as above it.
         let small = drawn.iter().flatten().filter(|&&side| side < 724).count();
         assert!((500..700).contains(&small), "{small}");
     }

@@ -1,5 +1,5 @@
-//! What may run at a shape: the plan that the rule chooses, others that are expected to be about as fast, and for each idea
-//! that the chosen plan uses some plans without it.
+//! The plans that are measured at a shape: the one that the rule chooses, others that are expected to be about as fast, and for
+//! each idea that the chosen plan uses some plans without it.
 
 use anyhow::{Context as _, Result};
 use common::{DeviceInfo, Plan, Problem};
@@ -8,17 +8,17 @@ use crate::cost::Choice;
 use crate::every_shape::{self, IDEAS};
 use crate::tensor_cores;
 
-/// Plans that are expected to take up to so many times as long as the best are measured, too.
+/// Plans that are expected to take up to this many times as long as the best are measured too.
 const NEAR: f64 = 1.3;
-/// Of the plans without an idea, how near to the best one must be expected to be measured, and at most how many are.
+/// For plans without an idea: the same factor over the best of them, and how many are measured at most.
 const NEAR_WITHOUT: (f64, usize) = (1.1, 3);
 
 /// Plans for one problem.
 pub struct Field {
     pub chosen: Plan,
-    /// All that may be measured, the chosen one among them or not, each once.
+    /// All other plans that are measured, each once.
     pub others: Vec<Plan>,
-    /// What the model expects of a plan, in µs.
+    /// The time in µs that the model expects of a plan.
     pub expected: Vec<(Plan, f64)>,
     /// The ideas that the chosen plan uses.
     pub ideas: Vec<Used>,
@@ -27,9 +27,9 @@ pub struct Field {
 /// An idea that a chosen plan uses.
 pub struct Used {
     pub name: &'static str,
-    /// What would be chosen without it.
+    /// The plan that would be chosen without it.
     chosen: Plan,
-    /// All that there is without it.
+    /// All plans without it.
     all: Vec<Choice>,
 }
 
@@ -41,7 +41,7 @@ impl Used {
 }
 
 impl Field {
-    /// The plans for a problem, with all of the kernel's ideas and without each of them.
+    /// The plans for a problem, with all ideas of the kernel and without each of them.
     pub fn of(problem: &Problem, device: &DeviceInfo) -> Result<Self> {
         let mut field = Self::around(every_shape::plan(problem, device)?, &every_shape::choices(problem, device));
         for idea in IDEAS {
@@ -51,7 +51,7 @@ impl Field {
         Ok(field)
     }
 
-    /// The plans of the kernel on tensor cores, and the one without them.
+    /// The plans of the kernel on tensor cores, and the one for FP32 units.
     pub fn on_tensor_cores(problem: &Problem, device: &DeviceInfo) -> Result<Self> {
         let chosen = (tensor_cores::VARIANT.plan.context("tensor_cores has no plan")?)(problem, device)?;
         let mut field = Self::around(chosen, &tensor_cores::choices(problem, device));
@@ -95,7 +95,7 @@ impl Field {
     }
 }
 
-/// The choices that are expected to take at most so many times as long as the best.
+/// The choices that are expected to take at most `factor` times as long as the best.
 pub fn near(choices: &[Choice], factor: f64) -> Vec<&Choice> {
     let best = choices.iter().map(|choice| choice.expected_us).fold(f64::INFINITY, f64::min);
     choices.iter().filter(|choice| choice.expected_us <= factor * best).collect()

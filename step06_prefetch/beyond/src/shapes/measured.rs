@@ -1,4 +1,4 @@
-//! What was measured at random shapes, as a record keeps it.
+//! The record of what was measured at random shapes.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ pub struct Measured {
     pub provenance: String,
     pub hash: String,
     pub seed: u64,
-    /// The ideas that the kernel can do without: their names, and what each is.
+    /// The ideas that the kernel can do without, each with its name and title.
     #[serde(default)]
     pub ideas: Vec<(String, String)>,
     pub shapes: Vec<Shape>,
@@ -22,7 +22,7 @@ pub struct Measured {
 pub struct Timed {
     pub name: String,
     pub slices: u32,
-    /// What the model expects, in µs; nothing where it has no say.
+    /// The time in µs that the model expects; `None` for plans that it does not cover.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected_us: Option<f64>,
     /// The median of the samples, in µs.
@@ -32,21 +32,21 @@ pub struct Timed {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Shape {
     pub size: [u64; 3],
-    /// The library, in µs.
+    /// The time of cuBLAS, in µs.
     pub cublas_us: f64,
     /// Whether the product of the chosen plan was right.
     pub right: bool,
-    /// What the rule chose.
+    /// The plan that the rule chose.
     pub chosen: Timed,
     /// The fastest of all plans that were measured.
     pub best: Timed,
-    /// For each idea that the chosen plan uses, the fastest of those without it that were measured.
+    /// For each idea that the chosen plan uses, the fastest measured plan without it.
     #[serde(default)]
     pub without: BTreeMap<String, Timed>,
 }
 
 impl Shape {
-    /// The library's time over the chosen plan's: above 1 the kernel is ahead.
+    /// The time of cuBLAS over that of the chosen plan; above 1, the kernel is faster.
     pub fn ratio(&self) -> f64 {
         self.cublas_us / self.chosen.us
     }

@@ -1,5 +1,5 @@
-//! `beyond shapes`: the kernel for every shape against cuBLAS at random shapes, on a GPU; and the times from which its rule
-//! chooses a tiling, fitted to the GPU at hand.
+//! `beyond shapes`: compares the kernel for every shape with cuBLAS at random shapes on a GPU, or fits the times from which its
+//! rule chooses a tiling to this GPU.
 
 mod draw;
 mod ideas;
@@ -28,7 +28,7 @@ use ideas::{Field, near};
 use measured::{Measured, Shape};
 use times::Times;
 
-/// Where the figures are fitted, plans that are expected to take up to so many times as long as the best are measured.
+/// For a fit, plans that are expected to take up to this many times as long as the best are measured.
 const NEAR_TO_FIT: f64 = 2.5;
 
 /// Options of `beyond shapes`.
@@ -68,7 +68,7 @@ pub struct Options {
     device: device::Choice,
 }
 
-/// Runs the command; `false` if a product is wrong.
+/// Runs the command. Returns `false` if a product is wrong.
 pub fn run(options: &Options) -> Result<bool> {
     if let Some(path) = &options.times {
         let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
@@ -94,7 +94,7 @@ pub fn run(options: &Options) -> Result<bool> {
     measure(device, &kernel, options, &sizes, end)
 }
 
-/// Measures plans and the library at every shape, and writes shapes.json.
+/// Measures plans and cuBLAS at every shape, and writes shapes.json.
 fn race(
     device: &mut dyn Device,
     kernel: &OneKernel,
@@ -139,7 +139,7 @@ fn race(
     Ok(record.shapes.iter().all(|shape| shape.right))
 }
 
-/// Times every choice that is not far off at every shape, and fits the figures to the times.
+/// Times every choice that is near the best at every shape, and fits the figures to the times.
 fn tune(
     device: &mut dyn Device,
     kernel: &OneKernel,
@@ -152,7 +152,7 @@ fn tune(
         info.compiles,
         "NVRTC is not there, and not every specialisation is committed; install it (cargo course doctor says how)"
     );
-    // The listed ones first, so that they are there when the minutes are over.
+    // The sizes of `course compare` come first, so that they are measured even if the time runs out.
     let mut shapes = Vec::new();
     for problem in GPU_SIZES.iter().chain(sizes).copied().map(Problem::uniform) {
         if Instant::now() > end {

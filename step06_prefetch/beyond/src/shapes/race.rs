@@ -1,4 +1,4 @@
-//! Plans in a race on a GPU: each alone at first, then the best few and the library in turns.
+//! A race of plans on a GPU: first each plan is timed alone, then the best few and cuBLAS in turns.
 
 use anyhow::{Context, Result};
 use common::basics::matrix::Operands;
@@ -9,7 +9,7 @@ use super::ideas::Field;
 use super::measured::{Shape, Timed};
 use crate::bench::{Bench, OneKernel};
 
-/// The chosen plan, the fastest, the fastest without each idea that the chosen one uses, and the library.
+/// Times the chosen plan, the fastest one, the fastest without each idea that the chosen one uses, and cuBLAS.
 pub fn measure(device: &mut dyn Device, kernel: &OneKernel, problem: &Problem, field: &Field) -> Result<Shape> {
     let mut bench = Bench::new(device, problem, Operands::new(problem)?)?;
     bench.enter_cublas(false)?;
@@ -18,7 +18,6 @@ pub fn measure(device: &mut dyn Device, kernel: &OneKernel, problem: &Problem, f
     let alone = field.others.iter().map(|plan| Ok((plan, bench.alone(kernel, plan)?)));
     let mut alone: Vec<(&Plan, f64)> = alone.collect::<Result<_>>()?;
     alone.sort_by(|a, b| a.1.total_cmp(&b.1));
-    // The fastest, and the fastest without each idea.
     let mut plans = vec![&field.chosen];
     let absent = field.ideas.iter().map(|idea| alone.iter().find(|(plan, _)| idea.is_absent(plan)));
     for (rival, _) in [alone.first()].into_iter().chain(absent).flatten() {

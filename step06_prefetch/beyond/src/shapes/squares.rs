@@ -1,5 +1,5 @@
-//! Squares of consecutive sizes: step 6, the kernel for every shape and the library. Where the number of tiles passes a multiple of
-//! the number of SMs, the speed falls: a saw-tooth.
+//! Square products of consecutive sizes with step 6, the kernel for every shape and cuBLAS. When the number of tiles passes a
+//! multiple of the number of SMs, the speed falls, which draws a saw-tooth.
 
 use std::path::Path;
 use std::time::Instant;
@@ -18,9 +18,9 @@ use crate::{every_shape, record};
 /// The name of the record that is drawn.
 pub const RECORD: &str = "h100-squares";
 
-/// Who is drawn.
+/// A line of the chart: its name, and its time in µs at a size.
 type Contender = (&'static str, fn(&Square) -> f64);
-/// All of them.
+/// All lines of the chart.
 pub const CONTENDERS: [Contender; 3] = [
     ("every_shape", |square| square.after_us),
     ("step06_prefetch", |square| square.before_us),
@@ -41,7 +41,7 @@ pub struct Square {
     /// M = N = K.
     pub size: u64,
     pub cublas_us: f64,
-    /// Step 6.
+    /// Step 6's kernel.
     pub before_us: f64,
     /// The kernel for every shape.
     pub after_us: f64,
@@ -58,7 +58,7 @@ impl Squares {
 /// The first and the last size.
 const SIZES: [u64; 2] = [1024, 4096];
 
-/// Measures all sizes that are so far apart, as far as the time goes, and writes squares.json.
+/// Measures sizes that are `step` apart until `end`, and writes squares.json.
 pub fn record(device: &mut dyn Device, step: usize, out: &Path, commit: Option<&String>, end: Instant) -> Result<bool> {
     let [first, last] = SIZES;
     let kernels = [OneKernel::named(None)?, OneKernel::named(Some(every_shape::VARIANT.name))?];

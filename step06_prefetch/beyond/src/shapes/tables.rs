@@ -1,4 +1,4 @@
-//! Parts that show the kernel for every shape against the library at random shapes.
+//! Parts that compare the kernel for every shape with cuBLAS at random shapes.
 
 use anyhow::{Result, bail};
 use common::basics::table;
@@ -8,7 +8,7 @@ use super::measured::{Measured, Shape, Timed};
 use super::squares::{CONTENDERS, RECORD, Square, Squares};
 use crate::record::read;
 
-/// How all of it was timed.
+/// How all products were timed.
 const HOW: &str = "in turns, L2 warm, median of 9 samples";
 
 fn number(value: f64) -> String {
@@ -55,7 +55,7 @@ pub fn of(record: &Measured) -> String {
     )
 }
 
-/// What an idea is worth at the shapes whose plan uses it.
+/// How much longer products take without an idea, at the shapes whose plan uses it.
 struct Worth {
     shapes: usize,
     mean: f64,
@@ -74,7 +74,7 @@ impl Worth {
     }
 }
 
-/// One idea in a sentence.
+/// What one idea is worth, in a sentence.
 pub fn idea(words: &[&str]) -> Result<String> {
     let [record, idea] = words else { bail!("name a record and an idea") };
     let Some(Worth { shapes, mean, largest, at }) = Worth::of(idea, &read("shapes", &[record])?) else {
@@ -87,7 +87,7 @@ pub fn idea(words: &[&str]) -> Result<String> {
     ))
 }
 
-/// All ideas in a table.
+/// What each idea is worth, in a table.
 pub fn ideas(words: &[&str]) -> Result<String> {
     let record: Measured = read("shapes", words)?;
     let row = |(name, title): &(String, String)| {
@@ -106,7 +106,7 @@ pub fn ideas(words: &[&str]) -> Result<String> {
     ))
 }
 
-/// How far each kernel's speed falls.
+/// How far each kernel's speed falls from one size to the next.
 pub fn saw_tooth() -> Result<String> {
     let record = read::<Squares>("shapes", &[RECORD])?;
     let row = |(name, us): (&str, fn(&Square) -> f64)| {

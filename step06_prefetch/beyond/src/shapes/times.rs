@@ -14,20 +14,20 @@ use crate::record;
 /// What `--tune` has measured on a GPU.
 #[derive(Serialize, Deserialize)]
 pub struct Times {
-    /// The device's own name.
+    /// The name of the device.
     pub gpu: String,
-    /// Its multiprocessors.
+    /// Its number of SMs.
     pub sm_count: u32,
     /// What compiled the kernels, the day, and the number of shapes.
     pub measured: String,
-    /// For each shape, what each plan had to do: the specialisation, its work, and how many µs it took.
+    /// For each random shape and each plan: the specialisation, its work, and how many µs it took.
     pub shapes: Vec<Vec<(String, Work, f64)>>,
-    /// What each plan had to do and how many µs it took, for the sizes of `course compare`.
+    /// For each size of `course compare` and each plan: the specialisation, its work, and how many µs it took.
     #[serde(default)]
     pub listed: Vec<Vec<(String, Work, f64)>>,
 }
 
-/// As many random shapes count as much as one that everybody compares.
+/// A size of `course compare` counts as much in the fit as this many random shapes.
 const LISTED_COUNTS: usize = 3;
 
 impl Times {
@@ -50,7 +50,7 @@ impl Times {
         let expected = |name: &str, work: &Work| costs.time_us(name, work, self.sm_count).unwrap_or(f64::INFINITY);
         let ratios = self.shapes.iter().flatten().map(|(name, work, us)| expected(name, work) / us);
         let errors: Vec<f64> = ratios.map(|ratio| ratio.max(1.0 / ratio)).collect();
-        // What is expected to be fastest, over what is.
+        // The time of the plan that is expected to be fastest, over that of the fastest.
         let losses = self.shapes.iter().filter_map(|of| {
             let chosen = of.iter().min_by(|a, b| expected(&a.0, &a.1).total_cmp(&expected(&b.0, &b.1)))?;
             Some(chosen.2 / least(of))
@@ -70,7 +70,7 @@ impl Times {
     }
 }
 
-/// Four digits.
+/// Rounds to four digits.
 fn significant(value: f64) -> f64 {
     format!("{value:.3e}").parse().unwrap_or(value)
 }
