@@ -10,7 +10,7 @@ use anyhow::{Context, Result, anyhow, ensure};
 use common::basics::output::io_reason;
 use common::basics::{json, workspace};
 use common::code::Source;
-pub use common::measure::provenance::{commit, now, provenance};
+pub(crate) use common::measure::provenance::{commit, now, provenance};
 
 use crate::files;
 pub use format::{CUBLAS, Entry, FORMAT, Outcome, Record, SizeRecord, StepRecord, Traffic, rounded, size_words, times};

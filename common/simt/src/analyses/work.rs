@@ -9,7 +9,7 @@ const KINDS: usize = 4096;
 /// Work of one block, in the units of an SM. Each count is a lower bound on what the hardware does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Work {
-    /// Single-precision multiply-add instructions of warps. Each takes one turn of the FMA units, however many lanes are active.
+    /// Warp instructions that multiply and add in single precision. Each takes one turn of the FMA units, however many lanes are active.
     pub fma: u64,
     /// Warp instructions that the assembler neither removes nor adds to: multiply-adds and accesses to memory.
     pub issued: u64,
