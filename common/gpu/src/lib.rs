@@ -1,12 +1,9 @@
-//! What a kernel in Rust needs beside the language: which thread it is, shared memory, barriers and copies.
+//! What a kernel in Rust needs beside the language; for targets other than `nvptx64-nvidia-cuda` this crate is empty.
 //!
-//! A kernel is compiled by `rustc --target nvptx64-nvidia-cuda`, which writes PTX; for any other target this crate is empty.
-//!
-//! What Rust promises ends here. All threads of a launch run one function on the same memory, and no borrow tells the compiler so:
-//! that two of them write one element, or that one reads before another has written, is no error of the compiler. So a kernel
-//! and all that reads and writes memory by an index is `unsafe`: the index lies inside, a pack begins at a multiple of its size, and
-//! between two threads that touch one element, one of them writing, there is a barrier. The simulator looks whether that is so
-//! (`--device sim --check`).
+//! What Rust promises ends here. All threads of a launch run one function on the same memory, and the compiler does not know it:
+//! that two of them write one element, or that one reads before another has written, is no error. So a kernel and all that reads
+//! and writes memory by an index is `unsafe`: the index lies inside, a pack begins at a multiple of its size, and between two
+//! threads that touch one element, one of them writing, is a barrier. `--device sim --check` finds where that is not so.
 
 #![no_std]
 #![cfg(target_arch = "nvptx64")]
@@ -14,13 +11,11 @@
 
 use core::arch::{asm, nvptx};
 use core::intrinsics::{abort, fmaf32};
-use core::marker::PhantomData;
-use core::mem::transmute_copy;
 use core::ops::{Index, IndexMut};
+use core::{marker::PhantomData, mem::transmute_copy};
 
 /// An index or an extent in x, y and z; lanes of a warp differ in x first.
 #[allow(missing_docs)]
-#[derive(Clone, Copy)]
 pub struct Dim3 {
     pub x: u32,
     pub y: u32,
@@ -28,9 +23,8 @@ pub struct Dim3 {
 }
 
 macro_rules! special_registers {
-    ($($(#[$doc:meta])* $name:ident: $x:ident $y:ident $z:ident;)*) => {$(
-        $(#[$doc])*
-        #[inline(always)]
+    ($($name:ident: $x:ident $y:ident $z:ident, $doc:literal;)*) => {$(
+        #[doc = $doc]
         pub fn $name() -> Dim3 {
             // SAFETY: it reads a register that every thread has.
             unsafe { Dim3 { x: nvptx::$x() as u32, y: nvptx::$y() as u32, z: nvptx::$z() as u32 } }
@@ -39,23 +33,18 @@ macro_rules! special_registers {
 }
 
 special_registers! {
-    /// The thread's place in its block.
-    thread_idx: _thread_idx_x _thread_idx_y _thread_idx_z;
-    /// The block's place in the grid.
-    block_idx: _block_idx_x _block_idx_y _block_idx_z;
-    /// Threads of a block.
-    block_dim: _block_dim_x _block_dim_y _block_dim_z;
+    thread_idx: _thread_idx_x _thread_idx_y _thread_idx_z, "The thread's place in its block.";
+    block_idx: _block_idx_x _block_idx_y _block_idx_z, "The block's place in the grid.";
+    block_dim: _block_dim_x _block_dim_y _block_dim_z, "Threads of a block.";
 }
 
 /// Waits until all threads of the block are here; then each sees what the others have stored.
-#[inline(always)]
 pub fn sync_threads() {
     // SAFETY: it touches no memory; that all threads reach it is for the kernel to see to, and the simulator looks.
     unsafe { nvptx::_syncthreads() }
 }
 
 /// Waits until all copies that this thread has started have arrived.
-#[inline(always)]
 pub fn wait() {
     // SAFETY: it touches nothing that was not given to a copy.
     unsafe { asm!("cp.async.wait_all;") };
@@ -71,7 +60,6 @@ pub trait Number: Copy {
 
 impl Number for f32 {
     const ZERO: Self = 0.0;
-    #[inline(always)]
     fn fma(a: Self, b: Self, c: Self) -> Self {
         fmaf32(a, b, c)
     }
@@ -79,20 +67,17 @@ impl Number for f32 {
 
 impl Number for i32 {
     const ZERO: Self = 0;
-    #[inline(always)]
     fn fma(a: Self, b: Self, c: Self) -> Self {
         a.wrapping_mul(b).wrapping_add(c)
     }
 }
 
 /// `a * b + c`, in one instruction. The compiler never makes one of two by itself.
-#[inline(always)]
 pub fn fma<T: Number>(a: T, b: T, c: T) -> T {
     T::fma(a, b, c)
 }
 
 /// Up to four neighbouring elements that one instruction moves.
-#[derive(Clone, Copy)]
 #[repr(C, align(16))]
 pub struct Pack<T, const COUNT: u32>([T; 4]);
 
@@ -103,17 +88,7 @@ impl<T: Number, const COUNT: u32> Pack<T, COUNT> {
     /// Reads them from global memory.
     pub unsafe fn load(from: *const T) -> Self {
         // SAFETY: the caller says that so many lie there.
-        unsafe { if COUNT == 4 { *from.cast() } else { Self([*from, T::ZERO, T::ZERO, T::ZERO]) } }
-    }
-
-    fn bits(self) -> [u32; 4] {
-        // SAFETY: a number has 32 bits.
-        self.0.map(|number| unsafe { transmute_copy(&number) })
-    }
-
-    fn of_bits(bits: [u32; 4]) -> Self {
-        // SAFETY: any 32 bits are a number.
-        Self(bits.map(|bits| unsafe { transmute_copy(&bits) }))
+        unsafe { if COUNT == 4 { from.cast::<Self>().read() } else { Self([*from, T::ZERO, T::ZERO, T::ZERO]) } }
     }
 }
 
@@ -158,9 +133,7 @@ pub struct Registers<T, const COUNT: usize>(pub [T; COUNT]);
 impl<T: Number, const COUNT: usize> Registers<T, COUNT> {
     /// Sets four neighbours.
     pub fn set4(&mut self, at: u32, four: Pack<T, 4>) {
-        for i in 0..4 {
-            self[at + i] = four.0[i as usize];
-        }
+        (at..).zip(four.0).for_each(|(at, one)| self[at] = one);
     }
 }
 
@@ -227,9 +200,11 @@ impl<T: Number, const ROWS: u32, const COLS: u32> Shared<T, ROWS, COLS> {
     /// Reads an element.
     pub unsafe fn load(&self, row: u32, col: u32) -> T {
         let bits: u32;
-        // SAFETY: the caller says that it lies inside, and that no other thread writes it meanwhile; so below.
-        unsafe { asm!("ld.shared.b32 {}, [{}];", out(reg32) bits, in(reg32) self.at(row, col)) };
-        Pack::<T, 1>::of_bits([bits; 4]).0[0]
+        // SAFETY: the caller says that it lies inside, and that no other thread writes it meanwhile; so below. Any 32 bits are a number.
+        unsafe {
+            asm!("ld.shared.b32 {}, [{}];", out(reg32) bits, in(reg32) self.at(row, col));
+            transmute_copy(&bits)
+        }
     }
 
     /// Reads four neighbours.
@@ -239,8 +214,8 @@ impl<T: Number, const ROWS: u32, const COLS: u32> Shared<T, ROWS, COLS> {
         unsafe {
             asm!("ld.shared.v4.b32 {{{}, {}, {}, {}}}, [{}];",
                 out(reg32) a, out(reg32) b, out(reg32) c, out(reg32) d, in(reg32) self.at(row, col));
+            transmute_copy(&[a, b, c, d])
         }
-        Pack::of_bits([a, b, c, d])
     }
 
     /// Stores an element.
@@ -251,20 +226,20 @@ impl<T: Number, const ROWS: u32, const COLS: u32> Shared<T, ROWS, COLS> {
 
     /// Stores neighbours.
     pub unsafe fn store_pack<const COUNT: u32>(&self, row: u32, col: u32, pack: Pack<T, COUNT>) {
-        let (to, [a, b, c, d]) = (self.at(row, col), pack.bits());
-        // SAFETY: see `load`.
+        let to = self.at(row, col);
+        // SAFETY: see `load`; a number has 32 bits.
         unsafe {
-            match COUNT {
-                4 => {
-                    asm!("st.shared.v4.b32 [{}], {{{}, {}, {}, {}}};", in(reg32) to, in(reg32) a, in(reg32) b, in(reg32) c, in(reg32) d)
-                }
-                _ => asm!("st.shared.b32 [{}], {};", in(reg32) to, in(reg32) a),
+            let [a, b, c, d]: [u32; 4] = transmute_copy(&pack);
+            if COUNT == 4 {
+                asm!("st.shared.v4.b32 [{}], {{{}, {}, {}, {}}};",
+                    in(reg32) to, in(reg32) a, in(reg32) b, in(reg32) c, in(reg32) d);
+            } else {
+                asm!("st.shared.b32 [{}], {};", in(reg32) to, in(reg32) a);
             }
         }
     }
 
-    /// Starts a copy of `COUNT` elements from global memory, which goes on beside the thread until it waits; zeros arrive if not
-    /// `inside`.
+    /// Starts a copy of `COUNT` elements from global memory, or of zeros if not `inside`. It has arrived after `wait`.
     pub unsafe fn copy<const COUNT: u32>(&self, row: u32, col: u32, from: *const T, inside: bool) {
         // SAFETY: see `load`; if inside, so many elements lie at `from`.
         unsafe {
