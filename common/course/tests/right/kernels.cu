@@ -1634,3 +1634,27 @@ extern "C" __global__ void matmul(const float* A, const float* B, float* C, int 
     }
     if (row < M && col < N) C[(size_t)row * N + col] = sum;
 }
+
+== without_shared_memory
+// launch: block 128,1 tile 128,64
+// 8 rows and 8 columns per thread, all of them read from global memory
+extern "C" __global__ void matmul(
+    const ELEMENT* A, const ELEMENT* B, ELEMENT* C, int M, int N, int K)
+{
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const int row0 = blockIdx.y * 64 + warp / 2 * 32 + lane / 8 * 8;
+    const int col0 = blockIdx.x * 128 + warp % 2 * 64 + lane % 8 * 8;
+    ELEMENT sum[8][8] = {};
+    for (int k = 0; k < K; ++k) {
+        ELEMENT a[8], b[8];
+        for (int i = 0; i < 8; ++i) {
+            a[i] = row0 + i < M ? A[(size_t)(row0 + i) * K + k] : 0;
+            b[i] = col0 + i < N ? B[(size_t)k * N + col0 + i] : 0;
+        }
+        for (int m = 0; m < 8; ++m)
+            for (int n = 0; n < 8; ++n) sum[m][n] += a[m] * b[n];
+    }
+    for (int m = 0; m < 8; ++m)
+        for (int n = 0; n < 8; ++n)
+            if (row0 + m < M && col0 + n < N) C[(size_t)(row0 + m) * N + col0 + n] = sum[m][n];
+}
