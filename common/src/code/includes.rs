@@ -62,7 +62,7 @@ fn included(text: &str) -> Result<Vec<String>> {
         let before = text[..at].rsplit('\n').next().unwrap_or_default().trim_end();
         let first = before.is_empty() || before.ends_with("*/");
         let directive = rest.strip_prefix('#').or(rest.strip_prefix("%:")).map(blank);
-        let rest = match (directive, rest.strip_prefix("__has_include")) {
+        let rest = match (directive, rest.strip_prefix(QUESTION)) {
             (Some(rest), _) if first => rest.strip_prefix("include"),
             (_, Some(rest)) if sign == "_" => Some(rest),
             _ => None,
@@ -89,8 +89,23 @@ fn included(text: &str) -> Result<Vec<String>> {
         );
         names.push(name.to_owned());
     }
+    ensure!(
+        !pastes_question(&text),
+        "it asks for a header by a name that a macro forms; write __has_include in one piece"
+    );
     Ok(names)
 }
+
+/// Whether a macro could form `__has_include` of parts: the first of them is a beginning of that name, which nothing else is called.
+/// The shortest two may be, in a text that has no macro that joins names.
+fn pastes_question(text: &str) -> bool {
+    let joins = text.contains("##") || text.contains("%:%:");
+    text.split(|c: char| !c.is_alphanumeric() && c != '_').any(|name| {
+        !name.is_empty() && name.len() < QUESTION.len() && QUESTION.starts_with(name) && (name.len() > 2 || joins)
+    })
+}
+
+const QUESTION: &str = "__has_include";
 
 /// What follows blanks and comments.
 fn blank(text: &str) -> &str {
@@ -121,13 +136,22 @@ mod tests {
             "#define X \"/etc/passwd\"\n#include X",
             "const char* s = R\"(\" /* )\";\n#include \"/etc/passwd\"",
             "#include \"..\\x.h\"",
+            "#define P(a, b) a##b\n#if P(__has_,include)(\"/etc/passwd\")",
+            "#define P(a, b) a%:%:b\n#define Q P(_, P(_has, _include))(</etc/passwd>)\n#if Q",
         ] {
             let error = included(way).unwrap_err().to_string();
-            assert!(error.starts_with("it includes "), "{error}");
+            assert!(
+                error.starts_with("it includes ") || error.starts_with("it asks for a header by a name "),
+                "{error}"
+            );
         }
-        for plain in
-            ["// an #include is \"/no\" directive here", "#includes", "int x__has_includes;", "#ifdef __has_include"]
-        {
+        for plain in [
+            "// an #include is \"/no\" directive here",
+            "#includes",
+            "int x__has_includes;",
+            "#ifdef __has_include",
+            "auto [x, _] = f();",
+        ] {
             assert_eq!(included(plain).unwrap(), Vec::<String>::new(), "{plain}");
         }
         assert_eq!(included("#include <a/b.h>\n#include \"./c.h\" // c").unwrap(), ["a/b.h", "./c.h"]);
