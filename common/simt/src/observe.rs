@@ -13,6 +13,9 @@
 use crate::lower::Home;
 use crate::{AccessKind, Dim3, GlobalMemory, Kernel, LaunchConfig, Register, SharedLoad, Space};
 
+/// The most runs of a launch that an [`Analysis`] watches.
+pub(crate) const RUNS: usize = 3;
+
 /// Makes the observers of blocks.
 pub trait Analysis: Sync {
     /// Called once before the first block, with all that is known about the launch.
@@ -31,13 +34,14 @@ pub trait Analysis: Sync {
         false
     }
 
-    /// The analysis that watches a second run of the launch, with blocks and warps in the opposite order. The second run happens
-    /// if threads may wait for each other, after `begin_again`; what the kernel then leaves in memory does not count.
+    /// The analysis that watches the launch again. If threads may wait for each other, there are two more runs, so that what is found
+    /// does not depend on who comes first: one with blocks and warps in the opposite order, and one in which each block works for as
+    /// long as it can. What the kernel then leaves in memory does not count.
     fn second(&mut self) -> Option<&mut dyn Analysis> {
         None
     }
 
-    /// Called before the second run begins.
+    /// Called before each run after the first.
     fn begin_again(&mut self) {}
 
     /// Makes the observers of a block; each event goes to them in this order. An empty list lets the block run as if there were no

@@ -22,6 +22,9 @@ const QUANTUM: u64 = 1 << 20;
 /// waits for it must see before the other block has done the next thing, too, which a check would take for waited for.
 const SHORT_QUANTUM: u64 = 64;
 
+/// Turns after which even a block that is not to be disturbed lets others go on: it may wait for them.
+const PATIENCE: u32 = 64;
+
 /// Runs blocks one after the other, keeping its buffers.
 pub(super) struct Worker<'a> {
     context: Context<'a>,
@@ -152,7 +155,7 @@ impl<'a> Worker<'a> {
                     let before = queue.len();
                     queue.extend(asking);
                     looking = queue.len() - before;
-                    told |= others;
+                    told |= others && !launch.undisturbed;
                 }
                 if told && looking == 0 {
                     break;
@@ -249,10 +252,12 @@ impl<'a> Grid<'a> {
         let mut nothing = 0;
         // Blocks, the first of those that wait, that only look whether what they wait for has happened.
         let mut looking = 0;
+        // Turns in a row of the block that is not disturbed.
+        let mut alone = 0;
         loop {
             let looks = looking > 0;
             looking -= usize::from(looks);
-            let new = if !looks && waiting.len() < most { self.take(analysis, &mut idle) } else { None };
+            let new = if !looks && alone == 0 && waiting.len() < most { self.take(analysis, &mut idle) } else { None };
             let Some(mut worker) = new.or_else(|| waiting.pop_front()) else { break };
             let before = worker.clock();
             let stopped = worker.number() > self.last.load(Ordering::Relaxed);
@@ -266,6 +271,12 @@ impl<'a> Grid<'a> {
                 }
             } else {
                 nothing = 0;
+            }
+            let stays = self.launch.undisturbed && alone < PATIENCE && matches!(turn, Ok(Turn::Over));
+            alone = if stays { alone + 1 } else { 0 };
+            if stays {
+                waiting.push_front(worker);
+                continue;
             }
             if matches!(turn, Ok(Turn::Over | Turn::Idle(_))) {
                 waiting.push_back(worker);

@@ -22,6 +22,8 @@ pub(super) struct Launch<'a> {
     pub steps: bool,
     /// Blocks and warps have their turns in the opposite order.
     pub reversed: bool,
+    /// A block works for as long as it does not wait for another.
+    pub undisturbed: bool,
     pub params: &'a [u8],
     /// Addresses of the module's variables, by number in the program.
     pub variables: &'a [u64],

@@ -33,7 +33,7 @@ use crate::dim3::Dim3;
 use crate::error::{Error, Limit};
 use crate::memory::GlobalMemory;
 use crate::module::Kernel;
-use crate::observe::{Analysis, LaunchInfo};
+use crate::observe::{Analysis, LaunchInfo, RUNS};
 pub use arguments::Arg;
 use arguments::{grid_barrier, instantiate, pack};
 use block::run;
@@ -67,7 +67,7 @@ pub fn launch(
     launch_blocks(kernel, memory, config, args, analysis, None, &|| ())
 }
 
-/// Words of global memory, and warp instructions, up to which a launch whose threads may wait for each other is run twice.
+/// Words of global memory, and warp instructions, up to which a launch whose threads may wait for each other is run again.
 const SECOND_WORDS: usize = 1 << 24;
 const SECOND_USED: u64 = 1 << 22;
 
@@ -116,6 +116,7 @@ pub fn launch_blocks(
         config,
         steps: analysis.steps(),
         reversed: config.backwards,
+        undisturbed: false,
         params: &params,
         variables: &variables,
         shared_bytes,
@@ -128,16 +129,19 @@ pub fn launch_blocks(
     let (executed, used) = (launch.progress.executed.load(Ordering::Relaxed), launch.used());
     let printed = std::mem::take(&mut *launch.progress.printed.lock().unwrap_or_else(PoisonError::into_inner));
     let second = analysis.second().filter(|_| failure.is_none() && used <= SECOND_USED);
-    if let (Some(mut copy), Some(second)) = (before, second) {
-        memory.exchange(&mut copy);
-        second.begin_again();
-        // A kernel that waits for blocks with lower numbers does not come to an end in this order.
+    if let (Some(before), Some(second)) = (before, second) {
+        // A kernel that waits for blocks with lower numbers does not come to an end in the opposite order.
         let limit = config.instruction_limit.min(4 * used + SECOND_USED);
         let config = LaunchConfig { instruction_limit: limit, ..*config };
-        let progress = Progress::default();
-        let again = Launch { config: &config, reversed: !config.backwards, progress, ..launch };
-        run(&again, second, only, &|| ());
-        memory.exchange(&mut copy);
+        let orders: [_; RUNS - 1] = [(!config.backwards, false), (config.backwards, true)];
+        for (reversed, undisturbed) in orders {
+            let mut copy = before.clone();
+            memory.exchange(&mut copy);
+            second.begin_again();
+            let progress = Progress::default();
+            run(&Launch { config: &config, reversed, undisturbed, progress, ..launch }, second, only, &|| ());
+            memory.exchange(&mut copy);
+        }
     }
     memory.print(&printed.text());
     if let Some(barrier) = barrier {

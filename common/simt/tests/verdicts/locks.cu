@@ -176,3 +176,54 @@ KERNEL(one_lane_waits_for_another_without_order) {
     }
     if (T == 0) out[0] = data[0];
 }
+
+// Whoever comes first initialises, and the others only look: what is wrong shows if one block has ended before another begins.
+#define ONCE(name, look, then)                                                         \
+    KERNEL(name) {                                                                     \
+        if (T != 0) return;                                                            \
+        if ((look) == 0) {                                                             \
+            while (atomicCAS(flag + 1, 0, 1) != 0) {}                                  \
+            __threadfence();                                                           \
+            if (load_relaxed(flag) == 0) {                                             \
+                data[0] = 42;                                                          \
+                store_release(flag, 1);                                                \
+            }                                                                          \
+            __threadfence();                                                           \
+            atomicExch(flag + 1, 0);                                                   \
+        } else {                                                                       \
+            then;                                                                      \
+        }                                                                              \
+        out[B] = data[0];                                                              \
+    }
+// 8 x 32: clean
+ONCE(once, load_acquire(flag), NOTHING)
+// 8 x 32: clean
+ONCE(once_and_a_fence, load_relaxed(flag), __threadfence())
+// 8 x 32: data race
+ONCE(once_without_a_fence, load_relaxed(flag), NOTHING)
+
+// Several may read, or one may write.
+#define READERS(name, before)                                                          \
+    KERNEL(name) {                                                                     \
+        if (T != 0) return;                                                            \
+        if (B % 4 == 0) {                                                              \
+            while (atomicCAS(flag, 0, -1) != 0) {}                                     \
+            __threadfence();                                                           \
+            data[0] += 1;                                                              \
+            __threadfence();                                                           \
+            atomicExch(flag, 0);                                                       \
+        } else {                                                                       \
+            for (;;) {                                                                 \
+                const int readers = atomicAdd(flag, 0);                                \
+                if (readers >= 0 && atomicCAS(flag, readers, readers + 1) == readers) break; \
+            }                                                                          \
+            __threadfence();                                                           \
+            out[B] = data[0];                                                          \
+            before;                                                                    \
+            atomicSub(flag, 1);                                                        \
+        }                                                                              \
+    }
+// 8 x 32: clean
+READERS(readers_and_writers, __threadfence())
+// 8 x 32: data race
+READERS(readers_and_writers_without_a_fence, NOTHING)

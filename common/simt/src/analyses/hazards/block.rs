@@ -16,17 +16,17 @@ use super::registers::Registers;
 use super::setup::Setup;
 use super::shared::SharedShadow;
 use crate::lanes::{each, select};
-use crate::observe::{Access, Arrival, BulkCopy, CopyAccess, CopyLanded, Executed, Observer, WarpgroupStep};
+use crate::observe::{Access, Arrival, BulkCopy, CopyAccess, CopyLanded, Executed, Observer, RUNS, WarpgroupStep};
 use crate::{AccessKind, Space};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The results of the blocks that have ended.
 #[derive(Debug, Default)]
 pub(super) struct Merged {
-    /// Findings of the first run, and of the second run, which has blocks and warps in the opposite order.
-    pub found: [Found; 2],
-    /// Whether this is the second run of the launch.
-    pub again: bool,
+    /// Findings of each run of the launch.
+    pub found: [Found; RUNS],
+    /// The number of this run.
+    pub run: usize,
     pub summaries: Summaries,
     /// Shadows of blocks that have ended, to be used again by other blocks.
     pub idle: Vec<Shadows>,
@@ -35,8 +35,8 @@ pub(super) struct Merged {
 impl Merged {
     /// Takes over the findings and shadows of a block that has ended.
     fn take(&mut self, BlockHazards { mut scene, shadows, .. }: BlockHazards) {
-        self.found[usize::from(self.again)].take(&mut scene.found);
-        if !scene.setup.code().communicates && !self.again {
+        self.found[self.run].take(&mut scene.found);
+        if !scene.setup.code().communicates && self.run == 0 {
             self.summaries.add(&scene.setup, &shadows.global());
         }
         self.idle.push(shadows);

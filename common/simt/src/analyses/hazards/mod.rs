@@ -33,7 +33,7 @@
 //! report shows the first by block, place and thread.
 //!
 //! If a lock orders two accesses in one run, that run finds no race between them. So if threads may wait for each other, a launch that
-//! is not too large runs twice, the second time with blocks and warps in the opposite order, and the findings of both are reported.
+//! is not too large runs three times, with its blocks in different orders, and all findings are reported.
 
 mod barriers;
 mod block;
@@ -163,9 +163,9 @@ impl Hazards {
     /// them. The findings are moved out, so a second call does not return them again.
     pub fn found(&self) -> Vec<Hazard> {
         let Some(Launch { setup, .. }) = &self.launch else { return vec![] };
-        let Merged { found: [mut found, mut again], summaries, .. } = std::mem::take(&mut *self.merged());
-        summaries.races(setup, &mut found);
-        for found in [&mut found, &mut again] {
+        let Merged { found: mut runs, summaries, .. } = std::mem::take(&mut *self.merged());
+        summaries.races(setup, &mut runs[0]);
+        for found in &mut runs {
             // A read that raced may also have come before any write. The race explains it better.
             let races = found.iter().filter(|(kind, _)| *kind == HazardKind::Race);
             let sides = races.flat_map(|(_, race)| [Some(race.first), race.second]).flatten();
@@ -174,7 +174,7 @@ impl Hazards {
                 kind != HazardKind::UninitialisedShared || !raced.contains(&finding.first.instruction)
             });
         }
-        let mut hazards = Naming { setup, extents: &self.extents }.hazards(&found, &again);
+        let mut hazards = Naming { setup, extents: &self.extents }.hazards(&runs);
         hazards.extend(self.coverage.hazards(setup));
         excuse_ends(&mut hazards);
         hazards.sort_by_key(|hazard| hazard.kind);
@@ -219,11 +219,11 @@ impl Analysis for Hazards {
 
     fn begin_again(&mut self) {
         let Some(Launch { setup, coverage, global }) = &mut self.launch else { return };
-        // The second run writes every element again, which must not count as written twice.
-        self.coverage = std::mem::take(coverage);
+        // A later run writes every element again, which must not count as written twice.
+        *coverage = Arc::default();
         *global = global.as_ref().map(|_| Arc::new(Mutex::new(GlobalShadow::new(setup))));
         let mut merged = self.merged();
-        merged.again = true;
+        merged.run += 1;
         merged.idle.clear();
     }
 

@@ -21,15 +21,14 @@ pub(super) struct Naming<'a> {
 }
 
 impl Naming<'_> {
-    /// Returns the hazards, in the order of their kinds. Of those that the second run found (`again`), it adds only new ones.
-    pub(super) fn hazards(&self, found: &Found, again: &Found) -> Vec<Hazard> {
+    /// Returns the hazards, in the order of their kinds. Of those that a later run found, it adds only new ones.
+    pub(super) fn hazards(&self, runs: &[Found]) -> Vec<Hazard> {
         let hazard = |(kind, finding): (HazardKind, Finding)| {
             let sides = [Some(finding.first), finding.second].into_iter().flatten();
             let parties = sides.map(|side| self.party(side)).collect();
             Hazard { kind, place: self.place(finding.spot), parties, count: finding.count, time: finding.time }
         };
-        let mut merged = self.by_line(again);
-        merged.extend(self.by_line(found));
+        let merged: BTreeMap<Key, Finding> = runs.iter().rev().flat_map(|found| self.by_line(found)).collect();
         merged.into_iter().map(|((kind, ..), finding)| hazard((kind, finding))).collect()
     }
 
