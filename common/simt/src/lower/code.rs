@@ -1,4 +1,4 @@
-//! What lowering produces: a kernel ready to run, and the facts about its instructions that execution does not read.
+//! The result of lowering: a kernel that is ready to run, and facts about its instructions that execution does not need.
 
 use super::inst::{Atomic, Copy, Detail, Inst, Preset, Run, System};
 use super::layout::SharedArray;
@@ -8,7 +8,7 @@ use crate::ast::Position;
 use std::collections::HashSet;
 use std::ops::Range;
 
-/// A kernel ready to run.
+/// A kernel that is ready to run.
 #[derive(Debug, Default)]
 pub(crate) struct Code {
     pub insts: Vec<Inst>,
@@ -20,15 +20,15 @@ pub(crate) struct Code {
     pub matrices: Vec<Matrix>,
     /// Targets of indexed branches.
     pub tables: Vec<Vec<u32>>,
-    /// By instruction number, which `Inst::pc` holds: what messages and observers ask for.
+    /// Facts for messages and observers, by instruction number (`Inst::pc`).
     pub facts: Vec<Facts>,
     /// The instructions of each basic block.
     pub blocks: Vec<Range<u32>>,
-    /// Values set before a warp starts: place in words, 64-bit or not, value.
+    /// Values that are set before a warp starts: place in words, whether 64-bit, value.
     pub presets: Vec<(u32, bool, Preset)>,
-    /// Registers of a warp, in groups of 32 words, presets first.
+    /// Size of a warp's registers, in groups of 32 words (one word for each lane). Presets come first.
     pub planes: u32,
-    /// How many of the planes hold presets.
+    /// How many of these groups hold presets.
     pub preset_planes: u32,
     pub predicates: u32,
     pub static_shared_bytes: u32,
@@ -37,43 +37,43 @@ pub(crate) struct Code {
     pub shared_arrays: Vec<SharedArray>,
     pub local_bytes: u32,
     pub param_bytes: u32,
-    /// Variables of the module that the kernel uses: numbers in the program.
+    /// Numbers (in the program) of the module's variables that the kernel uses.
     pub variables: Vec<u32>,
-    /// Registers that may have no value because some path reads them before it sets them, and those that shuffles set: their names.
+    /// Names of the registers that may have no value: some path reads them before it sets them, or a shuffle sets them.
     pub maybe_unset: Vec<String>,
-    /// How many of them a path reads before it sets them: the first ones.
+    /// How many of `maybe_unset` some path reads before it sets them. They come first.
     pub doubtful: u32,
-    /// How many registers are followed: all of these, and what is computed from them.
+    /// How many registers are followed: those of `maybe_unset`, and all that are computed from them.
     pub followed: u32,
-    /// Instructions that read or set them, in order.
+    /// Instructions that read or set followed registers, in order.
     pub steps: Vec<Step>,
-    /// The registers that instructions write, by instruction number.
+    /// The registers that each instruction writes, in the order of the instructions.
     pub writes: Vec<Write>,
-    /// Some access to memory is narrower than a word.
+    /// Whether any access to memory is narrower than a word.
     pub narrow: bool,
-    /// Blocks may wait for each other: a thread learns from global memory what another has just done there.
+    /// Whether blocks may wait for each other: a thread may see in global memory what another has just written there.
     pub communicates: bool,
-    /// A thread may wait in a loop for another one of its block.
+    /// Whether a thread may wait in a loop for another thread of its block.
     pub polls: bool,
     pub traffic: Traffic,
-    /// The compute capability that the PTX is for.
+    /// The compute capability that the PTX was compiled for.
     pub target: u32,
     pub products: Products,
 }
 
 impl Code {
-    /// The shared array that an address belongs to, or the last one before it, with its number.
+    /// Returns the shared array that contains the address, or else the last one before it, with its number.
     pub fn shared_array(&self, address: u64) -> Option<(usize, &SharedArray)> {
         self.shared_arrays.iter().enumerate().rfind(|(_, array)| u64::from(array.offset) <= address)
     }
 }
 
-/// The registers that products of a warpgroup work on while the warp goes on.
+/// The registers that warpgroup products use while the warp goes on.
 #[derive(Debug, Default)]
 pub(crate) struct Products {
     /// Their names.
     pub registers: Vec<String>,
-    /// Instructions that touch them: instruction number, number of the register, how.
+    /// Instructions that use them: instruction number, register number, and how.
     pub steps: Vec<(u32, u32, ProductUse)>,
 }
 
@@ -87,36 +87,36 @@ impl Products {
 /// How an instruction uses a register of a product.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ProductUse {
-    /// No product does. Moves from register to register stand apart, because compilers put them anywhere.
+    /// Another instruction accesses it. Moves between registers are marked, because compilers put them anywhere.
     Access { writes: bool, moves: bool },
-    /// A product adds to it; products of one shape have the same number.
+    /// A product adds to it. Products of one shape have the same number.
     Sum { shape: u32 },
-    /// A product reads it as a part of A.
+    /// A product reads it as part of A.
     Factor,
 }
 
-/// An instruction writes a register.
+/// A write of a register by an instruction.
 #[derive(Debug, Clone)]
 pub(crate) struct Write {
     pub instruction: u32,
     pub name: String,
     pub home: Home,
-    /// Declared as a floating-point number.
+    /// Whether it is declared as a floating-point number.
     pub float: bool,
 }
 
 /// Where a warp keeps a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Home {
-    /// A bit for each lane: the predicate of this number.
+    /// The predicate with this number: one bit for each lane.
     Predicate(u32),
-    /// A word for each lane, from this word of the warp's registers on.
+    /// One word for each lane, starting at this word of the warp's registers.
     Word(u32),
-    /// Two of them.
+    /// Two words for each lane, starting there.
     Double(u32),
 }
 
-/// What an address in global memory was computed from.
+/// The array that an address in global memory was computed from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Start {
     /// A parameter, by its offset.
@@ -125,7 +125,7 @@ pub(crate) enum Start {
     Variable(u32),
 }
 
-/// Where a kernel's loads (by instruction) and its writes of global memory start; none stands for anywhere.
+/// The arrays that a kernel's loads (by instruction) and its writes of global memory access. `None` stands for any array.
 #[derive(Debug, Default)]
 pub(crate) struct Traffic {
     pub loads: Vec<(u32, Option<Start>)>,
@@ -133,13 +133,13 @@ pub(crate) struct Traffic {
 }
 
 impl Traffic {
-    /// Whether it is known of every access which array it is to.
+    /// Whether the array of every access is known.
     pub fn is_known(&self) -> bool {
         self.loads.iter().map(|(_, load)| load).chain(&self.writes).all(Option::is_some)
     }
 
-    /// Whether a thread may read by a plain load what another block has just written; `same` tells whether two
-    /// parameters point into one array.
+    /// Whether a thread may read with a plain load what another block has just written. `same` says whether two parameters
+    /// point into one array.
     pub fn meets(&self, same: impl Fn(u32, u32) -> bool) -> bool {
         let meet = |load: &Option<Start>, write: &Option<Start>| match (load, write) {
             (Some(Start::Param(a)), Some(Start::Param(b))) => a == b || same(*a, *b),
@@ -150,40 +150,39 @@ impl Traffic {
     }
 }
 
-/// What is known of an instruction beside what execution needs. It stands apart from [`Inst`] so that the executed form
-/// stays at 32 bytes.
+/// Facts about an instruction that execution does not need. They are not part of [`Inst`], which must stay at 32 bytes.
 #[derive(Debug, Clone)]
 pub(crate) struct Facts {
     pub position: Position,
-    /// The shared array that the address of an access was computed from, when it is one.
+    /// The shared array that the access's address was computed from, if there is only one.
     pub shared_origin: Option<u32>,
-    /// What rules need to tell apart.
+    /// The kind of instruction, for rules.
     pub role: Role,
-    /// How it takes part in the order of memory.
+    /// How it takes part in the memory order.
     pub order: MemoryOrder,
     pub guarded: bool,
-    /// It runs only because of what an atomic operation has given back.
+    /// Whether it runs only because of the result of an atomic operation.
     pub decided: bool,
-    /// Floating-point operations of a lane, and whether they are one multiply-add in single precision.
+    /// Floating-point operations per lane, and whether they are one multiply-add in single precision.
     pub flop: (u16, bool),
-    /// What the assembler makes of an access to shared memory.
+    /// How the assembler merges it with other accesses to shared memory.
     pub merged: Merged,
 }
 
-/// Whether an access to shared memory is one by itself once it is assembled.
+/// How the assembler merges an access to shared memory with others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Merged {
-    /// It is.
+    /// It is not merged.
     Alone,
-    /// It is done in one go with others: `bytes` bytes, which start `before` bytes before its own.
+    /// It does the others' work too: it accesses `bytes` bytes, which start `before` bytes before its own.
     Leads { bytes: u8, before: u8 },
-    /// Another access does it, too; or no load and store unit does, as for a barrier in memory.
+    /// Another access does its work, or (for a barrier in memory) no load and store unit does any.
     Joins,
 }
 
 impl Merged {
-    /// Bytes of an access of `bytes` bytes once it is assembled, and how far before its own place they start; none if another one
-    /// does it.
+    /// Returns how many bytes an access of `bytes` bytes has after merging, and how far before its own address they start.
+    /// Returns `None` if another access does its work.
     pub fn piece(self, bytes: u32) -> Option<(u32, u64)> {
         match self {
             Self::Alone => Some((bytes, 0)),
@@ -193,57 +192,57 @@ impl Merged {
     }
 }
 
-/// Kinds of instruction that have rules of their own.
+/// Kinds of instructions that have their own rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
     Plain,
-    /// An atomic operation that needs what was there.
+    /// An atomic operation that needs the old value.
     Atomic,
-    /// One that does not.
+    /// An exchange: what it stores does not depend on the old value.
     Exchange,
     /// An asynchronous copy.
     Copy,
-    /// One that arrives at a barrier in memory by itself.
+    /// An asynchronous copy that arrives at a barrier in memory by itself.
     BulkCopy,
     /// A barrier for a given number of threads.
     CountedBarrier,
 }
 
-/// How the result of an instruction follows from operands of which some have no value.
+/// How the result of an instruction depends on operands that may have no value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Flow {
-    /// It has no value if one of the operands has none.
+    /// The result has no value if any operand has none.
     Any,
     /// The third operand chooses between the first two.
     Select,
-    /// Of two predicates, which the one decides alone if it is false (`and`) or true (`or`).
+    /// `and` or `or` of two predicates. One that has the value `decides` determines the result alone.
     Both { decides: bool },
-    /// A comparison that is combined with a predicate, its third operand, which decides alone if it is this.
+    /// A comparison combined with a predicate, the third operand. If that has the value `decides`, it determines the result alone.
     Compare { decides: bool },
-    /// It comes from another lane.
+    /// The value comes from another lane.
     Shuffle { mode: u8 },
-    /// It is made of the operands of all lanes.
+    /// The result is computed from the operands of all lanes.
     Lanes,
-    /// It has a value whatever the operands are, and these had better have one: a branch, an access, a barrier.
+    /// The result always has a value, but the operands should have one too: a branch, an access, a barrier.
     Decides,
 }
 
-/// An instruction that reads or sets what is followed.
+/// An instruction that reads or sets followed registers.
 #[derive(Debug)]
 pub(crate) struct Step {
     pub instruction: u32,
     pub flow: Flow,
-    /// The guard: its number if it is followed, where it lies, and whether it is negated.
+    /// The guard: its number if it is followed, its place, and whether it is negated.
     pub guard: Option<(u32, Home, bool)>,
-    /// Numbers of the operands; `NONE` for one that always has a value.
+    /// Numbers of the operands. An operand that always has a value is `NONE`.
     pub uses: Vec<u32>,
     pub defs: Vec<u32>,
-    /// The operands whose values matter.
+    /// Places of the operands whose current values matter.
     pub values: Vec<Home>,
 }
 
 impl Step {
-    /// Whether what becomes of them hangs on what is in registers at that moment.
+    /// Whether the effect on followed registers depends on the values that registers hold at that moment.
     pub fn asks(&self) -> bool {
         !self.values.is_empty() || self.guard.is_some() && !(self.uses.is_empty() && self.defs.is_empty())
     }

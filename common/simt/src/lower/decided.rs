@@ -1,18 +1,18 @@
-//! Which instructions run only because of what an atomic operation has given back, as in "who counts to the end resets the
+//! Finds instructions that run only because of the result of an atomic operation, as in "the last thread to count resets the
 //! counter".
 //!
-//! A value depends on it if it is computed from the result, if it is set where only some threads come because of the result, or if
-//! it is loaded from shared memory and a value that depends has been stored there. An instruction is decided if its guard depends,
-//! or a branch that leads to it or past it.
+//! A value depends on such a result if it is computed from it, if it is set by an instruction that only some threads reach because
+//! of it, or if it is loaded from shared memory after a dependent value was stored there. An instruction is decided if its guard
+//! depends on such a result, or if a branch that may skip it does.
 
 use super::flow::Graph;
 use super::inst::{NONE, Op};
 use super::raw::{Decoded, Raw};
 
-/// Steps after which nothing counts as decided. Compiled kernels take a few for each instruction.
+/// If the search takes more steps, no instruction counts as decided. Compiled kernels take a few steps for each instruction.
 const MOST_STEPS: usize = 1 << 22;
 
-/// For each instruction, whether it is decided by the result of an atomic operation.
+/// Returns for each instruction whether the result of an atomic operation decides if it runs.
 pub(super) fn decided(decoded: &Decoded, graph: &Graph) -> Vec<bool> {
     let mut found = Decided {
         values: vec![false; decoded.values.len()],
@@ -42,14 +42,14 @@ pub(super) fn decided(decoded: &Decoded, graph: &Graph) -> Vec<bool> {
 }
 
 struct Decided {
-    /// By value, whether it depends.
+    /// For each value, whether it depends on a result.
     values: Vec<bool>,
     instructions: Vec<bool>,
-    /// By block, whether its branch depends.
+    /// For each block, whether the branch at its end depends on a result.
     branches: Vec<bool>,
-    /// A value that depends is in shared memory.
+    /// Whether a dependent value is in shared memory.
     shared: bool,
-    /// The last round has found more.
+    /// Whether the current round has found more.
     changed: bool,
     steps: usize,
 }
@@ -59,7 +59,7 @@ impl Decided {
         raw.effect().uses.into_iter().any(|value| self.values[value as usize])
     }
 
-    /// What an instruction sets depends.
+    /// Notes that all values an instruction sets depend on a result.
     fn sets(&mut self, raw: &Raw) {
         for value in raw.effect().defs {
             self.changed |= !std::mem::replace(&mut self.values[value as usize], true);
@@ -79,7 +79,7 @@ impl Decided {
         }
     }
 
-    /// If the branch at the end of a block depends, all blocks up to where its ways meet are decided.
+    /// If the branch at the end of a block depends on a result, all blocks up to its meeting point are decided.
     fn branch(&mut self, decoded: &Decoded, graph: &Graph, number: usize) {
         let raw = &decoded.raws[graph.blocks[number].end as usize - 1];
         let branches = matches!(raw.inst.op, Op::Bra | Op::Brx | Op::Exit);

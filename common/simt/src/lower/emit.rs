@@ -1,5 +1,5 @@
-//! From decoded instructions to the code that is executed: places for values, entries of blocks for labels, and one run
-//! for shared loads and multiply-adds that follow each other, which execution does in one go.
+//! Turns decoded instructions into the code that is executed: values get places, labels become entries of blocks, and consecutive
+//! shared loads and multiply-adds become one run, which is executed in one go.
 
 use super::code::Code;
 use super::facts::{communicates, facts, narrow, poll, polls, tells, traffic};
@@ -9,7 +9,7 @@ use super::places::places;
 use super::raw::{Decoded, Raw};
 use crate::error::Error;
 
-/// Finishes a kernel.
+/// Makes executable code of a decoded kernel.
 pub(super) fn emit(mut decoded: Decoded) -> Result<Code, Error> {
     end_early(&mut decoded.raws);
     let graph = Graph::new(&decoded.raws)?;
@@ -32,7 +32,7 @@ pub(super) fn emit(mut decoded: Decoded) -> Result<Code, Error> {
     Ok(decoded.code)
 }
 
-/// Puts places where the instruction has numbers of values.
+/// Replaces the numbers of values in an instruction by their places.
 fn place(raw: &mut Raw, of: &[u32]) {
     let Inst { d, a, b, c, e, .. } = &mut raw.inst;
     for field in [d, a, b, c, e].into_iter().filter(|field| **field != NONE) {
@@ -43,10 +43,10 @@ fn place(raw: &mut Raw, of: &[u32]) {
     }
 }
 
-/// Instructions by which a poll shortens the turn of its warp: who polls waits for another's turn.
+/// How many instructions a poll takes off the turn of its warp, because a warp that polls waits for another warp's turn.
 const POLL: u32 = 2048;
 
-/// Puts the instructions in the order of execution, with the runs and the tables they name by number.
+/// Puts the instructions into the order of execution, and fills the runs and tables that they refer to by number.
 fn stream(raws: &[Raw], Graph { blocks, block_of, meeting }: &Graph, code: &mut Code) {
     let Code { insts, runs, tables, steps, .. } = code;
     let mut asks = steps.iter().filter(|step| step.asks()).map(|step| step.instruction as usize).peekable();
@@ -99,7 +99,7 @@ fn stream(raws: &[Raw], Graph { blocks, block_of, meeting }: &Graph, code: &mut 
     }
 }
 
-/// The run of shared loads and multiply-adds that `raws` starts with, if it is worth one.
+/// Returns the run of shared loads and multiply-adds at the start of `raws`, if there are at least two.
 pub(super) fn run(raws: &[Raw]) -> Option<Run> {
     let mut run = Run { bases: vec![], steps: vec![], loads: vec![] };
     for raw in raws {

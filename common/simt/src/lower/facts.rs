@@ -1,6 +1,6 @@
-//! Facts about a kernel that messages and observers ask for: where its instructions stand, how they work, on what
-//! array; whether threads and blocks may learn of each other within a launch; and what addresses were computed from:
-//! sums and copies of an address stay with what it was the address of.
+//! Facts about a kernel for messages and observers: what kind of instructions it has and where they are in the source, whether
+//! threads and blocks may learn of each other during a launch, and which array an address was computed from. Sums and copies
+//! of an address keep its origin.
 
 use super::code::{Code, Facts, Merged, Role, Start, Traffic};
 use super::decided::decided;
@@ -12,7 +12,7 @@ use super::raw::{Decoded, Raw};
 use crate::place::Space;
 use std::collections::HashSet;
 
-/// The facts of every instruction, in order.
+/// Returns the facts about every instruction, in order.
 pub(super) fn facts(decoded: &Decoded, graph: &Graph) -> Vec<Facts> {
     let facts = |(((raw, shared_origin), merged), decided): (((&Raw, Option<u32>), Merged), bool)| Facts {
         position: raw.position,
@@ -35,14 +35,14 @@ pub(super) fn facts(decoded: &Decoded, graph: &Graph) -> Vec<Facts> {
     all.zip(decided(decoded, graph)).map(facts).collect()
 }
 
-/// Whether some access to memory is narrower than a word.
+/// Whether any access to memory is narrower than a word.
 pub(super) fn narrow(raws: &[Raw]) -> bool {
     let memory =
         |op| matches!(op, Op::LdGlobal | Op::StGlobal | Op::LdShared | Op::StShared | Op::LdGeneric | Op::StGeneric);
     raws.iter().any(|raw| memory(raw.inst.op) && Shape::unpack(raw.inst.sub).bytes < 4)
 }
 
-/// For each instruction the shared array that its shared address comes from, when it is one.
+/// Returns for each instruction the shared array that its address was computed from, if there is only one.
 fn shared_origins(decoded: &Decoded) -> impl Iterator<Item = Option<u32>> {
     let array = |preset| match preset {
         Preset::Shared { array, .. } => Some(array),
@@ -59,7 +59,7 @@ fn shared_origins(decoded: &Decoded) -> impl Iterator<Item = Option<u32>> {
     })
 }
 
-/// Floating-point operations of an instruction on a lane, and whether it is a multiply-add in single precision.
+/// Returns an instruction's floating-point operations per lane, and whether they are one multiply-add in single precision.
 fn flop_of(inst: &Inst, code: &Code) -> (u16, bool) {
     match inst.op {
         Op::Generic => {
@@ -67,7 +67,7 @@ fn flop_of(inst: &Inst, code: &Code) -> (u16, bool) {
             (function.flops().into(), function == Function::FmaSingle)
         }
         Op::Matrix | Op::Warpgroup => match &code.matrices[inst.imm as usize].op {
-            // The lanes share the work.
+            // The lanes of the warp share the work.
             MatrixOp::Multiply([d, a, ..], _) if !d.kind.is_integer() => {
                 (2 * (d.rows * d.columns * a.columns / 32) as u16, false)
             }
@@ -80,8 +80,8 @@ fn flop_of(inst: &Inst, code: &Code) -> (u16, bool) {
     }
 }
 
-/// Whether a thread learns from global memory what another one does meanwhile: by a strong load, or by an atomic operation
-/// whose result it uses.
+/// Whether a thread may see in global memory what another thread does during the launch: by a strong load, or by an atomic
+/// operation whose result is used.
 pub(super) fn communicates(Decoded { raws, code, .. }: &Decoded) -> bool {
     let global = |inst: &Inst| code.atomics[inst.imm as usize].space != Space::Shared;
     let results: HashSet<u32> =
@@ -94,12 +94,12 @@ pub(super) fn communicates(Decoded { raws, code, .. }: &Decoded) -> bool {
     raws.iter().any(|raw| strong(raw) || !results.is_empty() && uses(raw))
 }
 
-/// Whether a thread may wait in a loop for what another one writes.
+/// Whether a thread may wait in a loop for what another thread writes.
 pub(super) fn polls(Decoded { raws, code, .. }: &Decoded) -> bool {
     raws.iter().any(|raw| poll(raw, &code.atomics) || raw.inst.op == Op::Atom && raw.inst.d != NONE)
 }
 
-/// Whether an instruction looks like a part of such a loop: a strong load, or an atomic operation that takes locks or only reads.
+/// Whether an instruction may be part of such a loop: a strong load, or an atomic operation that takes locks or only reads.
 pub(super) fn poll(Raw { inst, order, .. }: &Raw, atomics: &[Atomic]) -> bool {
     match inst.op {
         Op::LdGlobal | Op::LdGeneric | Op::LdShared => order.is_strong(),
@@ -111,12 +111,12 @@ pub(super) fn poll(Raw { inst, order, .. }: &Raw, atomics: &[Atomic]) -> bool {
     }
 }
 
-/// Whether another thread may wait for what a store writes. Of an atomic operation only its execution tells.
+/// Whether another thread may wait for what a store writes. For an atomic operation, only execution can tell.
 pub(super) fn tells(Raw { inst, order, .. }: &Raw) -> bool {
     order.is_strong() && matches!(inst.op, Op::StGlobal | Op::StGeneric | Op::StShared)
 }
 
-/// Where a kernel's plain loads and its writes of global memory start.
+/// Returns the arrays that a kernel's loads and its writes of global memory access.
 pub(super) fn traffic(decoded: &Decoded) -> Traffic {
     let base = |preset| match preset {
         Preset::Param { offset, bytes: 8, .. } => Some(Start::Param(offset)),
@@ -124,7 +124,7 @@ pub(super) fn traffic(decoded: &Decoded) -> Traffic {
         _ => None,
     };
     let mut start = sources(decoded, base);
-    // What comes from memory may point anywhere.
+    // A pointer that is loaded from memory may point anywhere.
     for Inst { op, d, b, c, e, .. } in decoded.raws.iter().map(|raw| raw.inst) {
         if matches!(op, Op::LdGlobal | Op::LdGeneric | Op::LdShared | Op::LdLocal | Op::LdParam) {
             [d, b, c, e].into_iter().filter(|&to| to != NONE).for_each(|to| start[to as usize] = Origin::Several);
@@ -152,7 +152,7 @@ pub(super) fn traffic(decoded: &Decoded) -> Traffic {
     traffic
 }
 
-/// What a value was computed from, of the sources that somebody asks about.
+/// The source that a value was computed from. What counts as a source depends on the question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Origin<T> {
     Nothing,
@@ -161,7 +161,7 @@ pub(super) enum Origin<T> {
 }
 
 impl<T: Copy + PartialEq> Origin<T> {
-    /// The source, if it is one.
+    /// Returns the source if there is only one.
     pub fn only(self) -> Option<T> {
         if let Self::Of(source) = self { Some(source) } else { None }
     }
@@ -176,15 +176,15 @@ impl<T: Copy + PartialEq> Origin<T> {
     }
 }
 
-/// The origins of values that are sources: of the presets that `source` takes for one.
+/// Returns for each value its origin if it is a source itself. `source` says which presets are sources.
 pub(super) fn sources<T>(decoded: &Decoded, source: impl Fn(Preset) -> Option<T>) -> Vec<Origin<T>> {
     let origin = |preset: Option<Preset>| preset.and_then(&source).map_or(Origin::Nothing, Origin::Of);
     decoded.values.iter().map(|value| origin(value.preset)).collect()
 }
 
-/// The origin of each value, from those of the sources.
+/// Returns the origin of every value, given those of the sources.
 pub(super) fn origins<T: Copy + PartialEq>(decoded: &Decoded, mut origins: Vec<Origin<T>>) -> Vec<Origin<T>> {
-    // From each value to those that are computed from it.
+    // Pairs of a value and one that is computed from it.
     let mut steps: Vec<(u32, u32)> = vec![];
     for raw in &decoded.raws {
         let inst = &raw.inst;
@@ -203,7 +203,7 @@ pub(super) fn origins<T: Copy + PartialEq>(decoded: &Decoded, mut origins: Vec<O
         steps.extend(sources.into_iter().filter(|&source| source != NONE).map(|source| (source, inst.d)));
     }
     steps.sort_unstable();
-    // A value changes twice at most.
+    // This ends, because a value changes at most twice: from nothing to one source, and from one to several.
     let mut changed: Vec<u32> = (0..origins.len() as u32).filter(|&v| origins[v as usize] != Origin::Nothing).collect();
     while let Some(value) = changed.pop() {
         let first = steps.partition_point(|step| step.0 < value);

@@ -1,38 +1,38 @@
-//! The flow graph: basic blocks, and where diverged lanes meet again.
+//! The control flow graph: basic blocks, and the points where diverged lanes meet again.
 
 use super::inst::{NONE, Op};
 use super::raw::Raw;
 use crate::error::Error;
 
-/// How a block ends.
+/// A basic block.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Block {
     pub start: u32,
     pub end: u32,
-    /// Following blocks.
+    /// The blocks that may follow.
     pub next: Vec<u32>,
-    /// May end the thread.
+    /// Whether a thread may end here.
     pub exits: bool,
 }
 
-/// The flow graph of a kernel.
+/// The control flow graph of a kernel.
 pub(super) struct Graph {
     pub blocks: Vec<Block>,
-    /// By instruction: the number of its block.
+    /// For each instruction, the number of its block.
     pub block_of: Vec<u32>,
-    /// By block: where lanes that part at its end meet again, see [`meeting_points`].
+    /// For each block, where lanes that diverge at its end meet again. See [`meeting_points`].
     pub meeting: Vec<u32>,
 }
 
-/// Steps of the search for meeting points after which a kernel is refused. Compiled kernels take a few steps a block; only
-/// branches that were made to be tangled take many.
+/// If the search for meeting points takes more steps than this, the kernel is refused. Compiled kernels take a few steps for each
+/// block. Only branches that were tangled on purpose take many.
 const MOST_STEPS: u64 = 1 << 28;
 
 impl Graph {
-    /// The graph of a kernel.
+    /// Builds the graph of a kernel.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] when its branches are so tangled that nobody could wait for the answer.
+    /// [`Error::Unsupported`] if its branches are so tangled that the search for meeting points would take too long.
     pub fn new(raws: &[Raw]) -> Result<Self, Error> {
         let (blocks, block_of) = blocks(raws);
         let meeting = meeting_points(&blocks).ok_or_else(|| {
@@ -43,9 +43,9 @@ impl Graph {
     }
 }
 
-/// Splits into basic blocks: every branch target and every instruction after a branch starts one. So does every instruction after
-/// one of a warpgroup, because what observers are told when a block starts must not lie behind it.
-/// Returns the blocks, and by instruction the number of its block.
+/// Splits a kernel into basic blocks, and returns them with the block number of each instruction. A block starts at every branch
+/// target and after every branch. A block also starts after each warpgroup instruction, because observers hear of a whole block
+/// when it starts, and must not hear of anything beyond that instruction yet.
 fn blocks(raws: &[Raw]) -> (Vec<Block>, Vec<u32>) {
     let count = raws.len();
     let mut leader = vec![false; count + 1];
@@ -85,8 +85,8 @@ fn blocks(raws: &[Raw]) -> (Vec<Block>, Vec<u32>) {
     (blocks, block_of)
 }
 
-/// Turns conditional branches to (and around) a bare `ret` into conditional ends: the threads end there and then, as they do
-/// on a GPU, and do not wait at the `ret` for the rest of their warp.
+/// Turns conditional branches to (or around) a bare `ret` into conditional exits. The threads then end at once, as they do on a
+/// GPU, and do not wait at the `ret` for the rest of their warp.
 pub(super) fn end_early(raws: &mut [Raw]) {
     let bare: Vec<bool> = raws.iter().map(|raw| raw.inst.op == Op::Exit && raw.guard.is_none()).collect();
     let mut targeted = vec![false; raws.len()];
@@ -100,7 +100,7 @@ pub(super) fn end_early(raws: &mut [Raw]) {
             raw.inst.op = Op::Exit;
             raw.targets.clear();
         } else if bare.get(index + 1) == Some(&true) && !targeted[index + 1] {
-            // `@p bra L; ret;` is `@!p ret; bra L;`.
+            // `@p bra L; ret;` becomes `@!p ret; bra L;`.
             let targets = std::mem::take(&mut raw.targets);
             raw.inst.op = Op::Exit;
             raw.guard = Some((value, !negated));
@@ -111,10 +111,10 @@ pub(super) fn end_early(raws: &mut [Raw]) {
     }
 }
 
-/// For each block the first block that every path from it to the end of the kernel passes (its immediate
-/// post-dominator), or [`NONE`] when paths only meet at the end. None if that takes more than [`MOST_STEPS`].
+/// Returns for each block its immediate post-dominator (the first block that every path from it to the end of the kernel passes),
+/// or [`NONE`] if the paths meet only at the end. Returns `None` if the search takes more than [`MOST_STEPS`].
 fn meeting_points(blocks: &[Block]) -> Option<Vec<u32>> {
-    // Post-dominators are the dominators of the reversed graph, whose root is the end of the kernel: node `count`.
+    // Post-dominators are the dominators of the reversed graph. Its root is the end of the kernel, node `count`.
     let count = blocks.len();
     let end = count;
     let mut before: Vec<Vec<usize>> = vec![vec![]; count + 1];
@@ -126,7 +126,7 @@ fn meeting_points(blocks: &[Block]) -> Option<Vec<u32>> {
             before[end].push(index);
         }
     }
-    // Order of the reversed graph, by a walk with its own stack: recursion would overflow on long kernels.
+    // Post-order of the reversed graph. The walk has its own stack, because recursion would overflow in long kernels.
     let mut order = Vec::with_capacity(count + 1);
     let mut number = vec![usize::MAX; count + 1];
     let mut seen = vec![false; count + 1];

@@ -1,8 +1,8 @@
-//! Registers that are followed while a warp runs.
+//! Finds the registers that observers follow while a warp runs, and the instructions that matter for them.
 //!
-//! Some path reads them before it sets them, or a shuffle gives them, or they are computed from these: what must be
-//! known of the instructions on their way to follow them until they decide something. Or products of a warpgroup work
-//! on them while the warp goes on: the instructions that touch them.
+//! Followed are registers that some path reads before it sets them, those that a shuffle sets, and those computed from either,
+//! until an instruction needs their value. Products of a warpgroup also work on registers while the warp goes on. For these, all
+//! instructions that touch them are noted.
 
 use super::code::{Code, Flow, Home, ProductUse, Products, Step};
 use super::inst::{Combine, NONE, Op};
@@ -11,7 +11,7 @@ use super::raw::{Decoded, Effect, Raw, Value};
 use crate::ast::Type;
 use std::collections::HashMap;
 
-/// Where a warp keeps a value whose place this is.
+/// Returns where a warp keeps a value, given its place.
 pub(super) fn home(value: &Value, at: u32) -> Home {
     match value.slots() {
         _ if value.kind == Type::Pred => Home::Predicate(at),
@@ -40,14 +40,14 @@ fn flow(raw: &Raw, code: &Code) -> Flow {
     }
 }
 
-/// Notes what is to be followed, and how; `of` are the places of values.
+/// Fills in which registers are followed, and how. `of` holds the places of values.
 pub(super) fn follow(decoded: &mut Decoded, effects: &[Effect], maybe_unset: Vec<u32>, of: &[u32]) {
     let Decoded { raws, values, code } = decoded;
     let name = |value: u32| &values[value as usize].name;
     let mut followed = maybe_unset;
     followed.retain(|&value| values[value as usize].preset.is_none() && !name(value).is_empty());
     code.doubtful = followed.len() as u32;
-    // A shuffle may read a lane that has ended.
+    // A shuffle may read from a lane that has ended.
     let shuffled = raws.iter().filter(|raw| raw.inst.op == Op::Shfl && raw.inst.d != NONE).map(|raw| raw.inst.d);
     for value in shuffled {
         if !followed.contains(&value) {
@@ -84,7 +84,7 @@ pub(super) fn follow(decoded: &mut Decoded, effects: &[Effect], maybe_unset: Vec
             Flow::Shuffle { .. } => &[inst.b, inst.c],
             _ => &[],
         };
-        // The sums of a product may be left unread, which only its predicate knows.
+        // A product may ignore the old sums. Only its predicate tells whether it does.
         if inst.op == Op::Warpgroup && inst.c != NONE {
             let Effect { uses, defs } = &mut effect;
             uses.retain(|value| !defs.contains(value));
@@ -107,7 +107,7 @@ pub(super) fn follow(decoded: &mut Decoded, effects: &[Effect], maybe_unset: Vec
     }
 }
 
-/// What observers must know of them.
+/// Returns the registers that warpgroup products use, and the instructions that touch them.
 pub(super) fn products(decoded: &Decoded, effects: &[Effect]) -> Products {
     let mut products = Products::default();
     let mut number_of: HashMap<u32, u32> = HashMap::new();
@@ -136,7 +136,7 @@ pub(super) fn products(decoded: &Decoded, effects: &[Effect]) -> Products {
             raw.more[results..results + factors].iter().for_each(|&(value, _)| add(value, ProductUse::Factor));
             continue;
         }
-        // A guarded write counts as a read when slots are given out, but it reads nothing.
+        // A guarded write counts as a read when slots are assigned, but it reads nothing.
         let read = effect.uses.iter().filter(|value| !effect.defs.contains(value));
         let moves = raw.inst.op == Op::Mov32;
         read.for_each(|&value| add(value, ProductUse::Access { writes: false, moves }));

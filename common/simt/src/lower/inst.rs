@@ -1,24 +1,24 @@
-//! The compact form that is executed: 32 bytes an instruction, decoded once; and what is known before a warp starts.
+//! The compact form that is executed: 32 bytes for each instruction. Also the values that are known before a warp starts.
 
 use crate::ast::Type;
 use crate::named::named;
 
-/// No predicate, no register, no block.
+/// Stands for no predicate, no register or no block.
 pub(crate) const NONE: u32 = u32::MAX;
 pub(crate) const NO_GUARD: u16 = u16::MAX;
-/// Set in a guard that is negated.
+/// This bit is set in a guard that is negated.
 pub(crate) const GUARD_NEGATED: u16 = 1 << 15;
 
-/// One instruction. What the fields mean depends on `op`; registers are offsets into the warp's registers, in words.
+/// One instruction. The meaning of the fields depends on `op`. Registers are offsets into the warp's registers, in words.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub(crate) struct Inst {
     pub op: Op,
-    /// Memory: see [`Shape`].
+    /// For memory accesses, a packed [`Shape`].
     pub sub: u8,
-    /// Predicate number, perhaps with [`GUARD_NEGATED`], or [`NO_GUARD`].
+    /// Predicate number, with [`GUARD_NEGATED`] if the guard is negated, or [`NO_GUARD`].
     pub guard: u16,
-    /// Number of the instruction for observers and messages.
+    /// Number of the instruction, for observers and messages.
     pub pc: u32,
     pub d: u32,
     pub a: u32,
@@ -33,7 +33,7 @@ impl Inst {
         Self { op, sub: 0, guard: NO_GUARD, pc: 0, d: NONE, a: NONE, b: NONE, c: NONE, e: NONE, imm: 0 }
     }
 
-    /// The values that its fields name, each with whether it writes it.
+    /// Returns the values that its fields name, and whether it writes each of them.
     pub fn values(&self) -> impl Iterator<Item = (u32, bool)> + use<> {
         let Self { op, d, a, b, c, e, .. } = *self;
         [d, a, b, c, e].into_iter().zip(op.writes()).filter(|&(value, _)| value != NONE)
@@ -47,57 +47,57 @@ macro_rules! operations {
         lane { $($lane:ident: $_11:literal, $_12:expr, $_13:ident($($_14:ident),*) => $_15:expr $(, $lane_flops:literal)?;)* }
         half { $($half:ident: $_16:literal, $_17:expr, $_18:ident($($_19:ident),*) => $_20:expr $(, $half_flops:literal)?;)* }
     ) => {
-        /// What an instruction does. What computes all the time is done for all lanes at once, by an operation of its
-        /// own; everything else that computes is [`Op::Generic`].
+        /// The operation of an instruction. Frequent computations have operations of their own, which work on all lanes at once.
+        /// Every other computation is [`Op::Generic`].
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[repr(u8)]
         pub(crate) enum Op {
-            /// Start of a basic block: reconvergence, counting, limits. `d` block, `imm` its length.
+            /// Start of a basic block, for reconvergence, counts and limits. `d` is the block, `imm` its length.
             Enter,
-            /// A run of shared loads and multiply-adds done in one go: run number `d`. The `imm` instructions it stands
-            /// for follow, for when it cannot be.
+            /// A run of shared loads and multiply-adds that is executed in one go: run number `d`. The `imm` instructions of the
+            /// run follow, for cases in which that is not possible.
             Run,
-            /// Where threads wait for each other, behind what they may wait for: a store if `imm` says so, or an atomic operation.
+            /// Lets other threads run after an instruction they may wait for: a store (`imm` is 1) or an atomic operation (0).
             Tell,
-            /// Nothing but a word to whoever follows what registers hold: the instruction after it is about to be executed.
+            /// Tells observers who follow registers that the next instruction is about to execute.
             Follow,
-            // The rows of the table.
+            // One for each row of the table.
             $($vector,)*
             $($predicate,)*
             // Copies and conversions.
             Mov32, Mov64, SignExtend, ZeroExtend, Truncate, CvtF32S32, CvtF32U32, PredMov,
             // Choices.
             Selp32, Selp64, Setp,
-            /// A sum or difference with a carry: predicate `c` goes in, if there is one, `e` comes out.
+            /// A sum or difference with a carry. Predicate `c`, if present, is the carry in; `e` is the carry out.
             Carry,
-            /// Anything else that computes from registers to one register: `imm` is the number of its [`Detail`].
+            /// Any other computation from registers to one register. `imm` is the number of its [`Detail`].
             Generic,
             // Control.
             Bra,
-            /// Indexed branch: `a` index register, `imm` number of the table.
+            /// Indexed branch. `a` is the index register, `imm` the number of the table.
             Brx,
             Exit, Trap,
             // Synchronisation.
             Bar, BarRed, WarpSync, Fence,
-            // Memory: `a` address, `imm` displacement; data in `d`, `b`, `c`, `e`.
+            // Memory. `a` is the address, `imm` the displacement, and the data is in `d`, `b`, `c`, `e`.
             LdGlobal, StGlobal, LdShared, StShared, LdLocal, StLocal, LdGeneric, StGeneric, LdParam, Atom,
             CopyAsync, CopyCommit, CopyWait, CopyWaitAll,
             // Across the lanes of a warp.
             Shfl, Vote, Match, Redux, ActiveMask, Clock,
-            /// On matrices in the registers of the warp: number `imm` of them; address and stride in `a` and `b`.
+            /// An operation of a warp on matrices in registers: matrix number `imm`, address in `a`, stride in `b`.
             Matrix,
-            /// Of four warps together: number `imm` of the matrices; descriptors in `a` and `b`, a predicate in `c`.
+            /// An operation of four warps together: matrix number `imm`, descriptors in `a` and `b`, a predicate in `c`.
             Warpgroup,
-            /// A function of the device's system: number `imm` of the calls.
+            /// A call of a function that the device provides: number `imm` of the calls.
             System,
-            /// The warp's turn is over: it sleeps, or waits at the barrier in shared memory at `a` and `imm`.
+            /// Ends the warp's turn: it sleeps, or it waits at the barrier in shared memory at `a` + `imm`.
             Yield,
-            /// Only its side effect on observers: prefetches and hints.
+            /// Does nothing: prefetches and hints. Observers still hear of it.
             Nop,
         }
 
         impl Op {
-            /// Floating-point operations of a lane; those of an [`Op::Generic`] are its function's.
+            /// Returns the floating-point operations per lane. Those of an [`Op::Generic`] are given by its function.
             pub const fn flops(self) -> u8 {
                 match self {
                     $($(Self::$vector => $vector_flops,)?)*
@@ -105,17 +105,17 @@ macro_rules! operations {
                 }
             }
 
-            /// Whether it stands for no instruction of the kernel.
+            /// Whether this is not an instruction of the kernel, but a note for execution.
             pub const fn is_note(self) -> bool {
                 matches!(self, Self::Enter | Self::Run | Self::Tell | Self::Follow)
             }
 
-            /// Whether it only computes from registers to registers.
+            /// Whether this only computes from registers to registers.
             pub const fn computes(self) -> bool {
                 !self.is_note() && (self as u8) < Self::Bra as u8
             }
 
-            /// Which of d, a, b, c, e it writes, if they are there; it reads the others.
+            /// Returns which of d, a, b, c, e the instruction writes if they are present. It reads the others.
             pub const fn writes(self) -> [bool; 5] {
                 match self {
                     Self::LdGlobal | Self::LdShared | Self::LdLocal | Self::LdGeneric | Self::LdParam => {
@@ -128,31 +128,31 @@ macro_rules! operations {
             }
         }
 
-        /// The operations of [`Op::Generic`].
+        /// The function of an [`Op::Generic`].
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub(crate) enum Function {
-            // The rows of the table.
+            // One for each row of the table.
             $($lane,)*
             $($half,)*
             /// A conversion from `source` to `kind`.
             Cvt,
-            /// Two numbers converted and put side by side: `cvt.rn.f16x2.f32`.
+            /// Two numbers, converted and packed: `cvt.rn.f16x2.f32`.
             CvtPack,
             Slct, Set,
-            /// Compares each half of packed numbers.
+            /// Compares both halves of packed numbers.
             SetPacked,
-            /// `mov.b32 d, {a, b}` and its kin: the vector's elements, lowest first.
+            /// `mov.b32 d, {a, b}` and the like: packs a vector's elements, lowest first.
             Pack,
-            /// One element of a register: element number in `lut`.
+            /// Takes one element out of a register. Its number is in `lut`.
             Unpack,
-            /// Whether a generic address points into this memory.
+            /// Whether a generic address points into this state space.
             IsShared, IsGlobal, IsLocal,
             /// Adds `constant`.
             Offset,
         }
 
         impl Function {
-            /// Floating-point operations of a lane.
+            /// Returns the floating-point operations per lane.
             pub const fn flops(self) -> u8 {
                 match self {
                     $($(Self::$lane => $lane_flops,)?)*
@@ -165,18 +165,18 @@ macro_rules! operations {
 }
 crate::instructions::instructions!(operations);
 
-/// How a load or store moves data, packed in a byte.
+/// How a load or store moves data. It can be packed into a byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Shape {
-    /// Bytes of an element: 1, 2, 4 or 8.
+    /// Bytes of each element: 1, 2, 4 or 8.
     pub bytes: u32,
-    /// Elements: 1, 2 or 4.
+    /// Number of elements: 1, 2 or 4.
     pub count: u32,
-    /// Sign-extend a narrow element.
+    /// Whether narrow elements are sign-extended.
     pub signed: bool,
-    /// The data registers hold 64 bits.
+    /// Whether the data registers hold 64 bits.
     pub wide: bool,
-    /// The address register holds 64 bits.
+    /// Whether the address register holds 64 bits.
     pub wide_address: bool,
 }
 
@@ -202,7 +202,7 @@ impl Shape {
 }
 
 named! {
-    /// Comparisons, ordered and (with a `u` in PTX) unordered.
+    /// Comparisons, ordered and unordered. In PTX, a `u` at the end marks the unordered ones.
     pub(crate) enum Compare {
         Eq = "eq", Ne = "ne", Lt = "lt" | "lo", Le = "le" | "ls", Gt = "gt" | "hi", Ge = "ge" | "hs",
         Equ = "equ", Neu = "neu", Ltu = "ltu", Leu = "leu", Gtu = "gtu", Geu = "geu",
@@ -218,40 +218,40 @@ named! {
 }
 
 named! {
-    /// Rounding of conversions and of floating-point operations.
+    /// Rounding modes of conversions and of floating-point operations.
     pub(crate) enum Rounding {
         Nearest = "rn", Zero = "rz", Down = "rm", Up = "rp",
-        /// To nearest, ties away from zero.
+        /// To the nearest number, ties away from zero.
         Away = "rna",
-        /// To an integral value, ties to even, towards zero, down, up.
+        /// To an integer: to nearest with ties to even, towards zero, down, up.
         IntNearest = "rni", IntZero = "rzi", IntDown = "rmi", IntUp = "rpi",
     }
 }
 
-/// Everything about an [`Op::Generic`] or [`Op::Setp`] that does not change.
+/// The fixed part of an [`Op::Generic`] or [`Op::Setp`].
 #[derive(Debug, Clone, Copy)]
-#[allow(clippy::struct_excessive_bools)] // They are the modifiers of PTX, each by itself.
+#[allow(clippy::struct_excessive_bools)] // They are independent modifiers of PTX.
 pub(crate) struct Detail {
     pub function: Function,
-    /// Type of the operation; of the result for conversions.
+    /// Type of the operation. For conversions, the type of the result.
     pub kind: Type,
-    /// Type of the source for conversions and comparisons.
+    /// Type of the source, for conversions and comparisons.
     pub source: Type,
     pub rounding: Rounding,
-    /// Flush subnormal operands and results to zero.
+    /// Whether subnormal operands and results become zero.
     pub ftz: bool,
-    /// Clamp to [0, 1] (float) or to the type's range (integer).
+    /// Whether the result is clamped to [0, 1] (float) or to the type's range (integer).
     pub sat: bool,
-    /// Negative results become zero.
+    /// Whether negative results become zero.
     pub relu: bool,
     pub compare: Compare,
     pub combine: Combine,
-    /// The third predicate is negated.
+    /// Whether the third predicate is negated.
     pub negate: bool,
-    /// The number that is part of the instruction: the table of `lop3`, the element of `Unpack`, the half of packed numbers
-    /// that an [`Op::Setp`] compares.
+    /// A number that is part of the instruction: the table of `lop3`, the element of `Unpack`, or which half of packed numbers
+    /// an [`Op::Setp`] compares.
     pub lut: u8,
-    /// Addend of `Offset`.
+    /// The addend of `Offset`.
     pub constant: u64,
     /// Which of d, a, b, c, e are 64 bits wide.
     pub wide: [bool; 5],
@@ -285,27 +285,27 @@ impl Detail {
 pub(crate) enum Micro {
     /// `d = a * b + c` in single precision.
     Fma([u32; 4]),
-    /// In integers.
+    /// `d = a * b + c` in 32-bit integers.
     Mad([u32; 4]),
-    /// One word from shared memory: destination, base of the run, displacement in words.
+    /// Loads one word from shared memory: destination, base of the run, displacement in words.
     Load1 { to: u32, base: u32, offset: i32 },
-    /// Two or four words; absent destinations are none.
+    /// Loads two or four words. A destination may be [`NONE`].
     LoadN { to: [u32; 4], base: u32, offset: i32 },
 }
 
-/// An address register that loads of a run use; it does not change while the run lasts.
+/// An address register that a run's loads use. It does not change during the run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Base {
     pub register: u32,
     pub wide: bool,
-    /// Least displacement, and largest end of a load, in bytes.
+    /// The lowest displacement, and the highest end of any load, in bytes.
     pub low: i32,
     pub high: i32,
-    /// Largest alignment a load needs, in bytes.
+    /// The strictest alignment that a load needs, in bytes.
     pub align: u32,
 }
 
-/// Most bases in a run.
+/// The most bases that a run can have.
 pub(crate) const BASES: usize = 8;
 
 /// A run of shared loads and multiply-adds.
@@ -313,20 +313,20 @@ pub(crate) const BASES: usize = 8;
 pub(crate) struct Run {
     pub bases: Vec<Base>,
     pub steps: Vec<Micro>,
-    /// The loads, for observers.
+    /// The loads among the steps, for observers.
     pub loads: Vec<SharedLoad>,
 }
 
-/// One of the loads from shared memory that a warp makes one after the other, with all its lanes.
+/// One of several shared-memory loads that all lanes of a warp make in a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SharedLoad {
     /// Instruction number.
     pub instruction: u32,
-    /// Which of the bases its addresses are counted from.
+    /// The base that its addresses are relative to.
     pub base: u32,
-    /// Bytes from there.
+    /// Distance from the base in bytes.
     pub offset: i32,
-    /// Bytes that a lane loads.
+    /// Bytes that each lane loads.
     pub bytes: u32,
 }
 
@@ -335,28 +335,28 @@ named! {
     pub(crate) enum AtomicOp {
         Add = "add", Min = "min", Max = "max", Inc = "inc", Dec = "dec",
         And = "and", Or = "or", Xor = "xor", Exch = "exch", Cas = "cas",
-        /// Arrivals at a barrier in memory, for this phase or for all: `b` of them, after the phase awaits `c` more bytes.
+        /// Arrivals at a barrier in memory, for this phase or for all phases. `b` arrive, and the phase expects `c` more bytes.
         Arrive, ArriveDrop,
     }
 }
 
-/// The fixed part of an [`Op::Atom`]: `d` result (or none), `a` address, `b` and `c` operands.
+/// The fixed part of an [`Op::Atom`]. `d` is the result (if wanted), `a` the address, `b` and `c` are operands.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Atomic {
     pub op: AtomicOp,
     pub kind: Type,
     pub space: crate::Space,
     pub offset: i64,
-    /// It leaves what it finds, as `atomicAdd(p, 0)`: a way to read.
+    /// Whether it does not change the value, as in `atomicAdd(p, 0)`, which is a way to read.
     pub leaves: bool,
 }
 
 named! {
-    /// Functions that no file defines: the device has them.
+    /// Functions that the device provides, so no file defines them.
     pub(crate) enum SystemCall {
-        /// `printf`: the format, and where its arguments lie.
+        /// `printf`. Its arguments are the format and the address of the values.
         Print = "vprintf",
-        /// An `assert` that does not hold: the condition, the file, the line, the function, the size of a character.
+        /// A failed `assert`. Its arguments are the condition, the file, the line, the function and the size of a character.
         Assert = "__assertfail",
     }
 }
@@ -365,45 +365,45 @@ named! {
 #[derive(Debug, Clone)]
 pub(crate) struct System {
     pub call: SystemCall,
-    /// Where its result goes and its arguments are: positions in the thread's local memory.
+    /// Positions of the result and of the arguments in the thread's local memory.
     pub result: Option<u32>,
     pub arguments: Vec<u32>,
 }
 
-/// What `c` of an [`Op::CopyAsync`] says of the source.
+/// The meaning of `c` in an [`Op::CopyAsync`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CopyCount {
-    /// How many bytes to read, in 32 bits.
+    /// How many bytes to read, as a 32-bit number.
     Bytes,
-    /// How many bytes to read, in 64 bits.
+    /// How many bytes to read, as a 64-bit number.
     WideBytes,
-    /// A predicate: read nothing where it is set.
+    /// A predicate. If it is true, nothing is read.
     Ignore,
 }
 
-/// A barrier that a bulk copy arrives at: its register is `e` of the [`Op::CopyAsync`].
+/// The barrier that a bulk copy arrives at. Its address register is `e` of the [`Op::CopyAsync`].
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BarrierPlace {
     pub offset: i64,
     pub wide: bool,
 }
 
-/// The fixed part of an [`Op::CopyAsync`]: `a` destination, `b` source, `c` as `count` says, if there is one.
+/// The fixed part of an [`Op::CopyAsync`]. `a` is the destination, `b` the source, and `count` tells what `c` means, if present.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Copy {
-    /// Bytes of each lane, or of the unit that a bulk copy consists of.
+    /// Bytes that each lane copies. For a bulk copy, the unit of its size.
     pub bytes: u32,
     pub to_offset: i64,
     pub from_offset: i64,
     pub wide_to: bool,
-    /// Past the first-level cache (`.cg`).
+    /// Whether it bypasses the first-level cache (`.cg`).
     pub bypass: bool,
     pub count: CopyCount,
-    /// A bulk copy: each lane copies as many bytes as `c` says, which arrive here.
+    /// For a bulk copy, its barrier. Each lane copies the number of bytes in `c`, and they arrive there.
     pub bulk: Option<BarrierPlace>,
 }
 
-/// Kinds of [`Op::Shfl`], [`Op::Vote`], [`Op::Redux`], [`Op::BarRed`], in their `sub`.
+/// Values of `sub` for [`Op::Shfl`], [`Op::Vote`], [`Op::Redux`] and [`Op::BarRed`].
 pub(crate) mod sub {
     pub const UP: u8 = 0;
     pub const DOWN: u8 = 1;
@@ -427,44 +427,44 @@ pub(crate) mod sub {
     pub const POPC: u8 = 8;
 }
 
-/// Where generic addresses of shared memory start.
+/// The generic address at which shared memory starts.
 pub(crate) const SHARED_WINDOW: u64 = 1 << 61;
-/// Where generic addresses of local memory start.
+/// The generic address at which local memory starts.
 pub(crate) const LOCAL_WINDOW: u64 = 1 << 62;
 
 /// A value that is known before a warp starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Preset {
-    /// A number of the kernel.
+    /// A constant in the kernel.
     Constant(u64),
-    /// Bytes of the parameter area: position and size.
+    /// Bytes of the parameters: position and size.
     Param { offset: u32, bytes: u32, signed: bool },
-    /// Address of a shared array, by number, and the place in it.
+    /// An address in a shared array: the number of the array, and the address.
     Shared { array: u32, address: u64 },
-    /// Address of a variable of the module, by number.
+    /// The address of a variable of the module, by its number, plus an offset.
     Variable { number: u32, offset: i64 },
-    /// On an axis: 0 for x.
+    /// An index for one axis. Axis 0 is x.
     Index(Index, u8),
-    /// The same on every axis.
+    /// A special register without axes.
     Special(Special),
 }
 
 named! {
-    /// Special registers that say for each axis where a thread is, or how many there are.
+    /// Special registers with a thread's position or a size, for each axis.
     pub(crate) enum Index {
-        // A launch without clusters has one block in each.
+        // In a launch without clusters, each cluster is one block.
         Tid = "tid", Ntid = "ntid", Ctaid = "ctaid" | "clusterid", Nctaid = "nctaid" | "nclusterid",
     }
 }
 
 named! {
-    /// Other special registers that do not change while a warp runs.
+    /// Other special registers that are constant while a warp runs.
     pub(crate) enum Special {
         LaneId = "laneid", WarpId = "warpid", NWarpId = "nwarpid",
         LaneMaskEq = "lanemask_eq", LaneMaskLt = "lanemask_lt", LaneMaskLe = "lanemask_le",
         LaneMaskGt = "lanemask_gt", LaneMaskGe = "lanemask_ge",
-        /// The halves of the address of the place where all blocks of a grid meet: where the driver tells a cooperative launch what
-        /// `grid.sync()` needs.
+        /// The halves of the address of the grid's barrier, through which the driver gives a cooperative launch what `grid.sync()`
+        /// needs.
         GridBarrierHigh = "envreg1", GridBarrierLow = "envreg2",
         DynamicShared = "dynamic_smem_size", TotalShared = "total_smem_size" | "aggr_smem_size",
         Zero = "smid" | "gridid" | "cluster_ctarank", One = "nsmid" | "cluster_nctarank",

@@ -1,4 +1,4 @@
-//! A kernel with its calls laid out in line, and a place for each of its variables; shared arrays with their names as the source has them.
+//! Lays out a kernel: inlines its calls, and gives each of its variables a place.
 
 use super::inst::SystemCall;
 use crate::ast::{Function, Item, Operand, Position, Statement, Variable};
@@ -8,25 +8,25 @@ use crate::place::Space;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// Longest kernel, calls laid out: instructions on the one hand, registers and variables on the other.
+/// The longest kernel after inlining: the limit for its instructions, and also for its registers and variables.
 const LARGEST_KERNEL: usize = 4_000_000;
-/// Deepest nesting of calls.
+/// The deepest nesting of calls.
 const DEEPEST_CALL: usize = 64;
-/// Most local memory of a thread, in bytes: what a GPU allows.
+/// The most local memory that a thread may have, in bytes, as on a GPU.
 const LARGEST_LOCAL: u64 = 512 * 1024;
 
-/// A function laid out in line once.
+/// One inlined call of a function, or the kernel itself.
 pub(super) struct Frame {
     pub function: usize,
-    /// Number of its first register.
+    /// The number of its first register.
     pub registers: u32,
     /// Where its variables are.
     pub places: Vec<Address>,
-    /// Label after the call; none for the kernel itself.
+    /// The label after the call. `None` for the kernel itself.
     pub back: Option<Arc<str>>,
 }
 
-/// Where a variable is.
+/// The place of a variable.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Address {
     Unplaced,
@@ -36,38 +36,38 @@ pub(super) enum Address {
     Module(u32),
 }
 
-/// What is left of a function's body.
+/// An item of the inlined kernel.
 pub(super) enum Flat<'a> {
-    /// Of a frame; of none behind a function laid out in line, where who called it goes on.
+    /// A label of a frame. The label after an inlined function, where its caller goes on, belongs to no frame.
     Label(usize, Arc<str>),
-    /// Of a frame.
+    /// A statement of a frame.
     Statement(usize, &'a Statement),
-    /// A result or a parameter of a call: what takes the value, and the value, each with its frame.
+    /// A result or an argument of a call is passed: its destination and its source, each with its frame.
     Pass { to: (usize, Operand), from: (usize, Operand), position: Position },
 }
 
-/// The kernel, laid out.
+/// The kernel after inlining.
 pub(super) struct Layout<'a> {
     pub inner: &'a Parsed,
     pub frames: Vec<Frame>,
     pub flat: Vec<Flat<'a>>,
     pub registers: u32,
-    /// Static arrays in order, then the dynamic one.
+    /// Static arrays in order, followed by the dynamic one.
     pub shared: Vec<SharedArray>,
-    /// Shared variables that have a place: function (or none for the module) and number.
+    /// Places of shared variables, by function (`None` for the module) and number.
     pub placed: HashMap<(Option<usize>, u32), u32>,
     pub shared_bytes: u64,
-    /// Dynamic arrays: owner and number, as in `placed`.
+    /// Dynamic arrays, by owner and number as in `placed`.
     pub dynamic: Vec<(Option<usize>, u32)>,
     pub local_bytes: u64,
     pub param_bytes: u32,
-    /// Registers and variables so far.
+    /// The number of registers and variables so far.
     laid: usize,
-    /// The functions that are being laid out, each called by the one before.
+    /// The functions whose inlining has begun but not ended. Each is called by the one before it.
     callers: Vec<usize>,
 }
 
-/// The results of a direct call, the name of the function, and the arguments.
+/// Returns the results, the function's name and the arguments of a direct call.
 pub(super) fn parts_of_call(statement: &Statement) -> Option<(&[Operand], &str, &[Operand])> {
     let (mut results, mut name, mut arguments) = (&[][..], None, &[][..]);
     for operand in &statement.operands {
@@ -82,7 +82,7 @@ pub(super) fn parts_of_call(statement: &Statement) -> Option<(&[Operand], &str, 
 }
 
 impl<'a> Layout<'a> {
-    /// Lays out function number `index` of the program, a kernel, with all it calls.
+    /// Lays out the kernel with this number, including all that it calls.
     pub fn new(parsed: &'a Parsed, index: usize) -> Result<Self, Error> {
         let mut layout = Self {
             inner: parsed,
@@ -106,7 +106,7 @@ impl<'a> Layout<'a> {
         &self.inner.program.functions[index]
     }
 
-    /// Variable `number` of a function, or of the module.
+    /// Returns a variable of a function, or (if `owner` is `None`) of the module.
     fn variable(&self, owner: Option<usize>, number: u32) -> &'a Variable {
         let variables = owner.map_or(&self.inner.program.variables, |function| &self.function(function).variables);
         &variables[number as usize]
@@ -118,7 +118,7 @@ impl<'a> Layout<'a> {
         offset as u32
     }
 
-    /// The position of a shared variable, which it gets now if it has none yet.
+    /// Returns the position of a shared variable, and chooses it if it has none yet.
     pub fn shared(&mut self, owner: Option<usize>, number: u32) -> u32 {
         if let Some(&offset) = self.placed.get(&(owner, number)) {
             return offset;
@@ -132,7 +132,7 @@ impl<'a> Layout<'a> {
         offset as u32
     }
 
-    /// Lays out a function; `bound` are the places of variables that its caller has.
+    /// Lays out a function. `bound` holds the places of parameters that are variables of its caller.
     fn lay(&mut self, index: usize, bound: &HashMap<u32, Address>, back: Option<Arc<str>>) -> Result<(), Error> {
         self.callers.push(index);
         let function = self.function(index);
@@ -233,7 +233,7 @@ impl<'a> Layout<'a> {
                 (&Operand::Local { id, .. }, Operand::Local { id: own, offset: 0 }) => {
                     let own = *own as usize;
                     let actual = &self.function(self.frames[frame].function).variables[own];
-                    // An indirect call only tries functions until it finds the one it means.
+                    // An indirect call tries one function after another, so the arguments may not fit this one.
                     fits &= indirect || function.variables[id as usize].bytes == actual.bytes;
                     bound.insert(id, self.frames[frame].places[own]);
                 }
@@ -248,14 +248,14 @@ impl<'a> Layout<'a> {
         }
         let pass = |(to, from)| Flat::Pass { to, from, position };
         self.flat.extend(before.into_iter().map(pass));
-        // A label no source can contain.
+        // No label in a source can have a space.
         let back: Arc<str> = format!("return {callee}").into();
         self.lay(index, &bound, Some(back))?;
         self.flat.extend(after.into_iter().map(pass));
         Ok(())
     }
 
-    /// Gives every shared variable of the module that the kernel names a place, then the dynamic arrays.
+    /// Places every shared variable of the module that the kernel uses, then the dynamic arrays.
     pub fn place_dynamic(&mut self) {
         let operands = self.flat.iter().flat_map(|item| match item {
             Flat::Statement(_, statement) => &statement.operands[..],
@@ -295,14 +295,14 @@ impl<'a> Layout<'a> {
         self.dynamic = dynamic;
     }
 
-    /// Where all dynamic arrays start: aligned as the strictest of them asks.
+    /// Returns the position where all dynamic arrays start. It has the strictest of their alignments.
     pub fn dynamic_offset(&self) -> u32 {
         let align = self.dynamic.iter().map(|&(owner, number)| self.variable(owner, number).align);
         let align = u64::from(align.fold(16, u32::max));
         self.shared_bytes.next_multiple_of(align).min(u64::from(u32::MAX)) as u32
     }
 
-    /// Where a variable of the module is, if the kernel can name it.
+    /// Returns the place of a module's variable, if the kernel can use it.
     pub fn find(&self, name: &str) -> Option<Address> {
         let number = self.inner.variable(name)?;
         match self.variable(None, number).space {
@@ -313,29 +313,29 @@ impl<'a> Layout<'a> {
     }
 }
 
-/// A shared-memory array of a kernel.
+/// An array in a kernel's shared memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SharedArray {
-    /// Name in the PTX, mangled as the compiler left it: `_ZZ6matmulE2As`.
+    /// The name in the PTX, as the compiler mangled it: `_ZZ6matmulE2As`.
     pub name: String,
-    /// Name in the source, as far as the mangling shows it: `As`.
+    /// The name in the source, as far as it can be recovered: `As`.
     pub source_name: String,
-    /// Position in the block's shared memory, in bytes.
+    /// The position in the block's shared memory, in bytes.
     pub offset: u32,
-    /// Size in bytes; zero for the dynamic array, which takes the rest.
+    /// The size in bytes. It is 0 for the dynamic array, which takes the rest.
     pub bytes: u32,
 }
 
 impl SharedArray {
-    /// An array of that name in the PTX.
+    /// Makes an array, given its name in the PTX.
     pub(crate) fn new(name: &str, offset: u32, bytes: u32) -> Self {
         Self { name: name.into(), source_name: source_name(name), offset, bytes }
     }
 }
 
-/// The source name inside a mangled one: `_ZZ6matmulE2As` → `As`, `tile` → `tile`.
+/// Returns the source name that a mangled name contains: `_ZZ6matmulE2As` gives `As`, and `tile` gives `tile`.
 fn source_name(mangled: &str) -> String {
-    // The last "<length><name>" of an Itanium name, which is how NVRTC names the statics of a kernel.
+    // It is the last "<length><name>" of an Itanium name. NVRTC names a kernel's static variables that way.
     if mangled.starts_with("_Z") {
         for start in (0..mangled.len()).rev() {
             let Some(rest) = mangled.get(start..) else { continue };
@@ -345,7 +345,7 @@ fn source_name(mangled: &str) -> String {
                 continue;
             }
             let name = &rest[digits..];
-            // A discriminator such as `_0` may follow the name.
+            // A discriminator such as `_0` may follow.
             if let Ok(length) = rest[..digits].parse::<usize>()
                 && length > 0
                 && let Some(found) = name.get(..length)

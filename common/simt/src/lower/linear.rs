@@ -1,48 +1,48 @@
-//! Addresses as the assembler sees them: a base that it does not know, a constant added to it, and what power of two the base
-//! is a multiple of for certain.
+//! Splits addresses into a base and a constant, as the assembler does, and finds the power of two that each base is certainly
+//! a multiple of.
 
 use super::inst::{Function, Inst, NONE, Op, Preset};
 use super::raw::{Decoded, Raw};
 use std::collections::HashMap;
 
-/// A value as a base and a constant.
+/// A value as the sum of a base and a constant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Sum {
     pub base: u32,
     pub offset: i64,
 }
 
-/// Bits of an alignment that matter: nothing is wider than 16 bytes.
+/// Alignments are only followed up to this many bits, because no access is wider than 16 bytes.
 const MOST: u8 = 4;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Base {
-    /// None: the sum is a constant.
+    /// Zero. The sum is a constant.
     Zero,
-    /// A shared array, by number.
+    /// A shared array, by its number.
     Array(u32),
-    /// A register as it is when a block starts; one that is set once is the same everywhere.
+    /// A register's value when a block starts. If it is set only once, the value is the same in every block.
     Register { value: u32, block: u32 },
-    /// What an instruction computes in some way that is not followed.
+    /// The result of an instruction that is not analysed further.
     Result(u32),
     /// The sum of two bases.
     Sum(u32, u32),
-    /// An operation of one or two operands that gives the same for the same.
+    /// The result of an operation that gives the same result for the same one or two operands.
     Same(Op, Sum, Sum),
 }
 
-/// The sums of registers while the instructions are walked through in order.
+/// The sums of registers, while instructions are processed in order.
 pub(super) struct Sums<'a> {
     decoded: &'a Decoded,
-    /// By value: zeros that its binary sum ends with at least, up to [`MOST`].
+    /// For each value, how many zeros its binary form ends with at least, up to [`MOST`].
     zeros: Vec<u8>,
-    /// By value: how many instructions set it, up to two.
+    /// For each value, how many instructions set it, up to two.
     setters: Vec<u8>,
-    /// By value: its sum now, and the block in which that holds; [`NONE`] if it holds everywhere.
+    /// For each value, its current sum and the block in which it holds, or [`NONE`] if it holds in all.
     now: Vec<Option<(Sum, u32)>>,
     block: u32,
     numbers: HashMap<Base, u32>,
-    /// By base: as in `zeros`.
+    /// For each base, the same as `zeros`.
     base_zeros: Vec<u8>,
 }
 
@@ -50,7 +50,7 @@ impl<'a> Sums<'a> {
     pub fn new(decoded: &'a Decoded) -> Self {
         let mut setters = vec![0_u8; decoded.values.len()];
         for raw in &decoded.raws {
-            // Under a guard the register keeps its old value in some lanes.
+            // Under a guard, the register keeps its old value in some lanes, so it has two values.
             let times = if raw.guard.is_some() { 2 } else { 1 };
             set(&raw.inst).for_each(|value| setters[value as usize] = (setters[value as usize] + times).min(2));
         }
@@ -65,12 +65,12 @@ impl<'a> Sums<'a> {
         }
     }
 
-    /// A block starts: what is known of registers that are set in several places is forgotten.
+    /// Starts a block. What is known of registers with several setters becomes invalid.
     pub fn enter(&mut self, block: u32) {
         self.block = block;
     }
 
-    /// The alignment of a sum's base in bytes: a power of two up to 16.
+    /// Returns the alignment of a sum's base in bytes: a power of two up to 16.
     pub fn alignment(&self, sum: Sum) -> u32 {
         1 << self.base_zeros[sum.base as usize]
     }
@@ -108,12 +108,12 @@ impl<'a> Sums<'a> {
         Sum { base: self.base(Base::Register { value, block }, zeros), offset: 0 }
     }
 
-    /// An instruction is passed: the sums of what it sets.
+    /// Processes an instruction: updates the sums of the values that it sets.
     pub fn pass(&mut self, number: u32, raw: &Raw) {
         let sum = if raw.guard.is_none() { self.result(&raw.inst) } else { None };
         for value in set(&raw.inst) {
             let unknown = |sums: &mut Self| {
-                // The elements of a vector are different values.
+                // The elements of a vector are different values, so they need different bases.
                 let base = Base::Result(number << 3 | u32::from(value == raw.inst.d));
                 let zeros = sums.zeros[value as usize];
                 Sum { base: sums.base(base, zeros), offset: 0 }
@@ -124,7 +124,7 @@ impl<'a> Sums<'a> {
         }
     }
 
-    /// The sum of a result that follows from those of the operands.
+    /// Returns the sum of a result if it follows from the sums of the operands.
     fn result(&mut self, inst: &Inst) -> Option<Sum> {
         Some(match inst.op {
             Op::Mov32 | Op::Mov64 => self.of(inst.a),
@@ -139,7 +139,7 @@ impl<'a> Sums<'a> {
                 }
                 Sum { offset: a.offset.wrapping_sub(b.offset), ..a }
             }
-            // Bits that are zero in the one: a sum.
+            // An `or` with bits that are zero in the other operand is a sum.
             Op::Or32 | Op::Or64 => {
                 let (a, b) = (self.of(inst.a), self.of(inst.b));
                 let free = 1_i64 << self.sum_zeros(a);
@@ -198,7 +198,7 @@ impl<'a> Sums<'a> {
     }
 }
 
-/// The values that an instruction sets.
+/// Returns the values that an instruction sets.
 fn set(inst: &Inst) -> impl Iterator<Item = u32> + use<> {
     inst.values().filter(|&(_, written)| written).map(|(value, _)| value)
 }
@@ -207,8 +207,8 @@ fn trailing(constant: u64) -> u8 {
     constant.trailing_zeros().min(u32::from(MOST)) as u8
 }
 
-/// By value: the zeros that it ends with whatever path the kernel takes. It starts from the most, and each instruction that
-/// sets a value leaves it as many as its operands warrant; a value that loses some is looked at again by those that use it.
+/// Returns for each value how many zeros it ends with on every path. The search starts from the most, and lowers the number of a
+/// value when an instruction that sets it guarantees fewer. Then it processes the instructions that use this value again.
 fn zeros(decoded: &Decoded) -> Vec<u8> {
     let start = |value: &super::raw::Value| match value.preset {
         None => MOST,
@@ -236,7 +236,7 @@ fn zeros(decoded: &Decoded) -> Vec<u8> {
     zeros
 }
 
-/// The zeros that what an instruction sets ends with, given those of its operands.
+/// Returns how many zeros an instruction's result ends with, given those of its operands.
 fn zeros_of(decoded: &Decoded, inst: &Inst, zeros: &[u8]) -> u8 {
     let of = |value: u32| zeros[value as usize];
     let found = match inst.op {

@@ -1,19 +1,19 @@
-//! Instructions on matrices: which element of a matrix is in which place of which lane's registers, and what a warp, or the four of a
-//! warpgroup together, does with them.
+//! Matrix instructions: which element of a matrix each lane's registers hold, and what a warp or a warpgroup (four warps) does
+//! with matrices.
 
 use crate::ast::Type;
 use crate::place::Space;
 
-/// How a matrix is spread over the lanes. The first three are those of `mma`, which the PTX manual draws; the others are
-/// ours, where the manual leaves open what the fragments of `wmma` hold.
+/// How a matrix is spread over the lanes. The first three are the layouts of `mma`, which the PTX manual draws. The others are our
+/// choice for the fragments of `wmma`, whose layout the manual leaves open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Spread {
-    /// The left and the right operand of a product, and its result.
+    /// Operands and result of a product: A is `Left`, B is `Right`, and D is `Sum`.
     Left,
     Right,
     Sum,
-    /// Every lane holds elements that follow each other in a row, or in a column. If there is more room than elements, they
-    /// are there several times.
+    /// Each lane holds consecutive elements of a row (or of a column). If there are more places than elements, the elements are
+    /// repeated.
     Rows,
     Columns,
 }
@@ -25,7 +25,7 @@ pub(crate) struct Fragment {
     pub rows: u32,
     pub columns: u32,
     pub spread: Spread,
-    /// Registers of a lane.
+    /// Registers in each lane.
     pub registers: u32,
 }
 
@@ -36,12 +36,12 @@ impl Fragment {
         fragment
     }
 
-    /// Elements in a register.
+    /// Returns how many elements a register holds.
     pub const fn parts(&self) -> u32 {
         if self.kind.bytes() >= 4 { 1 } else { 4 / self.kind.bytes() }
     }
 
-    /// All its places: lane, register, the part of that, and the element in row order.
+    /// Returns all places of the fragment: lane, register, part of the register, and the element's number in row-major order.
     pub fn places(&self) -> impl Iterator<Item = (usize, usize, usize, usize)> {
         (0..32).flat_map(move |lane| {
             (0..self.registers).flat_map(move |register| {
@@ -53,7 +53,7 @@ impl Fragment {
         })
     }
 
-    /// Row and column of a part of a lane's register.
+    /// Returns the row and column of the element in a part of a lane's register.
     pub const fn element(&self, lane: u32, register: u32, part: u32) -> (u32, u32) {
         let (group, member, parts) = (lane / 4, lane % 4, self.parts());
         match self.spread {
@@ -76,35 +76,35 @@ impl Fragment {
     }
 }
 
-/// What a warp does with matrices.
+/// The operation of a matrix instruction.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum MatrixOp {
-    /// D = A·B + C: the fragments of D, A, B and C, and whether sums of integers stop at the ends of their type.
+    /// D = A·B + C: the fragments of D, A, B and C, and whether integer sums saturate.
     Multiply([Fragment; 4], bool),
-    /// `ldmatrix`, `stmatrix`: `count` matrices of 8 × 8 elements of 16 bits; rows and columns may be exchanged.
+    /// `ldmatrix` and `stmatrix`: `count` matrices of 8 × 8 elements of 16 bits. `exchanged` transposes them.
     Rows { count: u32, exchanged: bool, store: bool },
-    /// A fragment loaded or stored, and whether its columns or its rows are what follows each other in memory.
+    /// Loads or stores a fragment. `by_column` says that the elements of a column, not of a row, are consecutive in memory.
     Move { fragment: Fragment, by_column: bool, space: Space, store: bool },
-    /// What four warps do together.
+    /// An operation of four warps together.
     Warpgroup(WarpgroupOp),
 }
 
 impl MatrixOp {
-    /// The product of a warpgroup, if it is one.
+    /// Returns the product of a warpgroup, if it is one.
     pub fn product(&self) -> Option<&Product> {
         if let Self::Warpgroup(WarpgroupOp::Multiply(product)) = self { Some(product) } else { None }
     }
 }
 
-/// The fixed part of an instruction on matrices.
+/// The fixed part of a matrix instruction.
 #[derive(Debug, Clone)]
 pub(crate) struct Matrix {
     pub op: MatrixOp,
-    /// The registers, one fragment after the other; while decoding, the numbers of their values.
+    /// The registers of all fragments in order. During decoding, the numbers of their values.
     pub registers: Vec<u32>,
-    /// How many of them are results; they come first.
+    /// How many of the registers are results. They come first.
     pub results: u32,
-    /// Added to the address in `a` of the instruction, which may be 64 bits wide; `b` is the stride.
+    /// Offset from the address in `a` of the instruction. `wide` says that the address has 64 bits. `b` is the stride.
     pub offset: i64,
     pub wide: bool,
 }
@@ -112,35 +112,35 @@ pub(crate) struct Matrix {
 /// An instruction of a warpgroup.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum WarpgroupOp {
-    /// Registers that were accessed before may be accessed by products from now on.
+    /// Lets later products access registers that were accessed before it.
     Fence,
     /// Closes a group of products.
     Commit,
-    /// Waits until at most this number of groups is under way.
+    /// Waits until at most this many groups are in flight.
     Wait(u32),
     Multiply(Product),
 }
 
-/// The length of a line of A or B in bytes, whatever the type.
+/// The length of a row of A or a column of B in bytes, for any type.
 const LINE: u32 = 32;
 
-/// D = ±A · ±B, or that plus D. The instruction has the descriptors of A (if it is in shared memory) and of B in `a` and `b`,
-/// and in `c` the predicate that says whether D is added, if that is not known.
+/// D = ±A · ±B, or D += ±A · ±B. The instruction has the descriptors of A (if it is in shared memory) and B in `a` and `b`. If only
+/// a predicate tells whether D is added, it is in `c`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Product {
-    /// The type of A, and that of B, which is another one where one of two integers has a sign.
+    /// The types of A and B. They differ if one of two integer types is signed and the other is not.
     pub kind: Type,
     pub right: Type,
     /// The type of C and D.
     pub sum: Type,
     /// Columns of B.
     pub columns: u32,
-    /// A is in registers.
+    /// Whether A is in registers.
     pub in_registers: bool,
-    /// The elements of a column of A, and of a row of B, follow each other in memory.
+    /// Whether the elements of a column of A, and those of a row of B, are consecutive in memory.
     pub transposed: [bool; 2],
     pub negated: [bool; 2],
-    /// Sums of integers stop at the ends of their type.
+    /// Whether integer sums saturate.
     pub saturates: bool,
     pub scale: Scale,
 }
@@ -150,41 +150,41 @@ pub(crate) struct Product {
 pub(crate) enum Scale {
     Never,
     Always,
-    /// Where the predicate holds, or (if negated) does not.
+    /// If the predicate is true, or false if `negated`.
     If {
         negated: bool,
     },
 }
 
 impl Product {
-    /// Columns of A and rows of B.
+    /// Returns the number of columns of A and rows of B.
     pub const fn length(&self) -> u32 {
         LINE / self.kind.bytes()
     }
 
-    /// The sixteen rows of D that a warp has.
+    /// Returns the sixteen rows of D that a warp holds.
     pub fn result(&self) -> Fragment {
         Fragment::new(self.sum, (16, self.columns), Spread::Sum)
     }
 
-    /// The sixteen rows of A that a warp has, where they are in registers.
+    /// Returns the sixteen rows of A that a warp holds if A is in registers.
     pub fn left(&self) -> Fragment {
         Fragment::new(self.kind, (16, self.length()), Spread::Left)
     }
 }
 
-/// What four warps multiply (`wgmma`), and which elements each lane of a warp has of its sixteen rows.
+/// A product of four warps (`wgmma`), and which elements of its sixteen rows each lane of a warp holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WarpgroupProduct {
     /// Columns of B and of the sums.
     pub columns: u32,
     /// Columns of A and rows of B.
     pub length: u32,
-    /// By register of the sums, in the order of the instruction: row and column of its (first) element, by lane.
+    /// For each register of the sums, in the instruction's order: row and column of its (first) element in each lane.
     pub sums: Vec<[(u32, u32); 32]>,
-    /// By register of A, likewise; nothing if A is in shared memory.
+    /// For each register of A, the row and column likewise. Empty if A is in shared memory.
     pub left: Vec<[(u32, u32); 32]>,
-    /// The elements of a column of B follow each other in memory.
+    /// Whether the elements of a column of B are consecutive in memory.
     pub by_column: bool,
 }
 

@@ -1,15 +1,15 @@
-//! Loads and stores of shared memory that the assembler makes one of.
+//! Finds loads and stores of shared memory that the assembler merges.
 //!
-//! The assembler (`ptxas`) turns neighbouring accesses of a thread into one of 8 or 16 bytes, and then they cost other passes
-//! through shared memory than the PTX shows. What it does was found by trying (`tests/counters/merging.txt`), and is the
+//! The assembler (`ptxas`) merges neighbouring accesses of a thread into one of 8 or 16 bytes, which then takes other passes
+//! through shared memory than the PTX shows. Its rules were found by experiment (`tests/counters/merging.txt`), and are the
 //! same in versions 12.1 and 13.0:
 //!
-//! - Only accesses of one basic block go together, of 4 or 8 bytes an element, that are not `volatile`, and whose addresses are
-//!   one register plus constants. Their place must be aligned for certain: see [`super::linear`].
-//! - Loads go together unless something between them may write to shared memory or waits for other threads. In 16
-//!   aligned bytes, three words or four become one load of 16 bytes, even with a gap; two become one of 8 if they fill an
-//!   aligned half.
-//! - Stores go together only if nothing else touches shared memory between them, and only if they leave no gap.
+//! - Accesses are merged only if they are in one basic block, have elements of 4 or 8 bytes, are not `volatile`, and have addresses
+//!   that are one register plus constants. The merged access must certainly be aligned: see [`super::linear`].
+//! - Loads are merged unless an instruction between them may write to shared memory or waits for other threads. In 16 aligned
+//!   bytes, three or four words become one load of 16 bytes, even with a gap. Two words become one load of 8 bytes if they
+//!   fill an aligned half.
+//! - Stores are merged only if no other instruction between them accesses shared memory, and only if they leave no gap.
 
 use super::code::Merged;
 use super::flow::Block;
@@ -22,16 +22,16 @@ use std::collections::HashMap;
 /// Bytes of the widest access.
 const WIDEST: i64 = 16;
 
-/// An access that may go together with others.
+/// An access that may be merged with others.
 struct Access {
     number: u32,
     window: Window,
-    /// Place in the window, and size, in bytes.
+    /// Position in the window, and size, in bytes.
     start: i64,
     bytes: i64,
 }
 
-/// The aligned bytes that an access lies in. Only elements of one size go together.
+/// The aligned bytes around an access. Only accesses with the same element size are merged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Window {
     base: u32,
@@ -40,7 +40,7 @@ struct Window {
     element: u32,
 }
 
-/// By instruction: what the assembler makes of it.
+/// Returns for each instruction how the assembler merges it.
 pub(super) fn merged(decoded: &Decoded, blocks: &[Block]) -> Vec<Merged> {
     let mut merged = vec![Merged::Alone; decoded.raws.len()];
     let accesses = decoded.raws.iter().filter(|raw| matches!(raw.inst.op, Op::LdShared | Op::StShared)).count();
@@ -92,13 +92,13 @@ fn may_write_shared(decoded: &Decoded, raw: &Raw) -> bool {
 fn waits(raw: &Raw) -> bool {
     match raw.inst.op {
         Op::Bar | Op::BarRed | Op::Fence | Op::CopyWait | Op::CopyWaitAll => true,
-        // Not that of a shuffle or a vote, whose lanes exchange registers.
+        // A shuffle or vote does not count, because its lanes exchange registers only.
         Op::WarpSync => raw.inst.imm == 0,
         _ => false,
     }
 }
 
-/// A load or store of shared memory as one that may go together with others.
+/// Returns the load or store of shared memory if it may be merged with others.
 fn access(sums: &mut Sums<'_>, number: u32, raw: &Raw) -> Option<Access> {
     let shape = Shape::unpack(raw.inst.sub);
     let shared = matches!(raw.inst.op, Op::LdShared | Op::StShared);
@@ -116,7 +116,7 @@ fn access(sums: &mut Sums<'_>, number: u32, raw: &Raw) -> Option<Access> {
     Some(Access { number, window, start, bytes })
 }
 
-/// Makes one access of those of a window that go together: of all, or of those in each half.
+/// Merges the accesses of a window: all of them if possible, else those of each half.
 fn join(accesses: &[Access], loads: bool, merged: &mut [Merged]) {
     let Some(first) = accesses.first() else { return };
     let mut pieces = vec![(0, first.window.bytes)];
@@ -127,7 +127,7 @@ fn join(accesses: &[Access], loads: bool, merged: &mut [Merged]) {
             words[(access.start / 4) as usize..][..(access.bytes / 4) as usize].fill(true);
         }
         let wanted = 4 * words.iter().filter(|&&word| word).count() as i64;
-        // One access of the whole piece; a store must write nothing else.
+        // A wide load may read words that nobody wants, but a store must write nothing else.
         let goes_wide = if loads { 2 * wanted > bytes } else { wanted == bytes };
         if wanted > 0 && !goes_wide {
             pieces.extend([(start, bytes / 2), (start + bytes / 2, bytes / 2)]);
@@ -147,7 +147,7 @@ mod tests {
     use crate::Module;
     use crate::lower::inst::{Op, Shape};
 
-    /// The accesses to shared memory that are left, in the assembler's words.
+    /// Returns the accesses to shared memory that remain, in the assembler's notation.
     fn accesses(ptx: &str) -> String {
         let kernel = Module::parse(ptx).unwrap().kernel("f").unwrap();
         let mut found = vec![];
@@ -170,7 +170,7 @@ mod tests {
         found.join(" ")
     }
 
-    /// The assembler's own output says what becomes of each kernel's accesses.
+    /// Compares the merged accesses of each kernel with the assembler's own output.
     #[test]
     fn the_same_accesses_as_the_assembler() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/counters/merging.txt");

@@ -1,8 +1,7 @@
-//! From the program as written to the form that is executed.
+//! Lowers a parsed program to the form that is executed.
 //!
-//! Calls are laid out in line, labels become instruction indices, registers become slots, constants become registers
-//! that are set once, and every branch learns where its lanes meet again. What the simulator does not support is
-//! refused here, before anything runs.
+//! Calls are inlined, labels become instruction indices, registers become slots, constants become registers that are set once,
+//! and every branch learns where its lanes reconverge. What the simulator does not support is refused here, before anything runs.
 
 mod code;
 mod decided;
@@ -33,7 +32,7 @@ pub use layout::SharedArray;
 pub use matrix::WarpgroupProduct;
 pub(crate) use order::{MemoryOrder, Scope};
 
-/// Lowers function number `index` of the program.
+/// Lowers the function with this number to a kernel that is ready to run.
 pub(crate) fn lower(parsed: &Parsed, index: usize) -> Result<Code, Error> {
     let layout = layout::Layout::new(parsed, index)?;
     emit::emit(decode::decode(layout)?)

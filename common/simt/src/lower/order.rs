@@ -1,10 +1,10 @@
-//! The memory order of an instruction, as the words of its opcode say it and PTX's memory model means it.
+//! The memory order of an instruction: what the words of its opcode mean in PTX's memory model.
 
 use crate::ast::Type;
 use crate::named::named;
 
 named! {
-    /// The threads that an operation is meant for. A cluster is a single block here.
+    /// The threads for which an operation takes effect. A cluster is a single block here.
     #[derive(Default)]
     pub(crate) enum Scope {
         Block = "cta" | "cluster",
@@ -14,35 +14,35 @@ named! {
     }
 }
 
-/// How an access or a fence takes part in the order of memory; by default as a plain access does.
+/// How an access or a fence takes part in the memory order. The default is that of a plain access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[allow(clippy::struct_excessive_bools)] // They are the modifiers of PTX, each by itself.
+#[allow(clippy::struct_excessive_bools)] // They are independent modifiers of PTX.
 pub(crate) struct MemoryOrder {
-    /// Bytes of an element, if threads within the scope may meet at the same place by intention; else zero. Each element of a
-    /// packed type is one by itself.
+    /// For a strong access, which other threads in its scope may conflict with on purpose: the bytes of an element, else 0. Each
+    /// element of a packed type is an access of its own.
     pub strong: u8,
-    /// A load of what nobody writes while the kernel runs, as it promises (`.nc`).
+    /// Whether it is a load that promises that nobody writes the data while the kernel runs (`.nc`).
     pub read_only: bool,
-    /// Strong because it is `volatile`: PTX promises what it promises of relaxed accesses, CUDA promises less.
+    /// Whether it is strong because it is `volatile`. PTX treats that like a relaxed access, but CUDA promises less.
     pub volatile: bool,
     pub acquire: bool,
     pub release: bool,
-    /// What it reads is acquired only by a fence behind it: where a wait finds that it is over.
+    /// Whether it belongs to a wait. A wait acquires only at its last instruction, a fence that runs when the wait is over.
     pub later: bool,
-    /// A fence between what threads write to shared memory and what the asynchronous proxy reads.
+    /// Whether it is a fence between writes of threads to shared memory and reads by the asynchronous proxy.
     pub proxy: bool,
-    /// An operation on a barrier in memory, which is no access of the load and store units.
+    /// Whether it is an operation on a barrier in memory, which is no access of the load and store units.
     pub barrier: bool,
     pub scope: Scope,
 }
 
 impl MemoryOrder {
-    /// Whether others may meet the access by intention.
+    /// Whether other threads may conflict with the access on purpose.
     pub fn is_strong(self) -> bool {
         self.strong > 0
     }
 
-    /// The order that an opcode and its modifiers name.
+    /// Returns the order that an opcode and its modifiers specify.
     pub fn of(words: &[String]) -> Self {
         let has = |names: &[&str]| words.iter().skip(1).any(|word| names.contains(&word.as_str()));
         let scope = words.iter().skip(1).find_map(|word| Scope::named(word));
@@ -53,16 +53,16 @@ impl MemoryOrder {
         let strong = words.iter().rev().find_map(|word| Type::named(word)).map_or(1, element);
         match words[0].as_str() {
             "atom" | "red" => Self { strong, acquire, release, scope: device, ..Self::default() },
-            // Those between proxies order no thread with another. One for global memory alone does nothing for shared memory.
+            // Fences between proxies order no threads. One for global memory only does nothing for shared memory.
             "fence" if has(&["proxy"]) => Self { proxy: has(&["async"]) && !has(&["global"]), ..Self::default() },
-            // What makes a barrier in memory known to the copies that arrive there.
+            // This makes an initialised barrier visible to the copies that arrive there.
             "fence" if has(&["mbarrier_init"]) => Self { proxy: true, ..Self::default() },
             "membar" | "fence" => {
                 let both = acquire == release;
                 Self { acquire: acquire || both, release: release || both, scope: device, ..Self::default() }
             }
-            // A barrier in memory: who arrives releases, who finds a phase complete acquires; making and unmaking it are
-            // plain writes.
+            // A barrier in memory: an arriving thread releases, and one that finds a phase complete acquires. Initialisation and
+            // invalidation are plain writes.
             "mbarrier" if has(&["test_wait", "try_wait"]) => Self {
                 strong,
                 acquire: !has(&["relaxed"]),
@@ -71,7 +71,7 @@ impl MemoryOrder {
                 scope: Scope::Block,
                 ..Self::default()
             },
-            // Copies arrive when they have landed. What the thread has stored before is not theirs, but is taken for it.
+            // A copy's arrival does not release earlier stores of the thread, but is treated as if it did.
             "mbarrier" | "cp" if barrier && has(&["arrive", "arrive_drop", "expect_tx", "complete_tx"]) => {
                 let release = has(&["arrive", "arrive_drop"]) && !has(&["relaxed"]);
                 Self { strong, release, barrier, scope: Scope::Block, ..Self::default() }
@@ -92,7 +92,7 @@ impl MemoryOrder {
 mod tests {
     use super::*;
 
-    /// Lines of an opcode, the bytes within which others may meet it, its scope, and what else it does.
+    /// Each line has an opcode, the bytes within which other threads may conflict with it, its scope, and what else it does.
     #[test]
     fn orders_follow_from_the_words() {
         for line in include_str!("order.txt").lines() {

@@ -1,7 +1,7 @@
-//! A place for every value: presets first, then the registers that live at a time, and predicates by themselves.
+//! Assigns a place to every value. Presets come first, then registers; predicates are separate.
 //!
-//! A compiler's PTX names thousands of registers of which some dozens live at a time; sharing slots keeps a warp's
-//! registers in the first-level cache.
+//! A compiler's PTX names thousands of registers, but only some dozens of them live at a time. Because they share slots, a warp's
+//! registers stay in the host's first-level cache.
 
 use super::code::Write;
 use super::flow::Block;
@@ -13,18 +13,18 @@ use crate::error::Error;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Registers and constants of a thread, in words: many times what a GPU has, and 128 MiB for a block of 1,024 threads.
+/// Most registers and constants of a thread, in words: far more than a GPU has, and 128 MiB for a block of 1,024 threads.
 const MOST_PLANES: u32 = 1 << 15;
 
-/// The place of each value: the offset of a register in words, or the number of a predicate; [`NONE`] for a value nobody
-/// uses. What execution must know of them is set in the code.
+/// Returns the place of each value: the offset of a register in words, or the number of a predicate; [`NONE`] if it is not used.
+/// Also notes in the code what execution must know about places.
 pub(super) fn places(decoded: &mut Decoded, blocks: &[Block]) -> Result<Vec<u32>, Error> {
     let effects: Vec<Effect> = decoded.raws.iter().map(Raw::effect).collect();
     decoded.code.products = products(decoded, &effects);
     let Decoded { values, code, .. } = &mut *decoded;
     let liveness = liveness(&effects, blocks, values.len());
 
-    // Presets first: they are written once and never change.
+    // Presets come first, because they are written once and never change.
     let mut of = vec![NONE; values.len()];
     for (value, place) in values.iter().zip(&mut of) {
         if let Some(preset) = value.preset {
@@ -55,7 +55,7 @@ pub(super) fn places(decoded: &mut Decoded, blocks: &[Block]) -> Result<Vec<u32>
     Ok(of)
 }
 
-/// The registers that instructions write, as far as anything reads them.
+/// Returns the registers that instructions write. Registers that nobody reads are left out.
 fn writes(values: &[Value], effects: &[Effect], of: &[u32]) -> Vec<Write> {
     let mut writes = vec![];
     for (instruction, effect) in (0u32..).zip(effects) {
@@ -68,27 +68,27 @@ fn writes(values: &[Value], effects: &[Effect], of: &[u32]) -> Vec<Write> {
     writes
 }
 
-/// From when to when a value is needed, in half instructions: reads are even, writes odd.
+/// The time during which a value is live, in half instructions. Reads have even numbers, writes have odd ones.
 #[derive(Debug, Clone, Copy)]
 struct Interval {
     start: u32,
     end: u32,
 }
 
-/// Steps of the analysis after which it is given up, and each value keeps a slot of its own. A kernel of a million
-/// instructions takes a tenth of it; one with a thousand values that all live in a hundred thousand blocks takes all.
+/// If the analysis takes more steps than this, each value keeps a slot to itself. A kernel of a million instructions takes a tenth
+/// of it; a thousand values that live in each of a hundred thousand blocks take all of it.
 const MOST_STEPS: usize = 1 << 28;
 
-/// Result of the analysis.
+/// The result of the liveness analysis.
 pub(super) struct Liveness {
     intervals: Vec<Option<Interval>>,
     /// Values that some path reads before it writes them.
     pub maybe_unset: Vec<u32>,
 }
 
-/// Finds when each of `count` values is live. Partial writes (under a guard) must be given as uses too.
+/// Finds when each of `count` values is live. A write under a guard must also be in `uses`, because it keeps some lanes' values.
 ///
-/// Each value by itself: from the blocks that read it before they write it, back along the flow to the blocks that write it.
+/// Works on one value at a time, backwards from the blocks that read it before they write it to those that write it.
 pub(super) fn liveness(effects: &[Effect], blocks: &[Block], count: usize) -> Liveness {
     let mut intervals: Vec<Option<Interval>> = vec![None; count];
     let mut extend = |value: u32, at: u32| {
@@ -96,7 +96,7 @@ pub(super) fn liveness(effects: &[Effect], blocks: &[Block], count: usize) -> Li
         interval.start = interval.start.min(at);
         interval.end = interval.end.max(at);
     };
-    // By value: the blocks that read it before they write it, and those that write it.
+    // For each value, the blocks that read it before they write it, and the blocks that write it.
     let (mut readers, mut writers) = (vec![vec![]; count], vec![vec![]; count]);
     for (number, block) in (0u32..).zip(blocks) {
         for (index, effect) in (block.start..).zip(&effects[block.start as usize..block.end as usize]) {
@@ -120,7 +120,7 @@ pub(super) fn liveness(effects: &[Effect], blocks: &[Block], count: usize) -> Li
         block.next.iter().for_each(|&next| before[next as usize].push(number));
     }
     let mut maybe_unset = vec![];
-    // By block: the value that was last found to be live at its start, and the one that it was last found to write.
+    // For each block, the last value that was found to be live at its start, and the last that it was found to write.
     let (mut live, mut writes) = (vec![NONE; blocks.len()], vec![NONE; blocks.len()]);
     let mut steps = 0;
     for (value, (mut waiting, writers)) in (0u32..).zip(readers.into_iter().zip(writers)) {
@@ -153,8 +153,8 @@ pub(super) fn liveness(effects: &[Effect], blocks: &[Block], count: usize) -> Li
 }
 
 impl Liveness {
-    /// Gives every used value among `candidates` a slot, from slot `first` on; `size` is 1 or 2 slots. Returns the slots
-    /// (by value) and the end of the used ones.
+    /// Assigns slots, from `first` on, to the used values among `candidates`. `size` returns 1 or 2 slots. Returns the slot of each
+    /// value and the end of the used slots.
     pub fn assign(&self, first: u32, size: impl Fn(u32) -> u32, candidates: impl Fn(u32) -> bool) -> (Vec<u32>, u32) {
         let mut slots = vec![NONE; self.intervals.len()];
         let mut order: Vec<(Interval, u32)> = (0u32..)

@@ -1,11 +1,11 @@
-//! Decoded instructions before their registers have places: operands are numbers of values.
+//! Decoded instructions before registers have places. Their operands are numbers of values.
 
 use super::code::Code;
 use super::inst::{Inst, Preset};
 use super::order::MemoryOrder;
 use crate::ast::{Position, Type};
 
-/// A decoded instruction, whose registers are numbers of values.
+/// A decoded instruction whose operands are numbers of values.
 #[derive(Debug, Clone)]
 pub(crate) struct Raw {
     pub inst: Inst,
@@ -13,11 +13,11 @@ pub(crate) struct Raw {
     pub targets: Vec<u32>,
     pub position: Position,
     pub order: MemoryOrder,
-    /// Operands beyond those of the instruction's form, and whether it writes them: fragments of matrices.
+    /// Further operands for the fragments of matrices, and whether the instruction writes each of them.
     pub more: Vec<(u32, bool)>,
 }
 
-/// What one instruction reads and writes, as value numbers.
+/// The values that one instruction reads and writes, by number.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Effect {
     pub uses: Vec<u32>,
@@ -32,7 +32,7 @@ impl Raw {
         }
         if let Some((value, _)) = self.guard {
             effect.uses.push(value);
-            // A lane whose guard is false keeps the old value.
+            // Lanes whose guard is false keep the old value.
             effect.uses.extend_from_slice(&effect.defs.clone());
         }
         effect
@@ -48,13 +48,13 @@ pub(crate) struct Value {
 }
 
 impl Value {
-    /// Groups of 32 words that its lanes take.
+    /// Returns how many groups of 32 words it takes in a warp's registers.
     pub fn slots(&self) -> u32 {
         if self.kind.bytes() == 8 { 2 } else { 1 }
     }
 }
 
-/// A kernel as far as decoding makes it.
+/// A kernel after decoding.
 pub(crate) struct Decoded {
     pub raws: Vec<Raw>,
     pub values: Vec<Value>,

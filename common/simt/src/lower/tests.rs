@@ -1,4 +1,4 @@
-//! What is known of a kernel before it runs: see `facts.txt`.
+//! Tests what is known of a kernel before it runs. The cases are in `facts.txt`.
 
 use crate::Module;
 
@@ -20,7 +20,7 @@ fn facts() {
         let store = (0..kernel.instruction_count()).rfind(is_store);
         let known = [
             ("communicates", kernel.code.communicates),
-            // Each parameter has an array of its own.
+            // Each parameter points into a different array.
             ("meets", kernel.code.traffic.meets(|_, _| false)),
             ("decided", store.is_some_and(|number| kernel.code.facts[number as usize].decided)),
         ];
