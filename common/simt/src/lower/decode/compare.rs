@@ -1,4 +1,4 @@
-//! Comparisons, and choices by their result: `setp`, `set`, `selp`, `slct`.
+//! Comparisons, and instructions that choose by a comparison's result: `setp`, `set`, `selp`, `slct`.
 
 use super::decoder::{Decoder, Words, pair};
 use super::moves::mov;
@@ -7,7 +7,7 @@ use crate::ast::{Operand, Statement, Type};
 use crate::lower::inst::{Combine, Compare, Detail, Function, Inst, NONE, Op};
 
 impl Decoder<'_> {
-    /// The relation of `setp` and `set`, which the type of the operands must have.
+    /// Returns the relation that `setp` or `set` tests. The type of the operands must have it.
     fn relation(&self, words: &mut Words<'_>, kind: Type, ftz: bool) -> Result<Compare, Error> {
         let unsigned = words.left().any(|word| matches!(word, "lo" | "ls" | "hi" | "hs"));
         let relation = words.pick(Compare::named).ok_or_else(|| self.malformed("no comparison"))?;
@@ -25,7 +25,7 @@ impl Decoder<'_> {
         Ok(relation)
     }
 
-    /// What `setp` and `set` say in their words. The result has a type of its own, or is a predicate.
+    /// Reads the words of `setp` or `set`. `result` says whether the result has a type of its own; otherwise it is a predicate.
     fn compared(&self, statement: &Statement, mut words: Words<'_>, result: bool) -> Result<Detail, Error> {
         let (combination, ftz) = (words.pick(Combine::named), words.take("ftz"));
         let kind = self.kind(&mut words)?;
@@ -53,7 +53,7 @@ impl Decoder<'_> {
             let imm = self.detail(detail);
             return self.finish(Inst { d: first, e: second, imm, ..inst });
         }
-        // Of packed numbers one half is compared after the other. What the second comparison still reads is set last.
+        // Packed numbers are compared half by half. A predicate that the second comparison still reads is set last.
         let mut halves = [(first, 0), (second, 1)];
         if first == inst.c {
             halves.reverse();
@@ -111,7 +111,7 @@ impl Decoder<'_> {
             _ => false,
         };
         self.malformed_if(!fits, "a type this instruction does not have")?;
-        // Each half of a packed result is a number of its own.
+        // Each half of a packed result is a separate number.
         let function = if packed { Function::SetPacked } else { Function::Set };
         let result = match kind {
             Type::U32 | Type::S32 if packed => Type::U16,
@@ -122,7 +122,7 @@ impl Decoder<'_> {
     }
 }
 
-/// Types that `selp` and `slct` choose between.
+/// Whether `selp` and `slct` can choose between values of this type.
 const fn is_choice(kind: Type) -> bool {
     matches!(kind.bytes(), 2 | 4 | 8) && !kind.is_half() && !matches!(kind, Type::Tf32)
 }

@@ -1,5 +1,4 @@
-//! Branches, the ends of functions and threads, and calls of functions that the device's system has: `printf`, and an `assert` that does
-//! not hold.
+//! Branches, exits, and calls of functions that the device provides: `printf`, and what a failed `assert` calls.
 
 use super::decoder::{Decoder, Words};
 use crate::Error;
@@ -74,7 +73,7 @@ impl Decoder<'_> {
         self.finish(Inst { imm, ..Inst::new(Op::System) })
     }
 
-    /// The places of a call's parameters, which are variables in local memory.
+    /// Returns the places of a call's parameters, which are variables in local memory.
     fn parameters(&self, list: &[Operand]) -> Result<Vec<u32>, Error> {
         let place = |operand: &Operand| match operand {
             Operand::Local { id, offset: 0 } => match self.layout.frames[self.frame].places[*id as usize] {

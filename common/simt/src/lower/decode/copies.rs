@@ -1,10 +1,10 @@
-//! Asynchronous copies from global to shared memory, `cp.async` and `cp.async.bulk`, and barriers in shared memory,
-//! `mbarrier`, at which they may arrive.
+//! Asynchronous copies from global to shared memory (`cp.async`, `cp.async.bulk`), and the barriers in shared memory (`mbarrier`)
+//! at which copies may arrive.
 //!
-//! The manual leaves open what the 64 bits of a barrier hold. Here it is, from the lowest bit on, how many arrivals this phase
-//! still awaits and how many every phase does, in 29 bits each, and the lowest bits of the phase's number. The bytes that it awaits
-//! are kept apart (`exec::access::copies`). The manual allows counts of 20 bits, but `cuda_awbarrier.h` counts every
-//! thread 32,769 times and needs what the hardware has.
+//! The manual does not define the 64 bits of a barrier. Here they hold, from the lowest bit up: how many arrivals this phase still
+//! expects, and how many every phase expects, in 29 bits each, then the lowest bits of the phase's number. The bytes that the phase
+//! expects are stored elsewhere (`exec::access::copies`). The manual allows counts of 20 bits, but `cuda_awbarrier.h` counts
+//! every thread 32,769 times, so it needs the larger counts of the hardware.
 
 use super::decoder::{Decoder, Words, space};
 use crate::Error;
@@ -79,7 +79,7 @@ impl Decoder<'_> {
         self.finish(inst)
     }
 
-    /// `cp.async.bulk`: a thread copies a piece of any size, whose bytes arrive at a barrier.
+    /// `cp.async.bulk`: a thread copies any number of bytes, which arrive at a barrier.
     fn bulk_copy(&mut self, statement: &Statement, mut words: Words<'_>) -> Result<(), Error> {
         self.needs_target(90, "cp.async.bulk", "bulk copies need")?;
         if words.take("prefetch") {
@@ -105,10 +105,10 @@ impl Decoder<'_> {
     }
 }
 
-/// Bits of each count.
+/// How many bits each count has.
 pub(crate) const COUNT_BITS: u32 = 29;
 
-/// Where the number of the phase begins.
+/// The lowest bit of the phase's number.
 const PHASE: u32 = 2 * COUNT_BITS;
 
 impl Decoder<'_> {
@@ -135,7 +135,7 @@ impl Decoder<'_> {
         match (name, count) {
             ("init", 2) => {
                 let expected = self.source(&operands[1], Type::U32)?;
-                // The count twice.
+                // Multiplying by this puts the count into both places.
                 let twice = self.preset(Preset::Constant(1 | 1 << COUNT_BITS), false);
                 let twice = self.widened(twice);
                 let expected = self.widened(expected);
@@ -155,7 +155,7 @@ impl Decoder<'_> {
                 let (by, bytes) = if expects { (one, last) } else { (last, none) };
                 self.arrive(&operands[1], place, d, [by, bytes], name == "arrive_drop")?;
             }
-            // Nobody arrives, but bytes are awaited or have come.
+            // These change only how many bytes the phase expects.
             ("expect_tx" | "complete_tx", 2) => {
                 let mut bytes = operands[1].clone();
                 if name == "complete_tx" {
@@ -172,7 +172,7 @@ impl Decoder<'_> {
                 let awaited = if parity { self.widened(awaited) } else { self.phase(awaited) };
                 let state = self.unnamed(Type::B64);
                 let address = self.near_address(&operands[1], place)?;
-                // Who waits lets others run, and the copies that the barrier awaits arrive.
+                // A waiting thread lets others run. Then copies that the barrier expects arrive.
                 self.word(Op::Yield, NONE, address);
                 self.word(load, state, address);
                 let mut phase = self.phase(state);
@@ -184,7 +184,7 @@ impl Decoder<'_> {
                 detail.compare = Compare::Ne;
                 let imm = self.detail(detail);
                 self.push(Inst { d, a: phase, b: awaited, imm, ..Inst::new(Op::Setp) });
-                // Who finds the phase complete acquires what those who arrived have released.
+                // A thread that finds the phase complete acquires what the arriving threads have released.
                 let guard = self.guard.replace((d, false));
                 self.push(Inst::new(Op::Fence));
                 self.guard = guard;
@@ -201,8 +201,8 @@ impl Decoder<'_> {
         Ok(())
     }
 
-    /// `cp.async.mbarrier.arrive.shared.b64 [barrier];`: the thread's copies so far have landed, and then it arrives. Without
-    /// `.noinc` the barrier awaits this arrival in addition to the others, which changes nothing.
+    /// `cp.async.mbarrier.arrive.shared.b64 [barrier];`: waits for the thread's copies so far, then arrives. Without `.noinc`, the
+    /// barrier expects this arrival in addition to the others, so the count does not change.
     pub(super) fn copies_arrive(&mut self, statement: &Statement, mut words: Words<'_>) -> Result<(), Error> {
         let counted = words.take("noinc");
         words.hints();
@@ -218,7 +218,7 @@ impl Decoder<'_> {
         Ok(())
     }
 
-    /// Arrives `by` times, and lets the phase await so many more bytes.
+    /// Adds `by` arrivals, and makes the phase expect this many more bytes.
     fn arrive(
         &mut self,
         barrier: &Operand,
@@ -245,7 +245,7 @@ impl Decoder<'_> {
         self.finish(Inst { d, a, b, c, imm, ..Inst::new(Op::Atom) })
     }
 
-    /// Where the barrier is said to be: in shared memory, or nothing is said.
+    /// Returns the memory space that the words name for a barrier: shared memory, or generic if they name none.
     fn barrier_space(&self, words: &mut Words<'_>) -> Result<Space, Error> {
         match words.pick(space).unwrap_or(Space::Generic) {
             place @ (Space::Shared | Space::Generic) => Ok(place),
@@ -253,13 +253,13 @@ impl Decoder<'_> {
         }
     }
 
-    /// A load or store of a barrier.
+    /// Adds a load or store of a barrier.
     fn word(&mut self, op: Op, d: u32, (a, imm, wide_address): (u32, i32, bool)) {
         let sub = Shape { bytes: 8, count: 1, signed: false, wide: true, wide_address }.pack();
         self.push(Inst { sub, d, a, imm, ..Inst::new(op) });
     }
 
-    /// The number of the phase in the state of a barrier.
+    /// Computes the phase's number from the state of a barrier.
     fn phase(&mut self, a: u32) -> u32 {
         let b = self.preset(Preset::Constant(PHASE.into()), false);
         self.temporary(Type::B64, Inst { a, b, ..Inst::new(Op::ShrU64) })

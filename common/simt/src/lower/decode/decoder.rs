@@ -1,5 +1,5 @@
-//! What all families of instructions share: the words of an opcode, the decoded program so far, the statement at hand,
-//! and the ways to add to the one and to complain about the other.
+//! The parts that all families of instructions share: the words of an opcode, the decoded program so far, the current statement,
+//! and the helpers that add instructions and report errors.
 
 use crate::Error;
 use crate::ast::{Operand, Position, Statement, Type};
@@ -17,14 +17,14 @@ pub(super) struct Decoder<'a> {
     pub values: Vec<Value>,
     pub presets: HashMap<(Preset, bool), u32>,
     pub raws: Vec<Raw>,
-    /// The finished kernel, as far as decoding makes it.
+    /// The kernel, as far as it is decoded.
     pub code: Code,
     pub labels: HashMap<(usize, Arc<str>), u32>,
     /// Branches to patch: instruction, frame, label.
     pub branches: Vec<(usize, usize, Arc<str>)>,
-    /// The predicate that holds the carry, once an instruction needs it.
+    /// The predicate with the carry. It is made when an instruction first needs it.
     carry: Option<u32>,
-    // The statement at hand.
+    // The current statement.
     pub frame: usize,
     pub position: Position,
     pub guard: Option<(u32, bool)>,
@@ -49,7 +49,7 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// Refuses what devices before this compute capability do not have.
+    /// Refuses a feature if the program's target is older than the compute capability that introduced it.
     pub(super) fn needs_target(&self, least: u32, name: &str, it_needs: &str) -> Result<(), Error> {
         let program = &self.layout.inner.program;
         if program.target < least {
@@ -67,12 +67,12 @@ impl<'a> Decoder<'a> {
         Error::parse(self.position.ptx, format!("{reason} in `{}`", self.text()))
     }
 
-    /// Refuses what is not supported, if this holds.
+    /// Refuses something that is not supported, if `holds`.
     pub(super) fn refuse_if(&self, holds: bool, reason: &str) -> Result<(), Error> {
         if holds { Err(self.refuse(reason)) } else { Ok(()) }
     }
 
-    /// Refuses what is not PTX, if this holds.
+    /// Refuses something that is not valid PTX, if `holds`.
     pub(super) fn malformed_if(&self, holds: bool, reason: &str) -> Result<(), Error> {
         if holds { Err(self.malformed(reason)) } else { Ok(()) }
     }
@@ -82,7 +82,7 @@ impl<'a> Decoder<'a> {
     }
 
     pub(super) fn preset(&mut self, preset: Preset, wide: bool) -> u32 {
-        // Only the low word of a narrow constant matters, so that -1 is one value however it was written.
+        // Only the low word of a narrow constant counts, so all ways to write -1 give the same value.
         let preset = match preset {
             Preset::Constant(value) if !wide => Preset::Constant(value & 0xffff_ffff),
             other => other,
@@ -95,7 +95,7 @@ impl<'a> Decoder<'a> {
         })
     }
 
-    /// A value that has no name in the program.
+    /// Makes a value without a name in the program.
     pub(super) fn unnamed(&mut self, kind: Type) -> u32 {
         self.values.push(Value { name: String::new(), kind, preset: None });
         self.values.len() as u32 - 1
@@ -108,7 +108,7 @@ impl<'a> Decoder<'a> {
         flag
     }
 
-    /// Adds an instruction without a guard that makes a value of the type; gives the value.
+    /// Adds an instruction without a guard that computes a new value of this type, and returns the value.
     pub(super) fn temporary(&mut self, kind: Type, inst: Inst) -> u32 {
         let d = self.unnamed(kind);
         let guard = self.guard.take();
@@ -117,7 +117,7 @@ impl<'a> Decoder<'a> {
         d
     }
 
-    /// A 32-bit value with zeros before it.
+    /// Zero-extends a 32-bit value to 64 bits.
     pub(super) fn widened(&mut self, a: u32) -> u32 {
         self.temporary(Type::B64, Inst { a, ..Inst::new(Op::ZeroExtend) })
     }
@@ -133,7 +133,7 @@ impl<'a> Decoder<'a> {
         Ok(())
     }
 
-    /// Puts operands into an instruction.
+    /// Fills the operands into an instruction.
     fn bind(&mut self, inst: &mut Inst, to: (&Operand, Type), from: &[(&Operand, Type)]) -> Result<(), Error> {
         inst.d = self.destination(to.0, to.1)?;
         for (index, &(operand, kind)) in from.iter().enumerate() {
@@ -145,7 +145,7 @@ impl<'a> Decoder<'a> {
         Ok(())
     }
 
-    /// An instruction with an operation of its own.
+    /// Adds an instruction that is an operation of its own.
     pub(super) fn compute(
         &mut self,
         mut inst: Inst,
@@ -153,7 +153,7 @@ impl<'a> Decoder<'a> {
         from: &[(&Operand, Type)],
     ) -> Result<(), Error> {
         self.bind(&mut inst, to, from)?;
-        // A register less itself is zero, whatever it holds.
+        // The difference (or xor) of a register with itself is zero even if the register has no value.
         if inst.a == inst.b && matches!(inst.op, Op::Xor32 | Op::Xor64 | Op::Sub32 | Op::Sub64) {
             inst.a = self.preset(Preset::Constant(0), to.1.bytes() == 8);
             inst.b = inst.a;
@@ -161,7 +161,7 @@ impl<'a> Decoder<'a> {
         self.finish(inst)
     }
 
-    /// An [`Op::Generic`].
+    /// Adds an [`Op::Generic`].
     pub(super) fn generic(
         &mut self,
         mut detail: Detail,
@@ -178,13 +178,13 @@ impl<'a> Decoder<'a> {
         self.finish(inst)
     }
 
-    /// Adds what does not change about an instruction; gives its number.
+    /// Adds the fixed part of an instruction, and returns its number.
     pub(super) fn detail(&mut self, detail: Detail) -> i32 {
         self.code.details.push(detail);
         self.code.details.len() as i32 - 1
     }
 
-    /// The register of a result; [`NONE`] if it is not wanted.
+    /// Returns the register of a result, or [`NONE`] if the result is discarded.
     pub(super) fn result(&self, operand: &Operand, kind: Type) -> Result<u32, Error> {
         if *operand == Operand::Sink { Ok(NONE) } else { self.destination(operand, kind) }
     }
@@ -207,13 +207,13 @@ impl<'a> Decoder<'a> {
             brief || word.len() > 2 && word.contains('x') && word.as_bytes()[1].is_ascii_digit()
         };
         words.pick(Type::named).ok_or_else(|| match words.left().find(foreign) {
-            // `.u4`, `.u16x2`, `.e4m3x2` and the like.
+            // Types such as `.u4`, `.u16x2` and `.e4m3x2`.
             Some(word) => self.refuse(format!("the type .{word}")),
             None => self.malformed("no type"),
         })
     }
 
-    /// The type, if nothing is left beside it.
+    /// Returns the type if it is the only word left.
     pub(super) fn last_kind(&self, mut words: Words<'_>) -> Result<Type, Error> {
         let kind = self.kind(&mut words)?;
         self.done(&words).map(|()| kind)
@@ -227,7 +227,7 @@ impl<'a> Decoder<'a> {
     }
 }
 
-/// The field of an operand.
+/// Returns the field of the operand with this index.
 fn input(inst: &mut Inst, index: usize) -> &mut u32 {
     match index {
         0 => &mut inst.a,
@@ -237,7 +237,7 @@ fn input(inst: &mut Inst, index: usize) -> &mut u32 {
     }
 }
 
-/// The two destinations of `a|b`, or the only one.
+/// Splits `a|b` into its two destinations. There may be only one.
 pub(super) fn pair(operand: &Operand) -> (&Operand, Option<&Operand>) {
     match operand {
         Operand::Pair(first, second) => (first, Some(second)),
@@ -245,13 +245,13 @@ pub(super) fn pair(operand: &Operand) -> (&Operand, Option<&Operand>) {
     }
 }
 
-/// Words that only advise the hardware, and those that begin with `L1::` or `L2::`.
+/// Words that do not change what is computed, like those that begin with `L1::` or `L2::`. [`MemoryOrder`] reads some of them.
 const HINTS: [&str; 22] = [
     "ca", "cg", "cs", "cv", "lu", "wb", "wt", "nc", "volatile", "weak", "relaxed", "acquire", "release", "acq_rel",
     "cta", "gpu", "sys", "cluster", "mmio", "uni", "full", "sc",
 ];
 
-/// The words after the opcode.
+/// The words of an opcode after its first one, and which of them have been taken.
 #[derive(Clone)]
 pub(super) struct Words<'a> {
     words: &'a [String],
@@ -264,17 +264,17 @@ impl<'a> Words<'a> {
         Self { words, used: vec![false; words.len()] }
     }
 
-    /// Takes a word if it is there.
+    /// Takes a word, and returns whether it was there.
     pub fn take(&mut self, word: &str) -> bool {
         self.pick(|other| (other == word).then_some(())).is_some()
     }
 
-    /// Takes the first word that is among these; gives what stands beside it.
+    /// Takes the first word that is among the choices, and returns the value of that choice.
     pub fn one_of<T: Copy>(&mut self, choices: &[(&str, T)]) -> Option<T> {
         self.pick(|word| choices.iter().find(|choice| choice.0 == word).map(|choice| choice.1))
     }
 
-    /// Takes the first word that `f` understands.
+    /// Takes the first word for which `f` returns a value, and returns that value.
     pub fn pick<T>(&mut self, f: impl Fn(&str) -> Option<T>) -> Option<T> {
         for (index, word) in self.words.iter().enumerate() {
             if !self.used[index]
@@ -287,7 +287,7 @@ impl<'a> Words<'a> {
         None
     }
 
-    /// Takes the words that only advise the hardware.
+    /// Takes the words that do not change what is computed.
     pub fn hints(&mut self) {
         for (index, word) in self.words.iter().enumerate() {
             let hint = HINTS.contains(&word.as_str()) || word.starts_with("L1::") || word.starts_with("L2::");
@@ -295,18 +295,18 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// The words that nobody has taken.
+    /// Returns the words that have not been taken.
     pub fn left(&self) -> impl Iterator<Item = &'a str> {
         self.words.iter().zip(&self.used).filter(|(_, used)| !**used).map(|(word, _)| word.as_str())
     }
 
-    /// The first of them.
+    /// Returns the first word that has not been taken.
     pub fn rest(&self) -> Option<&'a str> {
         self.left().next()
     }
 }
 
-/// The memory space that a word such as `shared::cta` names.
+/// Returns the memory space that a word such as `shared::cta` names.
 pub(super) fn space(word: &str) -> Option<Space> {
     Space::named(word.split("::").next().unwrap_or(word))
 }

@@ -1,4 +1,4 @@
-//! Instructions on matrices: of a warp `mma.sync`, `ldmatrix`, `stmatrix`, `wmma`, of a warpgroup `wgmma`.
+//! Matrix instructions: `mma.sync`, `ldmatrix`, `stmatrix` and `wmma` of a warp, and `wgmma` of a warpgroup.
 
 use super::decoder::{Decoder, Words, space};
 use crate::Error;
@@ -7,7 +7,7 @@ use crate::lower::inst::{Inst, Op, SHARED_WINDOW};
 use crate::lower::matrix::{Fragment, Matrix, MatrixOp, Product, Scale, Spread, WarpgroupOp};
 use crate::place::Space;
 
-/// Rows of A, columns of B, and the length of both.
+/// M, N and K: rows of A, columns of B, and the length of both.
 type Shape = (u32, u32, u32);
 
 /// Shapes of `mma` for each type of A.
@@ -25,12 +25,12 @@ const WMMA: [(&[Type], &[Shape]); 3] = [
     (&[Type::F64], &[(8, 8, 4)]),
 ];
 
-/// Whether a product has this shape if A is of a type that fits.
+/// Whether there is a product of this shape for a type of A that `fits`.
 fn has(all: &[(&[Type], &[Shape])], shape: Shape, fits: impl Fn(Type) -> bool) -> bool {
     all.iter().any(|(kinds, shapes)| shapes.contains(&shape) && kinds.iter().any(|&kind| fits(kind)))
 }
 
-/// Whether products of the type are added up in the other.
+/// Whether products of numbers of type `kind` can be summed in type `sum`.
 pub(super) const fn adds(kind: Type, sum: Type) -> bool {
     match kind {
         Type::F16 => matches!(sum, Type::F16 | Type::F32),
@@ -40,7 +40,7 @@ pub(super) const fn adds(kind: Type, sum: Type) -> bool {
     }
 }
 
-/// The compute capability that brought `mma` for A of a type.
+/// Returns the compute capability that introduced `mma` for this type of A and this shape.
 const fn mma_target(kind: Type, shape: Shape) -> u32 {
     match (kind, shape) {
         (Type::F16, (.., 8)) | (Type::S8 | Type::U8, (8, ..)) => 75,
@@ -48,7 +48,7 @@ const fn mma_target(kind: Type, shape: Shape) -> u32 {
     }
 }
 
-/// The compute capability that brought `wmma` for matrices of a type.
+/// Returns the compute capability that introduced `wmma` for matrices of this type.
 const fn wmma_target(kind: Type) -> u32 {
     match kind {
         Type::F16 | Type::F32 => 70,
@@ -57,21 +57,21 @@ const fn wmma_target(kind: Type) -> u32 {
     }
 }
 
-/// `m16n8k16`
+/// Parses a shape such as `m16n8k16`.
 pub(super) fn shape(word: &str) -> Option<Shape> {
     let (m, rest) = word.strip_prefix('m')?.split_once('n')?;
     let (n, k) = rest.split_once('k')?;
     Some((m.parse().ok()?, n.parse().ok()?, k.parse().ok()?))
 }
 
-/// The fragments of D, A, B and C of `wmma`; the products of A's and B's layouts.
+/// Returns the fragment of A, B, C or D of a `wmma`.
 fn wmma_fragment(part: char, kind: Type, (m, n, k): Shape, by_column: bool) -> Fragment {
     let size = match part {
         'a' => (m, k),
         'b' => (k, n),
         _ => (m, n),
     };
-    // What follows in memory follows in the registers; results are not told how they lie in memory.
+    // Elements that are consecutive in memory are consecutive in the registers. Products do not name the memory layout of C and D.
     let columns = by_column && matches!(part, 'a' | 'b');
     let mut fragment = Fragment::new(kind, size, if columns { Spread::Columns } else { Spread::Rows });
     if kind == Type::F16 && matches!(part, 'a' | 'b') {
@@ -98,7 +98,7 @@ impl Decoder<'_> {
             _ if words.take("mma") => {
                 let layouts = [self.layout_word(&mut words)?, self.layout_word(&mut words)?];
                 let shape = words.pick(shape).ok_or_else(|| self.malformed("no shape"))?;
-                // Only products in double precision say how they round.
+                // Only products in double precision may name their rounding.
                 let (rounded, saturates) = (words.take("rn"), words.take("satfinite"));
                 let kinds = if words.left().count() == 2 {
                     let [d, c] = self.kinds::<2>(&mut words)?;
@@ -125,7 +125,7 @@ impl Decoder<'_> {
         Ok(kinds)
     }
 
-    /// D = A·B + C; the layouts of A and B are those of `wmma`.
+    /// D = A·B + C. `layouts` are those of A and B for `wmma`.
     fn multiply(
         &mut self,
         statement: &Statement,
@@ -167,7 +167,7 @@ impl Decoder<'_> {
         self.push_matrix(Matrix { op, registers, results, offset: 0, wide: false }, Inst::new(Op::Matrix))
     }
 
-    /// The registers of a fragment.
+    /// Returns the registers of a fragment.
     pub(super) fn fragment(&mut self, operand: &Operand, fragment: &Fragment, result: bool) -> Result<Vec<u32>, Error> {
         let parts = match operand {
             Operand::Vector(parts) => parts.clone(),
@@ -179,7 +179,7 @@ impl Decoder<'_> {
         parts.iter().map(register).collect()
     }
 
-    /// `ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {a, b, c, d}, [address];`, and `stmatrix` with its operands exchanged.
+    /// `ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {a, b, c, d}, [address];`, and `stmatrix` with its operands swapped.
     fn move_rows(&mut self, statement: &Statement, mut words: Words<'_>) -> Result<(), Error> {
         let eight = words.take("m8n8");
         let count =
@@ -206,7 +206,7 @@ impl Decoder<'_> {
         self.push_matrix(Matrix { op, registers, results, offset, wide }, Inst { a, ..Inst::new(Op::Matrix) })
     }
 
-    /// `wmma.load.a.sync.aligned.row.m16n16k16.shared.f16 {...}, [address], stride;`, and the store of d.
+    /// `wmma.load.a.sync.aligned.row.m16n16k16.shared.f16 {...}, [address], stride;`, and the store of D.
     fn move_fragment(&mut self, statement: &Statement, mut words: Words<'_>) -> Result<(), Error> {
         let store = words.one_of(&[("load", false), ("store", true)]);
         let part = words.one_of(&[("a", 'a'), ("b", 'b'), ("c", 'c'), ("d", 'd')]);
@@ -226,7 +226,7 @@ impl Decoder<'_> {
         let (data, address) = if store { (1, 0) } else { (0, 1) };
         let registers = self.fragment(&statement.operands[data], &fragment, !store)?;
         let (a, offset, wide) = self.address(&statement.operands[address], place)?;
-        // Without a stride, rows (or columns) follow each other.
+        // Without a stride, the rows (or columns) are consecutive in memory.
         let usual = i64::from(if by_column { fragment.rows } else { fragment.columns });
         let stride = statement.operands.get(2).cloned().unwrap_or(Operand::Integer(usual));
         let b = self.source(&stride, Type::U32)?;
@@ -289,7 +289,7 @@ impl Decoder<'_> {
         let adds = matches!(kind, Type::F16 | Type::Bf16 | Type::Tf32 | Type::S8 | Type::U8) && adds(kind, sum);
         let integers = sum.is_integer();
         let same = kind == right || integers && matches!(right, Type::S8 | Type::U8);
-        // Of integers there are fewer shapes.
+        // There are fewer shapes for integers.
         let step = if integers && columns > 24 { 16 } else { 8 };
         let good = rows == 64 && columns.is_multiple_of(step) && (8..=256).contains(&columns);
         if !adds || !same || saturates && !integers || !good || length != 32 / kind.bytes() {
@@ -297,7 +297,7 @@ impl Decoder<'_> {
         }
         let operands = &statement.operands;
         let in_registers = matches!(operands.get(1), Some(Operand::Vector(_)));
-        // Only of elements of 16 bits may rows and columns be exchanged, and not of those in registers.
+        // Only matrices of 16-bit elements can be transposed, and only in shared memory.
         let flags = if kind.bytes() == 2 { 2 - usize::from(in_registers) } else { 0 };
         self.count(statement, if integers { 4 } else { 6 + flags })?;
         let mut inst = Inst::new(Op::Warpgroup);
@@ -333,7 +333,7 @@ impl Decoder<'_> {
         self.push_warpgroup(WarpgroupOp::Multiply(product), registers, result.registers, inst)
     }
 
-    /// Whether a number is the second of two.
+    /// Whether the operand is the second of two choices.
     fn choice(&self, operand: &Operand, choices: [i64; 2]) -> Result<bool, Error> {
         match operand {
             Operand::Integer(value) if *value == choices[0] => Ok(false),

@@ -8,7 +8,7 @@ use crate::lower::layout::Address;
 use crate::place::Space;
 
 impl Decoder<'_> {
-    /// Shape and data registers of a load or store.
+    /// Returns the data registers and the shape of a load or store.
     fn data(&mut self, operand: &Operand, kind: Type, count: u32, load: bool) -> Result<([u32; 4], Shape), Error> {
         let parts = match operand {
             Operand::Vector(parts) => parts.clone(),
@@ -23,7 +23,7 @@ impl Decoder<'_> {
                 continue;
             }
             let register = self.register_of(part).map_or(kind, |value| self.values[value as usize].kind);
-            // Registers may be wider than the type.
+            // A register may be wider than the type.
             let bytes = register.bytes();
             if register == Type::Pred || bytes < kind.bytes() && !(kind.bytes() == 2 && bytes == 1) {
                 return Err(self.malformed("a data register that is too narrow"));
@@ -37,7 +37,7 @@ impl Decoder<'_> {
         Ok((values, Shape { bytes: kind.bytes(), count, signed: kind.is_signed(), wide, wide_address: true }))
     }
 
-    /// The words of a load or store: memory space, elements and their type.
+    /// Reads the words of a load or store: memory space, number of elements and their type.
     fn access(&self, words: &mut Words<'_>) -> Result<(Space, u32, Type), Error> {
         words.hints();
         let place = words.pick(space).unwrap_or(Space::Generic);
@@ -59,7 +59,7 @@ impl Decoder<'_> {
         self.finish(Inst { sub, d, a, b, c, e, imm, ..Inst::new(op) })
     }
 
-    /// An access of 32 bytes becomes two of 16, of which that which overwrites the address comes last.
+    /// Turns an access of 32 bytes into two of 16 bytes. A load that overwrites the address comes last.
     pub(super) fn wide_access(&mut self, statement: &Statement) -> Result<(), Error> {
         self.needs_target(100, "an access of 32 bytes", "it needs")?;
         let loads = statement.words[0] == "ld";
@@ -89,7 +89,7 @@ impl Decoder<'_> {
         Ok(())
     }
 
-    /// A load, or (if not) a store.
+    /// Decodes a load, or (if `load` is false) a store.
     pub(super) fn memory(&mut self, statement: &Statement, mut words: Words<'_>, load: bool) -> Result<(), Error> {
         let (place, count, kind) = self.access(&mut words)?;
         let operands = self.operands::<2>(statement)?;
@@ -115,7 +115,7 @@ impl Decoder<'_> {
         self.push_access(if load { loads } else { stores }, values, shape, address)
     }
 
-    /// A parameter of a call, in local memory, from or to a register.
+    /// Moves a parameter of a call between local memory and a register.
     pub(super) fn parameter(&mut self, op: Op, value: u32, kind: Type, place: &Operand) -> Result<(), Error> {
         let address = self.near_address(place, Space::Local)?;
         let wide = kind.bytes() == 8;
@@ -123,7 +123,7 @@ impl Decoder<'_> {
         self.push_access(op, [value, NONE, NONE, NONE], shape, address)
     }
 
-    /// `.param` variables of calls live in local memory.
+    /// Returns the memory space that an access really uses: `.param` variables of calls are in local memory.
     fn real_space(&self, operand: &Operand, place: Space) -> Space {
         if place == Space::Param
             && let Operand::Address { base, .. } = operand
@@ -135,7 +135,7 @@ impl Decoder<'_> {
         place
     }
 
-    /// Position in the parameter area when the address is a constant.
+    /// Returns the position in the kernel's parameters if the address is a constant.
     fn constant_param(&mut self, operand: &Operand) -> Result<Option<u32>, Error> {
         let Operand::Address { base, offset } = operand else { return Ok(None) };
         let Operand::Local { id, offset: more } = &**base else { return Ok(None) };
@@ -172,7 +172,7 @@ impl Decoder<'_> {
         let inputs = if op == AtomicOp::Cas { 2 } else { 1 };
         self.count(statement, inputs + 1 + usize::from(returns))?;
         self.refuse_if(!matches!(place, Space::Global | Space::Shared | Space::Generic), "this memory space")?;
-        // What PTX has of each operation, but for the types of 128 bits.
+        // The types that PTX has for each operation, without those of 128 bits.
         let fits = match op {
             AtomicOp::Add => {
                 matches!(kind, Type::U32 | Type::S32 | Type::U64 | Type::F32 | Type::F64) || kind.is_half()

@@ -1,6 +1,6 @@
-//! One statement to one instruction. Every word of the opcode must be understood, or the statement is refused.
+//! Decodes each statement to instructions. A statement is refused unless every word of its opcode is understood.
 //!
-//! Plain arithmetic follows from the table of instructions (`plain`); what is left goes by family, one file each.
+//! Plain arithmetic follows from the table of instructions (`plain`). Each other family of instructions has its own file.
 
 mod compare;
 mod control;
@@ -24,10 +24,10 @@ use decoder::Decoder;
 use decoder::Words;
 pub use plain::{Form, forms};
 
-/// Decodes a kernel that is laid out.
+/// Decodes an inlined kernel.
 pub(super) fn decode(layout: Layout<'_>) -> Result<Decoded, Error> {
     let mut decoder = Decoder::new(layout);
-    // Registers of all frames first, so that a register's value number is its own number.
+    // The registers of all frames come first, so that a register and its value have the same number.
     for frame in &decoder.layout.frames {
         let registers = &decoder.layout.inner.program.functions[frame.function].registers;
         decoder.values.extend(registers.iter().map(|r| Value { name: r.name.clone(), kind: r.kind, preset: None }));
@@ -55,14 +55,14 @@ pub(super) fn decode(layout: Layout<'_>) -> Result<Decoded, Error> {
             }
         }
     }
-    // A kernel that does not end with `ret` ends anyway, and a label may stand at the very end.
+    // A kernel may end without `ret`, and a label may be at its very end.
     decoder.guard = None;
     decoder.push(Inst::new(Op::Exit));
     for (index, frame, label) in std::mem::take(&mut decoder.branches) {
         let known = decoder.labels.get(&(frame, label.clone())).copied();
         let Some(target) = known else {
             let line = decoder.raws[index].position.ptx;
-            // A label's own name ends where the mark of its scope begins.
+            // The name of a label ends where the mark of its scope begins.
             let hidden = decoder.labels.keys().any(|(_, known)| known.split(' ').next() == Some(&*label));
             let hidden = if hidden { " here: it is inside braces that this branch is outside of" } else { "" };
             return Err(Error::parse(line, format!("there is no label {label}{hidden}")));
@@ -82,7 +82,7 @@ pub(super) fn decode(layout: Layout<'_>) -> Result<Decoded, Error> {
     Ok(Decoded { raws, values, code })
 }
 
-/// Whether a load or store is of 32 bytes.
+/// Whether a load or store accesses 32 bytes.
 fn wide(words: &[String]) -> bool {
     let count = words.iter().find_map(|word| word.strip_prefix('v').and_then(|count| count.parse::<u32>().ok()));
     let kind = words.last().and_then(|word| Type::named(word));
@@ -92,7 +92,7 @@ fn wide(words: &[String]) -> bool {
 impl Decoder<'_> {
     fn statement(&mut self, statement: &Statement) -> Result<(), Error> {
         let words = Words::new(statement);
-        // What caches do is not modelled.
+        // Cache hints have no effect here.
         if statement.words[1..].iter().any(|word| word == "L2::cache_hint") && !statement.operands.is_empty() {
             let mut plain = statement.clone();
             let mut opcode = true;
@@ -138,7 +138,7 @@ impl Decoder<'_> {
         }
     }
 
-    /// A cache policy: any number.
+    /// Makes a cache policy. Any number will do.
     fn policy(&mut self, statement: &Statement) -> Result<(), Error> {
         let Some(to) = statement.operands.first() else { return Err(self.malformed("no operands")) };
         self.compute(Inst::new(Op::Mov64), (to, Type::B64), &[(&Operand::Integer(0), Type::B64)])

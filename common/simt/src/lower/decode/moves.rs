@@ -1,5 +1,5 @@
-//! `mov` in all its forms: registers, predicates, clocks, vectors packed and unpacked. And conversions between types,
-//! and between addresses: `cvt`, `cvta`, `isspacep`.
+//! All forms of `mov` (registers, predicates, clocks, packing and unpacking of vectors), and conversions between types and between
+//! addresses: `cvt`, `cvta`, `isspacep`.
 
 use super::decoder::{Decoder, Words, space};
 use crate::Error;
@@ -8,7 +8,7 @@ use crate::lower::inst::{Detail, Function, Inst, LOCAL_WINDOW, NONE, Op, Roundin
 use crate::place::Space;
 use std::cmp::Ordering;
 
-/// The move of a value of the type.
+/// Returns the operation that moves a value of this type.
 pub(super) const fn mov(kind: Type) -> Op {
     match kind.bytes() {
         0 => Op::PredMov,
@@ -52,7 +52,7 @@ impl Decoder<'_> {
         self.compute(Inst::new(mov(kind)), (to, kind), &[(from, kind)])
     }
 
-    /// Hands a value to or from a function that is called.
+    /// Passes a value to or from an inlined function.
     pub(super) fn pass(&mut self, to: &(usize, Operand), from: &(usize, Operand)) -> Result<(), Error> {
         if let (Operand::Vector(parts), Operand::Vector(values)) = (&to.1, &from.1)
             && parts.len() == values.len()
@@ -62,7 +62,7 @@ impl Decoder<'_> {
                 .into_iter()
                 .try_for_each(|(to_part, part)| self.pass(&(to.0, to_part.clone()), &(from.0, part.clone())));
         }
-        // The function, whose frame is the later one, declares the type.
+        // The type is declared in the called function, which has the later frame.
         let own = if to.0 > from.0 { to } else { from };
         let kind = self.declared(own).ok_or_else(|| self.refuse("this parameter of a call"))?;
         self.frame = from.0;
@@ -91,7 +91,7 @@ impl Decoder<'_> {
         self.finish(Inst { d, a: value, ..Inst::new(mov(kind)) })
     }
 
-    /// The declared type of a register or variable.
+    /// Returns the declared type of a register or variable.
     fn declared(&self, (frame, operand): &(usize, Operand)) -> Option<Type> {
         let function = &self.layout.inner.program.functions[self.layout.frames[*frame].function];
         match operand {
@@ -101,7 +101,7 @@ impl Decoder<'_> {
         }
     }
 
-    /// `mov.v2.f32 {%f1, %f2}, {%f3, %f4}`: element by element, as if all were read before the first is written.
+    /// `mov.v2.f32 {%f1, %f2}, {%f3, %f4}`: moves each element, but reads all of them before it writes any.
     fn move_vector(&mut self, to: &Operand, from: &Operand, kind: Type) -> Result<(), Error> {
         // `%tid` is a vector, too.
         let parts = |name| ["x", "y", "z", "w"].map(|axis| Operand::Special(format!("{name}.{axis}")));
@@ -125,7 +125,7 @@ impl Decoder<'_> {
     /// `mov.b64 {%r1, %r2}, %rd1`
     fn unpack(&mut self, parts: &[Operand], from: &Operand, kind: Type) -> Result<(), Error> {
         let element = self.part(kind, parts.len())?;
-        // The source may be one of the parts: then its turn comes last.
+        // If the source is also one of the parts, that part is written last.
         let value = self.register_of(from);
         let order = (0..parts.len()).filter(|&index| self.register_of(&parts[index]) != value);
         let last = (0..parts.len()).filter(|&index| self.register_of(&parts[index]) == value);
@@ -156,7 +156,7 @@ impl Decoder<'_> {
     }
 }
 
-/// Whether PTX has the conversion, with the rounding as written.
+/// Whether PTX has the conversion with this rounding.
 fn exists(cvt: &Detail, round: Option<Rounding>) -> bool {
     let (to, from) = (cvt.kind, cvt.source);
     let integer = Type::is_integer;
@@ -164,7 +164,7 @@ fn exists(cvt: &Detail, round: Option<Rounding>) -> bool {
     let direction = matches!(round, Some(Rounding::Nearest | Rounding::Zero | Rounding::Down | Rounding::Up));
     let nearest = matches!(round, Some(Rounding::Nearest | Rounding::Zero));
     let float = |kind: Type| matches!(kind, Type::F16 | Type::Bf16 | Type::F32 | Type::F64);
-    // Of bfloat16 there are fewer.
+    // There are fewer conversions for bfloat16.
     let brief = matches!(to, Type::Bf16) || matches!(from, Type::Bf16);
     let fits = !brief || !cvt.sat && to.bytes() > 1 && from.bytes() > 1;
     let flushes = !cvt.ftz || to == Type::F32 || from == Type::F32;
@@ -196,7 +196,7 @@ fn exists(cvt: &Detail, round: Option<Rounding>) -> bool {
     }
 }
 
-/// Whether every number of one integer type is one of the other.
+/// Whether every number of integer type `from` is also one of type `to`.
 fn covers(to: Type, from: Type) -> bool {
     let more = if to.is_signed() && !from.is_signed() { from.bytes() + 1 } else { from.bytes() };
     to.bytes() >= more && (to.is_signed() || !from.is_signed())
@@ -238,7 +238,7 @@ impl Decoder<'_> {
         }
         self.count(statement, 2)?;
         let (d, a) = (&statement.operands[0], &statement.operands[1]);
-        // A register may be wider than the type says: the rest is ignored on the way in, extended on the way out.
+        // A register may be wider than the type. Then the other bits of a source are ignored, and a result is extended.
         let register = |operand: &Operand, kind: Type| {
             let declared = self.register_of(operand).map(|value| self.values[value as usize].kind);
             let fits = |declared: &Type| declared.bytes() >= kind.bytes() || kind.bytes() == 1;
@@ -261,7 +261,7 @@ impl Decoder<'_> {
         self.generic(detail, (d, to_register), &[(a, from_register)])
     }
 
-    /// `cvt.pack.sat.u8.s32.b32 d, a, b, c`: two integers cut to their range, and put below the bits of a third.
+    /// `cvt.pack.sat.u8.s32.b32 d, a, b, c`: clamps two integers to their range, and places them below the bits of a third.
     fn cvt_pack(&mut self, statement: &Statement, mut words: Words<'_>) -> Result<(), Error> {
         let sat = words.take("sat");
         let (to, from) = (self.kind(&mut words)?, self.kind(&mut words)?);

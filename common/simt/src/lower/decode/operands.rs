@@ -1,4 +1,4 @@
-//! Operands: registers, constants, special registers, addresses of variables.
+//! Operands: registers, constants, special registers, and addresses of variables.
 
 use super::decoder::Decoder;
 use crate::Error;
@@ -17,7 +17,7 @@ impl Decoder<'_> {
             return Err(self.malformed(&format!("{} is {is} where {needs} is needed", declared.name)));
         }
         let has = declared.kind.bytes();
-        // An 8-bit register may stand where 16 bits are the least.
+        // An operand of up to 16 bits may also be in an 8-bit register.
         if has != wanted && !(kind.bytes() <= 2 && has <= 2) {
             let (has, wanted) = (has * 8, wanted * 8);
             return Err(self.malformed(&format!("{} has {has} bits where {wanted} are needed,", declared.name)));
@@ -85,7 +85,7 @@ impl Decoder<'_> {
         }
     }
 
-    /// Complains about a literal that PTX does not take for this type, and says what it takes.
+    /// Makes the error for a literal that PTX does not allow for this type. It says what PTX allows.
     fn misfit_literal(&self, kind: Type) -> Error {
         self.malformed(match kind {
             Type::F32 => "an integer where a floating-point number is needed (one is written 1.0 or 0f3F800000)",
@@ -95,7 +95,7 @@ impl Decoder<'_> {
         })
     }
 
-    /// The address of a shared variable fits 32 bits.
+    /// Returns an address as a 32-bit value if needed. Addresses of shared variables fit.
     fn narrowed(&mut self, address: u32, wide: bool) -> Result<u32, Error> {
         match self.values[address as usize].preset {
             _ if wide => Ok(address),
@@ -112,11 +112,11 @@ impl Decoder<'_> {
         }
     }
 
-    /// A predicate operand that may be written `!%p`: value and whether negated.
+    /// Returns the value of a predicate operand, and whether it is negated (`!%p`).
     pub(super) fn condition(&mut self, operand: &Operand) -> Result<(u32, bool), Error> {
         match operand {
             Operand::Register { id, negated } => Ok((self.register(*id, Type::Pred)?, *negated)),
-            // `mov.pred %p1, 0`, of which the compiler makes the start of a flag.
+            // Compilers write `mov.pred %p1, 0` to initialise a flag.
             Operand::Integer(value) => {
                 let [a, b] = [u64::from(*value != 0), 0].map(|bits| self.preset(Preset::Constant(bits), false));
                 let imm = self.detail(Detail { compare: Compare::Ne, ..Detail::new(Function::Set, Type::U32) });
@@ -127,7 +127,7 @@ impl Decoder<'_> {
         }
     }
 
-    /// `[address]`: value, displacement, and whether it is 64 bits wide.
+    /// Decodes `[address]` to a value, a displacement, and whether the value has 64 bits.
     pub(super) fn address(&mut self, operand: &Operand, expected: Space) -> Result<(u32, i64, bool), Error> {
         let Operand::Address { base, offset } = operand else {
             return Err(self.malformed("an operand that is no address"));
@@ -170,7 +170,7 @@ impl Decoder<'_> {
                     Some(Address::Param(_)) => expected == Space::Param,
                     Some(Address::Module(_)) => matches!(expected, Space::Global | Space::Const | Space::Generic),
                     Some(Address::Unplaced) => false,
-                    // What is not declared is said of it below.
+                    // An undeclared name is reported below.
                     None => true,
                 };
                 self.malformed_if(!fits, "a variable of another memory space")?;
@@ -181,14 +181,14 @@ impl Decoder<'_> {
         }
     }
 
-    /// An address of 64 bits and a constant.
+    /// Adds a constant to an address of 64 bits.
     pub(super) fn moved_by(&mut self, a: u32, constant: u64) -> u32 {
         let detail = Detail { constant, wide: [true; 5], ..Detail::new(Function::Offset, Type::U64) };
         let imm = self.detail(detail);
         self.temporary(Type::B64, Inst { a, imm, ..Inst::new(Op::Generic) })
     }
 
-    /// An address whose displacement fits the instruction; a larger one is added first.
+    /// Decodes an address like [`Self::address`], but adds a displacement that does not fit into an instruction to the value.
     pub(super) fn near_address(&mut self, operand: &Operand, expected: Space) -> Result<(u32, i32, bool), Error> {
         let (mut value, offset, wide) = self.address(operand, expected)?;
         let Ok(offset) = i32::try_from(offset) else {
@@ -202,19 +202,19 @@ impl Decoder<'_> {
         Ok((value, offset, wide))
     }
 
-    /// Where a variable of the module is, if it has been declared by now.
+    /// Returns the place of a module's variable, if it is declared before the statement.
     fn variable(&self, name: &str) -> Option<Address> {
         let early = self.layout.inner.comes_later(name, self.position.ptx);
         self.layout.find(name).filter(|_| !early)
     }
 
-    /// The preset that holds a variable's address.
+    /// Returns the preset that holds a variable's address.
     fn address_of(&mut self, place: Address, offset: i64) -> Result<u32, Error> {
         let constant = |base: u32| Preset::Constant(u64::from(base).wrapping_add_signed(offset));
         let preset = match place {
             Address::Shared(base) => {
                 let address = u64::from(base).wrapping_add_signed(offset);
-                // Of arrays at one place (dynamic ones) any will do.
+                // Dynamic arrays all have one place. Any of them will do.
                 match self.layout.shared.iter().position(|array| array.offset == base) {
                     Some(array) => Preset::Shared { array: array as u32, address },
                     None => Preset::Constant(address),
@@ -231,7 +231,7 @@ impl Decoder<'_> {
     }
 }
 
-/// The register of that name that tells a thread where it is.
+/// Returns the preset for a special register with this name.
 fn special(name: &str) -> Option<Preset> {
     let Some((name, axis)) = name.split_once('.') else { return Special::named(name).map(Preset::Special) };
     let axis = ["x", "y", "z", "w"].iter().position(|known| *known == axis)?;

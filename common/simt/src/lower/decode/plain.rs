@@ -1,5 +1,5 @@
-//! Plain instructions: the row of the table that a statement fits says all there is to do. And sums with a carry:
-//! `add.cc`, `addc`, `sub.cc`, `subc`, `mad.lo.cc`, `madc.hi` and their kin.
+//! Plain instructions, which are defined by a row of the table, and sums with a carry: `add.cc`, `addc`, `sub.cc`, `subc`,
+//! `mad.lo.cc`, `madc.hi` and the like.
 
 use super::decoder::{Decoder, Words};
 use crate::Error;
@@ -9,7 +9,7 @@ use crate::lower::inst::{Detail, Function, Inst, NONE, Op, Rounding};
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-/// A row of the table, as the decoder needs it.
+/// A row of the table, in the form that the decoder needs.
 struct Row {
     what: What,
     syntax: &'static str,
@@ -18,7 +18,7 @@ struct Row {
     from: &'static [Slot],
 }
 
-/// What executes a row.
+/// The operation that executes a row.
 enum What {
     Own(Op),
     Generic(Function),
@@ -53,7 +53,7 @@ macro_rules! rows {
 }
 static ROWS: &[Row] = &crate::instructions::instructions!(rows);
 
-/// The rows of each name, in the order of the table: a kernel has thousands of statements, and the table hundreds of rows.
+/// The rows for each name, in the order of the table, because a search through hundreds of rows for each statement would be slow.
 static BY_NAME: LazyLock<HashMap<&str, Vec<&Row>>> = LazyLock::new(|| {
     let mut rows: HashMap<&str, Vec<&Row>> = HashMap::new();
     for row in ROWS {
@@ -69,13 +69,13 @@ impl Row {
         self.syntax.split(['.', '{']).next().unwrap_or_default().split('|')
     }
 
-    /// The words after the name, and whether each may be left out.
+    /// Returns the words after the name, and whether each is optional.
     fn words(&self) -> impl Iterator<Item = (&'static str, bool)> {
         let words = self.syntax.split('.').skip(1);
         words.map(|word| (word.trim_end_matches(['{', '}']), word.contains('}')))
     }
 
-    /// Whether the row has a place for the word.
+    /// Whether the row has this word.
     fn knows(&self, word: &str) -> bool {
         self.words().any(|(own, _)| match own {
             "rnd" => direction(word).is_some(),
@@ -84,7 +84,7 @@ impl Row {
         })
     }
 
-    /// What the words say of an instruction of this type, if they are just those of the row.
+    /// Returns the details of an instruction of this type if its words are exactly those of the row.
     fn fit(&self, mut words: Words<'_>, kind: Type) -> Option<Detail> {
         let mut found = Detail::new(Function::Set, kind);
         for (word, optional) in self.words() {
@@ -104,22 +104,22 @@ impl Row {
     }
 }
 
-/// A form of a plain instruction: what a statement says, and the types of its operands.
+/// A form of a plain instruction: its opcode and the types of its operands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Form {
     /// The instruction with its modifiers and types: `add.rz.f32`.
     pub opcode: String,
-    /// Types of the result and of the operands, as PTX writes them; `number` for one that must be a constant.
+    /// Types of the result and the operands as in PTX, or `number` for an operand that must be a constant.
     pub operands: Vec<&'static str>,
 }
 
-/// Names of the types that rows have.
+/// Names of the types that occur in rows.
 const TYPES: [&str; 16] = [
     "pred", "b16", "b32", "b64", "u16", "u32", "u64", "s16", "s32", "s64", "f16", "f16x2", "bf16", "bf16x2", "f32",
     "f64",
 ];
 
-/// Every form of every plain instruction that the simulator accepts, made from the table that it decodes by.
+/// Returns every form of every plain instruction that the simulator accepts. It uses the same table as the decoder.
 pub fn forms() -> Vec<Form> {
     let mut forms: Vec<Form> = vec![];
     for row in ROWS {
@@ -141,7 +141,7 @@ pub fn forms() -> Vec<Form> {
                 for (modifiers, second) in modifiers.iter().flat_map(|text| second.iter().map(move |kind| (text, kind)))
                 {
                     let opcode = format!("{name}{modifiers}.{kind}{second}");
-                    // Of several rows that fit, the first counts.
+                    // If several rows fit, the first one counts.
                     if !forms.iter().any(|form| form.opcode == opcode) {
                         forms.push(Form { opcode, operands: operands.clone() });
                     }
@@ -152,12 +152,12 @@ pub fn forms() -> Vec<Form> {
     forms
 }
 
-/// A rounding to a neighbouring number, not to an integer.
+/// Parses a rounding to a neighbouring floating-point number, not to an integer.
 fn direction(word: &str) -> Option<Rounding> {
     Rounding::named(word).filter(|r| matches!(r, Rounding::Nearest | Rounding::Zero | Rounding::Down | Rounding::Up))
 }
 
-/// The type of the second operand of a sum of products.
+/// Parses the type of the second operand of a dot product.
 fn integer(word: &str) -> Option<Type> {
     Type::named(word).filter(|&kind| types::contains(types::INT32, kind))
 }
@@ -201,17 +201,17 @@ impl Decoder<'_> {
         }
     }
 
-    /// Says why a statement fits none of the rows of its name.
+    /// Makes the error for a statement that fits none of the rows with its name.
     fn misfit(&self, name: &str, rows: &[&Row], kind: Type, words: &Words<'_>) -> Error {
         let unknown = |rows: &[&Row]| words.left().find(|word| !rows.iter().any(|row| row.knows(word)));
         if let Some(word) = unknown(rows) {
             return match word {
-                // PTX has these two words, but the simulator does not do what they ask.
+                // PTX has these two words, but the simulator does not support them.
                 "relu" | "xorsign" => self.refuse("this combination of words"),
                 word => self.refuse(format!("the word .{word}")),
             };
         }
-        // PTX rounds sums of products so, but no other result of this precision.
+        // PTX has these roundings for sums of products, but for no other result of this precision.
         let directed = |word| direction(word).is_some_and(|rounding| rounding != Rounding::Nearest);
         if matches!(kind, Type::Bf16 | Type::Bf16x2) && name == "fma" && words.left().any(directed) {
             return self.refuse("this rounding");

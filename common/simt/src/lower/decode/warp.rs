@@ -1,4 +1,4 @@
-//! Barriers of a block and of a warp, and what the lanes of a warp do together: `shfl`, `vote`, `match`, `redux`, `elect`,
+//! Barriers of a block and of a warp, and operations across the lanes of a warp: `shfl`, `vote`, `match`, `redux`, `elect`,
 //! `activemask`.
 
 use super::decoder::{Decoder, Words, pair};
@@ -48,7 +48,7 @@ impl Decoder<'_> {
         self.malformed_if(!matches!(operands.len(), 1 | 2), "1 or 2 operands are needed")?;
         let mut inst = Inst::new(Op::Bar);
         inst.sub = u8::from(arrive);
-        // Whether the lanes of a warp may come one by one.
+        // Whether the lanes of a warp may arrive one by one.
         inst.imm = i32::from(!(aligned || arrive));
         inst.a = self.source(&operands[0], Type::U32)?;
         if operands.len() == 2 {
@@ -61,7 +61,7 @@ impl Decoder<'_> {
 
     pub(super) fn warp(&mut self, statement: &Statement, mut words: Words<'_>) -> Result<(), Error> {
         let name = statement.words[0].as_str();
-        // Before Volta the lanes that are there take part.
+        // Before Volta, no mask is given, and the active lanes take part.
         let sync = words.take("sync") || name == "activemask";
         if !sync && (self.layout.inner.program.target >= 70 || !matches!(name, "vote" | "shfl")) {
             return Err(self.refuse("warp-wide instructions without .sync"));
@@ -81,7 +81,7 @@ impl Decoder<'_> {
         let operands = &statement.operands;
         let Some(first) = operands.first() else { return Err(self.malformed("no operands")) };
         let (first, second) = pair(first);
-        // What executes these knows from their name alone which registers are predicates.
+        // Execution derives only from an instruction's name which of its registers are predicates.
         let fits = match (name, vote) {
             ("vote", Some(sub::BALLOT)) | ("activemask" | "shfl" | "elect", _) => kind == Type::B32,
             ("vote", _) => kind == Type::Pred,
@@ -115,7 +115,7 @@ impl Decoder<'_> {
                 inst.b = self.source(&operands[2], Type::U32)?;
                 inst.c = self.source(&operands[3], Type::U32)?;
                 inst.e = second.map_or(Ok(NONE), |second| self.result(second, Type::Pred))?;
-                // The mask is checked by an instruction of its own.
+                // A separate instruction checks the mask.
                 let a = self.members(operands.get(4))?;
                 self.push(Inst { a, imm: 1, ..Inst::new(Op::WarpSync) });
                 self.finish(inst)
@@ -150,7 +150,7 @@ impl Decoder<'_> {
         }
     }
 
-    /// The lanes that an instruction names: those that are there if it names none.
+    /// Returns the mask that an instruction names. If it names none, these are the active lanes.
     fn members(&mut self, mask: Option<&Operand>) -> Result<u32, Error> {
         let Some(mask) = mask else {
             let d = self.unnamed(Type::B32);
