@@ -1,17 +1,17 @@
-//! Constants: literals, and expressions of integers with the types that PTX gives them.
+//! Constants: literals, and integer expressions with PTX's types.
 //!
-//! An integer is signed or unsigned, always of 64 bits. Which of them an operator takes it for, and what it gives, follows the
-//! PTX manual's section on constant expressions, and `ptxas` 12.1, which was asked where the manual leaves something open.
+//! An integer has 64 bits and is signed or unsigned. How operators treat their operands, and which type the result has, follows the
+//! PTX manual's section on constant expressions. Where the manual is silent, it follows experiments with `ptxas` 12.1.
 
 use super::cursor::{Cursor, integer};
 use crate::Error;
 use crate::ast::Operand;
 use crate::lexer::Kind;
 
-/// Unlimited nesting would overflow the stack.
+/// The deepest nesting. Without a limit, the stack could overflow.
 const DEEPEST: u32 = 64;
 
-/// The value of an integer constant.
+/// An integer constant.
 #[derive(Clone, Copy)]
 struct Constant {
     bits: u64,
@@ -29,13 +29,13 @@ impl Constant {
 }
 
 enum Term {
-    /// Of integers.
+    /// An integer expression.
     Integer(Constant),
-    /// A literal with its signs, which no operator takes.
+    /// A floating-point literal with its signs. Operators do not accept it.
     Float { single: u32, double: u64 },
 }
 
-/// The operators of two integers: each with how tightly it binds. One that begins like another comes before it.
+/// The operators of two integers, and how tightly each binds. An operator comes before those it begins with.
 const OPERATORS: [(&str, u8); 18] = [
     ("||", 1),
     ("&&", 2),
@@ -57,7 +57,7 @@ const OPERATORS: [(&str, u8); 18] = [
     ("%", 10),
 ];
 
-/// What an operator makes of two integers; none where the result has no meaning.
+/// Returns the result of an operator, or `None` for a division that is not defined.
 fn apply(operator: &str, a: Constant, b: Constant) -> Option<Constant> {
     let unsigned = a.unsigned || b.unsigned;
     let integer = |bits| Constant { bits, unsigned };
@@ -79,9 +79,9 @@ fn apply(operator: &str, a: Constant, b: Constant) -> Option<Constant> {
         "*" => integer(a.bits.wrapping_mul(b.bits)),
         "/" if unsigned => integer(a.bits.checked_div(b.bits)?),
         "/" => Constant::signed((a.bits as i64).checked_div(b.bits as i64)?),
-        // The remainder is always one of unsigned integers.
+        // The remainder is always unsigned.
         "%" => Constant { bits: a.bits.checked_rem(b.bits)?, unsigned: true },
-        // Six bits of the distance count.
+        // Only the low six bits of the distance count.
         "<<" => Constant { bits: a.bits.wrapping_shl(b.bits as u32), ..a },
         _ if a.unsigned => Constant { bits: a.bits.wrapping_shr(b.bits as u32), ..a },
         _ => Constant::signed((a.bits as i64).wrapping_shr(b.bits as u32)),
@@ -89,7 +89,7 @@ fn apply(operator: &str, a: Constant, b: Constant) -> Option<Constant> {
 }
 
 impl Cursor<'_> {
-    /// A number: a literal, or an expression of integer constants.
+    /// Parses a number: a literal, or an integer expression.
     pub(super) fn number(&mut self) -> Result<Operand, Error> {
         Ok(match self.term(0)? {
             Term::Float { single, double } => Operand::Float { single, double },
@@ -97,7 +97,7 @@ impl Cursor<'_> {
         })
     }
 
-    /// Goes on with an expression after its first term, and with `? a : b` after that.
+    /// Continues an expression after its first term, including `? a : b`.
     fn conditional(&mut self, first: Constant, depth: u32) -> Result<Constant, Error> {
         let value = self.expression(first, 0, depth)?;
         if !self.eat(b'?') {
@@ -111,7 +111,7 @@ impl Cursor<'_> {
         Ok(if value.bits != 0 { then } else { otherwise })
     }
 
-    /// Goes on with an expression after its first term, as long as operators bind more tightly than `least`.
+    /// Continues an expression after its first term, for as long as operators bind more tightly than `least`.
     fn expression(&mut self, first: Constant, least: u8, depth: u32) -> Result<Constant, Error> {
         let mut value = first;
         while let Some((operator, rank)) = self.operator().filter(|(_, rank)| *rank > least) {
@@ -126,9 +126,9 @@ impl Cursor<'_> {
         Ok(value)
     }
 
-    /// The operator of two numbers that comes next, and how tightly it binds.
+    /// Returns the binary operator that comes next, and how tightly it binds.
     fn operator(&self) -> Option<(&'static str, u8)> {
-        // A `%` could begin a register's name, and so it is a word.
+        // A `%` is lexed as a word, because it can begin a register's name.
         let follows = |operator: &str| match operator.as_bytes() {
             [mark] => self.is(*mark) || (*mark == b'%' && self.peek().text == operator),
             marks => self.is(marks[0]) && self.second_is(marks[1]),
@@ -143,7 +143,7 @@ impl Cursor<'_> {
         }
     }
 
-    /// A literal, `WARP_SZ`, or an expression in parentheses, with its signs and casts.
+    /// Parses a literal, `WARP_SZ`, or an expression in parentheses, with its signs and casts.
     fn term(&mut self, depth: u32) -> Result<Term, Error> {
         if depth > DEEPEST {
             return Err(self.wrong("an expression that is less deep"));
@@ -189,7 +189,7 @@ impl Cursor<'_> {
     }
 }
 
-/// A number of any sort, without a sign.
+/// Returns the value of a literal without a sign.
 fn literal(text: &str) -> Option<Term> {
     let bits = |prefix: [&str; 2], length: usize| {
         let digits = text.strip_prefix(prefix[0]).or_else(|| text.strip_prefix(prefix[1]))?;

@@ -1,4 +1,4 @@
-//! Walks over the tokens: what comes next, and what must come next.
+//! A cursor over the tokens: looks at the next ones, and checks that required ones come.
 
 use std::collections::HashMap;
 use std::iter::successors;
@@ -8,20 +8,20 @@ use crate::lexer::{Kind, Token};
 
 /// File, line and column.
 type Loc = (u32, u32, u32);
-/// More calls than this in one another are not followed outwards.
+/// At most this many nested calls are followed outwards.
 const CALLS: usize = 64;
-/// Calls in one another that are kept of an instruction.
+/// At most this many nested calls are kept for an instruction.
 const SHOWN: usize = 4;
 
-/// A place among the tokens.
+/// A position among the tokens.
 pub(super) struct Cursor<'a> {
     tokens: &'a [Token<'a>],
     at: usize,
-    /// Where the latest `.loc` is in the kernel's own file: what a header's function does is done by the line that calls it.
+    /// The place of the latest `.loc` in the kernel's own file. What a header's function does counts for the line that calls it.
     pub location: Loc,
-    /// Where the function of a place is called, if it was inlined there.
+    /// From each place in an inlined function, where that function is called.
     calls: HashMap<Loc, Loc>,
-    /// Lines and columns in the kernel's own file from which each `.loc` was called, those of the latest one last.
+    /// For each `.loc`, the lines and columns of the calls in the kernel's own file that lead to it. The latest `.loc` is last.
     pub inlined: Vec<Box<[(u32, u32)]>>,
 }
 
@@ -38,7 +38,7 @@ pub(super) fn wrong(token: Token<'_>, expected: &str) -> Error {
 }
 
 impl<'a> Cursor<'a> {
-    /// At the first of the tokens, of which the last is the end.
+    /// Starts at the first token. The last one must be the end.
     pub(super) fn new(tokens: &'a [Token<'a>]) -> Self {
         Self { tokens, at: 0, location: (0, 0, 0), calls: HashMap::new(), inlined: vec![Box::default()] }
     }
@@ -47,12 +47,12 @@ impl<'a> Cursor<'a> {
         self.tokens[self.at]
     }
 
-    /// Whether the token after the next is this mark.
+    /// Whether the token after the next one is this mark.
     pub(super) fn second_is(&self, mark: u8) -> bool {
         self.tokens.get(self.at + 1).is_some_and(|token| token.kind == Kind::Mark(mark))
     }
 
-    /// Whether a number comes after the next token, or a sign before one.
+    /// Whether the token after the next one is a number, or can begin an expression.
     pub(super) fn expression_follows(&self) -> bool {
         self.tokens.get(self.at + 1).is_some_and(|token| {
             matches!(token.kind, Kind::Number | Kind::Mark(b'-' | b'+' | b'~' | b'(' | b'!'))
@@ -62,7 +62,7 @@ impl<'a> Cursor<'a> {
 
     pub(super) fn next(&mut self) -> Token<'a> {
         let token = self.tokens[self.at];
-        // The last token is the end, which is never passed.
+        // The last token is the end, and the cursor never passes it.
         self.at = (self.at + 1).min(self.tokens.len() - 1);
         token
     }
@@ -96,7 +96,7 @@ impl<'a> Cursor<'a> {
         wrong(self.peek(), expected)
     }
 
-    /// What stands between commas up to a mark, which is passed: one at least.
+    /// Parses a list with at least one item, separated by commas, and passes the mark at its end.
     pub(super) fn list<T>(
         &mut self,
         end: u8,
@@ -131,7 +131,7 @@ impl<'a> Cursor<'a> {
         u32::try_from(value).map_err(|_| Error::parse(line, format!("{value} is too large")))
     }
 
-    /// `+4`, `-4` or nothing after a name.
+    /// Parses `+4`, `-4` or nothing after a name.
     pub(super) fn displacement(&mut self) -> Result<i64, Error> {
         let mut offset = 0i64;
         loop {
@@ -148,17 +148,17 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Skips what is left up to a semicolon.
+    /// Skips the rest of a statement, including the semicolon.
     pub(super) fn skip_statement(&mut self) {
         while !self.eat(b';') && self.next().kind != Kind::End {}
     }
 
-    /// Where it is, for [`Cursor::skip_braces`].
+    /// Returns the current position, for [`Cursor::skip_braces`].
     pub(super) const fn place(&self) -> usize {
         self.at
     }
 
-    /// Skips what is left up to a mark.
+    /// Skips tokens up to a mark, and the mark.
     pub(super) fn skip_to(&mut self, mark: u8) -> Result<(), Error> {
         while !self.eat(mark) {
             if self.next().kind == Kind::End {
@@ -168,7 +168,7 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
-    /// Goes behind the brace that closes the one just before a place.
+    /// Goes past the brace that closes the one just before `place`.
     pub(super) fn skip_braces(&mut self, place: usize) -> Result<(), Error> {
         self.at = place;
         let mut depth = 1u32;
@@ -183,7 +183,7 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
-    /// `.loc file line column [, function_name label [+ n], inlined_at file line column]`
+    /// Parses `.loc file line column [, function_name label [+ n], inlined_at file line column]`.
     pub(super) fn loc(&mut self) -> Result<(), Error> {
         let place = self.loc_place()?;
         self.calls.remove(&place);
@@ -200,7 +200,7 @@ impl<'a> Cursor<'a> {
                 return Err(self.wrong("`function_name` or `inlined_at`"));
             }
         }
-        // The kernel's own file is that of the outermost call.
+        // The outermost call is in the kernel's own file.
         let outwards = || successors(Some(place), |place| self.calls.get(place).copied()).take(CALLS);
         let own = outwards().last().map_or(place.0, |(file, ..)| file);
         let mut in_own = outwards().filter(|(file, ..)| *file == own);
@@ -217,7 +217,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// An unsigned integer as PTX writes it.
+/// Parses an unsigned integer.
 pub(super) fn integer(text: &str) -> Option<u64> {
     let text = text.strip_suffix('U').unwrap_or(text);
     let (digits, radix) = match text.as_bytes() {
@@ -237,7 +237,7 @@ mod tests {
     use super::*;
     use crate::lexer::tokens;
 
-    /// Where each of these, what follows `.loc`, is taken to be.
+    /// Returns the location that each of these texts after `.loc` gives.
     fn places<const N: usize>(locs: [&str; N]) -> [Loc; N] {
         let text = locs.join("\n");
         let tokens = tokens(&text).unwrap();
@@ -252,9 +252,9 @@ mod tests {
     fn what_a_header_does_is_done_by_the_line_that_calls_it() {
         let found = places([
             "1 69 5",
-            "1 50 17, function_name $L0, inlined_at 1 69 5", // a function of the same file: its own line says more
+            "1 50 17, function_name $L0, inlined_at 1 69 5", // a function of the same file, so its own line is more helpful
             "2 8 5, function_name $L1, inlined_at 1 50 17",
-            "3 4 1, function_name $L2+8, inlined_at 2 8 5", // a header that another one uses
+            "3 4 1, function_name $L2+8, inlined_at 2 8 5", // a header that is used by another one
             "1 50 17, function_name $L0, inlined_at 1 70 5",
             "2 8 5", // a function of a header that was not inlined
         ]);

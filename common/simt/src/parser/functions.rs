@@ -1,4 +1,4 @@
-//! Kernels and functions: parameters, directives, labels, instructions.
+//! Parses kernels and functions: parameters, directives, labels, instructions.
 
 use super::cursor::{Cursor, unsupported, wrong};
 use super::scope::{Body, Scope};
@@ -9,11 +9,11 @@ use crate::lexer::{Kind, Token};
 use crate::place::Space;
 use std::sync::Arc;
 
-/// Deepest nesting of braces.
+/// The deepest nesting of braces.
 const DEEPEST: usize = 256;
 
 impl Cursor<'_> {
-    /// A kernel or function after `.entry` or `.func`.
+    /// Parses a kernel or function after `.entry` or `.func`.
     pub(super) fn function(&mut self, entry: bool) -> Result<Function, Error> {
         let mut body = Body {
             function: Function { entry, line: self.peek().line, ..Function::default() },
@@ -26,7 +26,7 @@ impl Cursor<'_> {
         if self.is(b'(') {
             body.function.params = self.parameters(&mut body)?;
         }
-        // A prototype may do without a semicolon.
+        // A prototype does not need a semicolon.
         let begins = |token: Token<'_>| DECLARATIONS.contains(&token.text) || token.text == ".version";
         while self.peek().kind != Kind::End && !begins(self.peek()) {
             let token = self.next();
@@ -38,7 +38,7 @@ impl Cursor<'_> {
                     self.inlined.push(Box::default());
                     let start = self.place();
                     match self.statements(&mut body) {
-                        // Other functions of the file are none the worse for it.
+                        // This affects only this function. The others of the file can still run.
                         Err(refused @ Error::Unsupported { .. }) => {
                             body.function.refused.get_or_insert(refused);
                             self.skip_braces(start)?;
@@ -102,7 +102,7 @@ impl Cursor<'_> {
     }
 
     fn statements(&mut self, body: &mut Body) -> Result<(), Error> {
-        // The parameters' names are taken between the outermost braces, too.
+        // The names of the parameters are also taken inside the outermost braces.
         let outer = body.scopes.len();
         while body.scopes.len() >= outer {
             let token = self.next();
@@ -132,14 +132,14 @@ impl Cursor<'_> {
         Ok(())
     }
 
-    /// What is called by a name: a table of branches, or the instruction after it.
+    /// Parses what follows `name:`, which is a table of branch targets or an instruction.
     fn label(&mut self, body: &mut Body, name: Token<'_>) -> Result<(), Error> {
         if self.eat_word(".branchtargets") {
             let targets = self.list(b';', |cursor| Ok(Arc::from(cursor.word("a label")?.text)))?;
             let table = body.declare_label(name.text, name.line)?;
             body.push_branch(Item::Targets(table, targets));
         } else if matches!(self.peek().text, ".callprototype" | ".calltargets") {
-            // Only indirect calls need it.
+            // Only indirect calls need this.
             self.skip_statement();
         } else {
             let label = body.declare_label(name.text, name.line)?;
@@ -166,7 +166,7 @@ impl Cursor<'_> {
         }
     }
 
-    /// The type of registers, and the elements of a vector.
+    /// Parses a type of registers, and returns it with the number of elements of a vector.
     fn register_type(&mut self) -> Result<(Type, u8), Error> {
         let mut elements = 1;
         loop {
@@ -183,7 +183,7 @@ impl Cursor<'_> {
         }
     }
 
-    /// `.reg .f32 %f<10>, %a, %b;`
+    /// Parses `.reg .f32 %f<10>, %a, %b;`.
     fn registers(&mut self, body: &mut Body) -> Result<(), Error> {
         let (kind, elements) = self.register_type()?;
         self.list(b';', |cursor| {
@@ -202,7 +202,7 @@ impl Cursor<'_> {
         Ok(())
     }
 
-    /// An instruction, whose text begins at `start`.
+    /// Parses an instruction, whose text begins at `start`.
     fn instruction(
         &mut self,
         body: &mut Body,
@@ -211,7 +211,7 @@ impl Cursor<'_> {
         start: usize,
     ) -> Result<(), Error> {
         let mut words: Vec<String> = opcode.text.split('.').map(Into::into).collect();
-        // `add .s32`: modifiers may stand apart.
+        // There may be spaces between modifiers: `add .s32`.
         while self.peek().kind == Kind::Word
             && let Some(word) = self.peek().text.strip_prefix('.')
         {

@@ -1,4 +1,4 @@
-//! Tokens to a program. Register and variable names are resolved here, because PTX scopes them by braces.
+//! Parses tokens to a program. Names of registers and variables are resolved here, because braces are their scopes in PTX.
 
 mod constants;
 mod cursor;
@@ -13,7 +13,7 @@ use crate::lexer::{Kind, Token, tokens};
 use cursor::{Cursor, unsupported, wrong};
 use variables::DECLARATIONS;
 
-/// Reads a whole file.
+/// Parses a whole file.
 pub(crate) fn parse(source: &str) -> Result<Program, Error> {
     if u32::try_from(source.len()).is_err() {
         return Err(Error::parse(1, "the text is larger than 4 GiB"));
@@ -24,7 +24,7 @@ pub(crate) fn parse(source: &str) -> Result<Program, Error> {
     Ok(Program { calls: parser.cursor.inlined, ..parser.program })
 }
 
-/// The value of an expression of integers; none if it is something else.
+/// Returns the value of an integer expression, or `None` if the text is anything else.
 pub(crate) fn constant(text: &str) -> Option<i64> {
     let tokens = tokens(text).ok()?;
     let mut cursor = Cursor::new(&tokens);
@@ -34,7 +34,7 @@ pub(crate) fn constant(text: &str) -> Option<i64> {
     }
 }
 
-/// The file as far as it has been read.
+/// A parser, and the program as far as it has been read.
 struct Parser<'a> {
     cursor: Cursor<'a>,
     program: Program,
@@ -71,7 +71,7 @@ impl<'a> Parser<'a> {
                     self.cursor.skip_braces(self.cursor.place())?;
                 }
                 (Kind::Word, ".loc") => self.cursor.loc()?,
-                // Another name for a function, which nobody may ever use.
+                // `.alias` gives a function another name, which may never be used.
                 (Kind::Word, ".pragma" | ".alias") => self.cursor.skip_statement(),
                 (Kind::Mark(b';'), _) => {}
                 (Kind::Word, _) if token.text.starts_with('.') && seen_version => {
@@ -120,7 +120,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// A variable of the module, a kernel or a function; gets its first word.
+    /// Parses a variable of the module, a kernel or a function. `token` is its first word.
     fn declaration(&mut self, mut token: Token<'a>) -> Result<(), Error> {
         let mut external = false;
         loop {

@@ -1,4 +1,4 @@
-//! Operands of instructions.
+//! Parses operands of instructions.
 
 use super::cursor::Cursor;
 use super::scope::{Body, register};
@@ -20,7 +20,7 @@ impl Cursor<'_> {
         Ok(first)
     }
 
-    /// An operand of a call, where parentheses are always a list and never an expression.
+    /// Parses an operand of a call. Parentheses are a list here, never an expression.
     pub(super) fn call_operand(&mut self, body: &mut Body) -> Result<Operand, Error> {
         if self.eat(b'(') { Ok(Operand::List(self.inner(body, b')')?)) } else { self.operand(body) }
     }
@@ -30,7 +30,7 @@ impl Cursor<'_> {
             return Ok(vec![]);
         }
         self.list(end, |cursor| match cursor.peek().kind {
-            // No operand nests further, and unlimited nesting would overflow the stack.
+            // Operands are not nested more deeply. Without a limit, the stack could overflow.
             Kind::Mark(b'{' | b'(' | b'[') => Err(cursor.wrong("an operand")),
             _ => cursor.single(body),
         })
@@ -75,7 +75,7 @@ impl Cursor<'_> {
         Ok(Operand::Name { name: Arc::from(token.text), offset: self.displacement()? })
     }
 
-    /// What is left of `[base + offset]`.
+    /// Parses `base + offset]`, the rest of an address.
     fn address(&mut self, body: &mut Body) -> Result<Operand, Error> {
         if !matches!(self.peek().kind, Kind::Word | Kind::Number) {
             return Err(self.wrong("an address"));
@@ -83,7 +83,7 @@ impl Cursor<'_> {
         let base = Box::new(self.single(body)?);
         let offset = self.displacement()?;
         if self.is(b',') {
-            // Coordinates of a texture or a tensor.
+            // These are the coordinates of a texture or a tensor.
             while !self.is(b']') && !self.is(b';') && self.peek().kind != Kind::End {
                 self.next();
             }

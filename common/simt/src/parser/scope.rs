@@ -1,39 +1,39 @@
-//! What names mean inside a function: PTX scopes registers, variables and labels by braces.
+//! Resolves names inside a function. In PTX, braces are the scopes of registers, variables and labels.
 
 use crate::Error;
 use crate::ast::{Function, Item, Operand, Register, Type, Variable};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// Names of a vector's elements.
+/// The names of a vector's elements. Those of colours mean the same.
 const ELEMENTS: [&str; 4] = ["x", "y", "z", "w"];
 const COLOURS: [&str; 4] = ["r", "g", "b", "a"];
 
-/// Names known between two braces.
+/// The names that are declared between two braces.
 #[derive(Default)]
 pub(super) struct Scope {
-    /// All that is declared, a range as `%r<`.
+    /// All declared names. A range is stored as `%r<`.
     names: HashSet<String>,
-    /// `%r<10>`: prefix to count, type and elements of a vector.
+    /// Ranges such as `%r<10>`: from the prefix to the count, the type and the number of elements of a vector.
     pub ranges: HashMap<String, (u64, Type, u8)>,
     pub registers: HashMap<String, u32>,
-    /// Vectors, with their elements, which are registers called `v.x` and so on.
+    /// Vectors, with their elements, which are registers with names such as `v.x`.
     pub vectors: HashMap<String, Vec<u32>>,
     pub variables: HashMap<String, u32>,
-    /// Labels, with the names that tell them from those of other scopes.
+    /// Labels, with names that are unique in the function.
     labels: HashMap<Arc<str>, Arc<str>>,
-    /// Items of the body that name labels which this scope may still declare.
+    /// Items of the body with labels that this scope may declare later.
     branches: Vec<usize>,
 }
 
-/// A function as far as it has been read, and what its names mean at this point.
+/// A function as far as it has been read, and the scopes at this point.
 pub(super) struct Body {
     pub function: Function,
     pub scopes: Vec<Scope>,
 }
 
 impl Scope {
-    /// The type of a register of a range, and its elements.
+    /// Returns the type of a register in a range, and its number of elements.
     fn of_range(&self, name: &str) -> Option<(Type, u8)> {
         let digits = name.bytes().rev().take_while(u8::is_ascii_digit).count();
         let (prefix, number) = name.split_at(name.len() - digits);
@@ -47,7 +47,7 @@ pub(super) fn register(id: u32) -> Operand {
 }
 
 impl Body {
-    /// Takes a name, which can mean one thing only between the innermost braces.
+    /// Takes a name, which may be declared only once between the innermost braces.
     pub(super) fn take(&mut self, name: &str, line: u32) -> Result<(), Error> {
         let Some(scope) = self.scopes.last_mut() else { return Ok(()) };
         if scope.of_range(name).is_some() || !scope.names.insert(name.into()) {
@@ -56,7 +56,7 @@ impl Body {
         Ok(())
     }
 
-    /// Declares a variable of the innermost scope.
+    /// Declares a variable in the innermost scope.
     pub(super) fn declare_variable(&mut self, variable: Variable) -> Result<u32, Error> {
         self.take(&variable.name, variable.line)?;
         let id = self.function.variables.len() as u32;
@@ -67,7 +67,7 @@ impl Body {
         Ok(id)
     }
 
-    /// Declares a register of the innermost scope, or a vector of them.
+    /// Declares a register, or a vector of registers, in the innermost scope.
     pub(super) fn declare_register(&mut self, name: &str, kind: Type, elements: u8) -> Operand {
         let Some(scope) = self.scopes.last_mut() else { return Operand::Sink };
         let registers = &mut self.function.registers;
@@ -87,7 +87,7 @@ impl Body {
         vector
     }
 
-    /// Finds a name in the innermost scope that has it; that of a range is declared when it is used first.
+    /// Finds a name in the innermost scope that has it. A register of a range is declared on its first use.
     fn find<T>(&mut self, name: &str, vector: bool, known: impl Fn(&Scope) -> Option<T>) -> Option<T> {
         for depth in (0..self.scopes.len()).rev() {
             if let Some(found) = known(&self.scopes[depth]) {
@@ -95,7 +95,7 @@ impl Body {
             }
             let of_range = self.scopes[depth].of_range(name);
             if let Some((kind, elements)) = of_range.filter(|(_, elements)| vector == (*elements > 1)) {
-                // The name belongs to the scope of its range.
+                // The name belongs to the scope that declares its range.
                 let inner = self.scopes.split_off(depth + 1);
                 self.declare_register(name, kind, elements);
                 self.scopes.extend(inner);
@@ -105,7 +105,7 @@ impl Body {
         None
     }
 
-    /// The register of that name, which may be an element of a vector.
+    /// Returns the register with this name, which may be an element of a vector.
     pub(super) fn register(&mut self, name: &str) -> Option<u32> {
         if let Some((vector, element)) = name.split_once('.') {
             let at = ELEMENTS.iter().position(|&e| e == element).or(COLOURS.iter().position(|&e| e == element))?;
@@ -118,9 +118,9 @@ impl Body {
         self.find(name, true, |scope| scope.vectors.get(name).cloned())
     }
 
-    /// Declares a label of the innermost scope; gives the name that no other scope's label has.
+    /// Declares a label in the innermost scope, and returns its unique name.
     pub(super) fn declare_label(&mut self, name: &str, line: u32) -> Result<Arc<str>, Error> {
-        // A name that no source can contain.
+        // No name in a source can contain a space.
         let unique: Arc<str> = format!("{name} {}", self.function.body.len()).into();
         self.take(name, line)?;
         if let Some(scope) = self.scopes.last_mut() {
@@ -129,7 +129,7 @@ impl Body {
         Ok(unique)
     }
 
-    /// Adds an item that names labels, which may be declared behind it.
+    /// Adds an item with labels that may be declared later.
     pub(super) fn push_branch(&mut self, item: Item) {
         if let Some(scope) = self.scopes.last_mut() {
             scope.branches.push(self.function.body.len());
@@ -137,7 +137,7 @@ impl Body {
         self.function.body.push(item);
     }
 
-    /// Ends the innermost scope, whose labels are all known now: what it does not declare, one around it may.
+    /// Ends the innermost scope, all labels of which are now known. An outer scope may declare those that are not among them.
     pub(super) fn end_scope(&mut self) {
         let Some(Scope { labels, branches, .. }) = self.scopes.pop() else { return };
         for at in branches {
@@ -159,7 +159,7 @@ impl Body {
     }
 }
 
-/// The names of labels in an item.
+/// Returns the names of labels in an item.
 fn targets(item: &mut Item) -> Vec<&mut Arc<str>> {
     match item {
         Item::Targets(_, targets) => targets.iter_mut().collect(),

@@ -1,4 +1,4 @@
-//! Declarations of variables with their types and initial values.
+//! Parses declarations of variables, with their types and initial values.
 
 use super::cursor::{Cursor, unsupported};
 use crate::Error;
@@ -6,17 +6,17 @@ use crate::ast::{Operand, Type, Variable};
 use crate::lexer::{Kind, Token};
 use crate::place::Space;
 
-/// First words of what a file declares.
+/// The first words of declarations in a file.
 pub(super) const DECLARATIONS: [&str; 10] =
     [".visible", ".extern", ".weak", ".common", ".entry", ".func", ".global", ".const", ".shared", ".local"];
 
-/// Declarations larger than this are refused: no device has such memory, and the host must not run out.
+/// Larger variables are refused, because no device has such memory and the host's memory must not run out.
 const LARGEST_VARIABLE: u64 = 1 << 40;
-/// Initialisers larger than this are refused.
+/// Longer initialisers are refused.
 const LARGEST_INITIALISER: u64 = 1 << 26;
 
 impl Cursor<'_> {
-    /// `.space .align n .type name[dims] = init, ... ;`
+    /// Parses `.space .align n .type name[dims] = init, ... ;`.
     pub(super) fn variables(&mut self, token: Token<'_>, external: bool) -> Result<Vec<Variable>, Error> {
         let Some(space) = token.text.strip_prefix('.').and_then(Space::named) else {
             return Err(Error::parse(token.line, format!("`{}` is not a memory space", token.text)));
@@ -25,7 +25,7 @@ impl Cursor<'_> {
         self.list(b';', |cursor| cursor.variable(space, external, of))
     }
 
-    /// `[.align n] [.v4] .type [.ptr ...]`: alignment (0 when not given), element type and elements in a vector.
+    /// Parses `[.align n] [.v4] .type [.ptr ...]`. Returns the alignment (0 if not given), the type, and the number of elements.
     pub(super) fn variable_type(&mut self) -> Result<(u32, Type, u32), Error> {
         let (mut align, mut lanes) = (0, 1);
         loop {
@@ -43,7 +43,7 @@ impl Cursor<'_> {
                     self.expect(b'(')?;
                     self.skip_to(b')')?;
                 }
-                // Handles of textures, which only instructions use that are not supported.
+                // Only unsupported instructions use these handles of textures.
                 ".texref" | ".samplerref" | ".surfref" => return Ok((align, Type::B64, lanes)),
                 name => match name.strip_prefix('.').and_then(Type::named) {
                     Some(Type::Pred) | None => {
@@ -55,7 +55,7 @@ impl Cursor<'_> {
         }
     }
 
-    /// `.ptr ... name[dims] = init`, after the type.
+    /// Parses `.ptr ... name[dims] = init`, which follows the type.
     pub(super) fn variable(
         &mut self,
         space: Space,
@@ -100,7 +100,7 @@ impl Cursor<'_> {
             bytes = 0;
         }
         let align = if align == 0 { element_bytes.max(1) } else { align };
-        // Compilers declare arrays of every type as bytes, and align them to their elements.
+        // Compilers declare arrays of any type as bytes, but with the alignment of the real elements.
         let as_bytes = element_bytes == 1 && matches!(align, 2 | 4 | 8) && bytes.is_multiple_of(align.into());
         let element_bytes = if as_bytes { align } else { element_bytes };
         let (name, line) = (token.text.into(), token.line);
@@ -127,7 +127,7 @@ impl Cursor<'_> {
                 let size = kind.bytes() as usize;
                 let mut mask = u64::MAX;
                 let value = match self.constant()? {
-                    // `0xFF00(name)`: these bits of an address.
+                    // `0xFF00(name)` selects these bits of an address.
                     Operand::Integer(bits) if self.eat(b'(') => {
                         mask = bits as u64;
                         let name = self.constant()?;
@@ -172,7 +172,7 @@ impl Cursor<'_> {
         }
     }
 
-    /// A number, or the address of a variable.
+    /// Parses a number, or the address of a variable.
     fn constant(&mut self) -> Result<Operand, Error> {
         let token = self.peek();
         if token.kind == Kind::Word && !token.text.starts_with('.') {
