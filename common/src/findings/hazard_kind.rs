@@ -9,20 +9,19 @@ use simt::{FaultKind, HazardKind};
 pub enum ReportKind {
     /// The search for hazards found it; the kernel ran on.
     Hazard(HazardKind),
-    /// It ended the launch.
-    Fault(FaultClass),
+    /// It ended the launch, and this is what it is called.
+    Fault(&'static str),
     /// The product is wrong, and this is why.
     Product(Mistake),
 }
 
-/// An enum whose variants have names in words.
-macro_rules! named {
-    ($(#[$meta:meta])* $kind:ident { $($variant:ident: $name:literal,)* }) => {
-        $(#[$meta])*
+macro_rules! mistakes {
+    ($($variant:ident: $name:literal,)*) => {
+        /// Why a product is wrong.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum $kind { $(#[doc = $name] $variant,)* }
+        pub enum Mistake { $(#[doc = $name] $variant,)* }
 
-        impl $kind {
+        impl Mistake {
             /// What it is called in titles and in JSON.
             pub fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)* }
@@ -31,58 +30,27 @@ macro_rules! named {
     };
 }
 
-named! {
-    /// Why a product is wrong.
-    Mistake {
-        Unwritten: "element never stored",
-        Empty: "sum without products",
-        Zero: "zero in place of an element",
-        Misplaced: "stored and read in different places",
-        Unset: "value that was never set",
-        Operands: "factors that are not of A and B",
-        Pairing: "factors that do not belong together",
-        Line: "wrong row or column",
-        Swapped: "operands exchanged",
-        Elsewhere: "sum stored in another element",
-        Overwritten: "right sum overwritten",
-        Beginning: "sum that does not begin at 0",
-        Sign: "wrong sign",
-        Part: "k not multiplied once each",
-        Beyond: "k beyond the end",
-        Stale: "tile of another step",
-        Lost: "sum that is lost",
-        Early: "sum stored too early",
-        Weight: "sum with another factor",
-        Converted: "value converted to another type",
-    }
-}
-
-named! {
-    /// The kinds of fault that end a launch.
-    FaultClass {
-        OutOfBounds: "access out of bounds",
-        Misaligned: "misaligned access",
-        DivergentBarrier: "barrier not reached by all threads",
-        Deadlock: "deadlock",
-        MissingLanes: "warp-wide instruction without all its lanes",
-        Trap: "trap",
-        Assert: "assertion",
-        Other: "fault",
-    }
-}
-
-impl Mistake {
-    /// Whether it may follow from a hazard, which then says more.
-    pub fn may_follow(self) -> bool {
-        matches!(self, Self::Unwritten | Self::Zero | Self::Empty | Self::Unset | Self::Part | Self::Lost)
-    }
-}
-
-impl ReportKind {
-    /// Whether it only warns.
-    pub fn is_warning(self) -> bool {
-        matches!(self, Self::Hazard(kind) if kind.is_warning())
-    }
+mistakes! {
+    Unwritten: "element never stored",
+    Empty: "sum without products",
+    Zero: "zero in place of an element",
+    Misplaced: "stored and read in different places",
+    Unset: "value that was never set",
+    Operands: "factors that are not of A and B",
+    Pairing: "factors that do not belong together",
+    Line: "wrong row or column",
+    Swapped: "operands exchanged",
+    Elsewhere: "sum stored in another element",
+    Overwritten: "right sum overwritten",
+    Beginning: "sum that does not begin at 0",
+    Sign: "wrong sign",
+    Part: "k not multiplied once each",
+    Beyond: "k beyond the end",
+    Stale: "tile of another step",
+    Lost: "sum that is lost",
+    Early: "sum stored too early",
+    Weight: "sum with another factor",
+    Converted: "value converted to another type",
 }
 
 impl PartialEq<HazardKind> for ReportKind {
@@ -91,19 +59,17 @@ impl PartialEq<HazardKind> for ReportKind {
     }
 }
 
-impl FaultClass {
-    /// The class of a fault.
-    pub fn of(kind: &FaultKind) -> Self {
-        match kind {
-            FaultKind::OutOfBounds { .. } => Self::OutOfBounds,
-            FaultKind::Misaligned { .. } => Self::Misaligned,
-            FaultKind::DivergentBarrier { .. } => Self::DivergentBarrier,
-            FaultKind::Deadlock { .. } => Self::Deadlock,
-            FaultKind::MissingLanes { .. } => Self::MissingLanes,
-            FaultKind::Trap => Self::Trap,
-            FaultKind::Assert { .. } => Self::Assert,
-            _ => Self::Other,
-        }
+/// What a fault that ends a launch is called.
+pub fn fault_name(kind: &FaultKind) -> &'static str {
+    match kind {
+        FaultKind::OutOfBounds { .. } => "access out of bounds",
+        FaultKind::Misaligned { .. } => "misaligned access",
+        FaultKind::DivergentBarrier { .. } => "barrier not reached by all threads",
+        FaultKind::Deadlock { .. } => "deadlock",
+        FaultKind::MissingLanes { .. } => "warp-wide instruction without all its lanes",
+        FaultKind::Trap => "trap",
+        FaultKind::Assert { .. } => "assertion",
+        _ => "fault",
     }
 }
 
@@ -111,7 +77,7 @@ impl From<ReportKind> for &'static str {
     fn from(kind: ReportKind) -> Self {
         match kind {
             ReportKind::Hazard(kind) => kind.name(),
-            ReportKind::Fault(class) => class.name(),
+            ReportKind::Fault(name) => name,
             ReportKind::Product(mistake) => mistake.name(),
         }
     }
@@ -126,7 +92,6 @@ mod tests {
         let kind = ReportKind::Product(Mistake::Converted);
         assert_eq!(serde_json::to_string(&kind).unwrap(), "\"value converted to another type\"");
         let race = ReportKind::Hazard(HazardKind::Race);
-        assert!(!race.is_warning() && ReportKind::Hazard(HazardKind::VolatileOrder).is_warning());
         assert!(race == HazardKind::Race && race != HazardKind::NeverWritten);
     }
 }

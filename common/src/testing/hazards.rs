@@ -13,7 +13,7 @@ use crate::code::Code;
 use crate::device::{Device, SimDevice, SimOptions};
 use crate::findings::analysis::HazardReport;
 use crate::findings::fault::KernelFault;
-use crate::findings::hazard_kind::{FaultClass, ReportKind};
+use crate::findings::hazard_kind::ReportKind;
 use crate::verify::Verification;
 use crate::verify::on_device::multiply;
 use plan::{Defect, DeviceInfo, Dtype, Plan, Problem};
@@ -119,7 +119,7 @@ fn judge(defect: Defect, found: Result<Verification>, hazards: &[HazardReport]) 
                 Err(error) => error.downcast::<KernelFault>()?,
             };
             let outside =
-                error.hazard.as_ref().is_some_and(|hazard| hazard.kind == ReportKind::Fault(FaultClass::OutOfBounds));
+                error.hazard.as_ref().is_some_and(|hazard| hazard.kind == ReportKind::Fault("access out of bounds"));
             ensure!(outside, "the fault is no access out of bounds: {error}");
         }
     }

@@ -5,7 +5,7 @@ use serde::{Serialize, Serializer};
 use super::causes::roots;
 use crate::code::places::{self, index};
 use crate::findings::diagnostic::{self, Diagnostic};
-use crate::findings::hazard_kind::{FaultClass, Mistake, ReportKind};
+use crate::findings::hazard_kind::{Mistake, ReportKind, fault_name};
 
 /// A hazard: what, where, which threads, which lines, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -100,7 +100,7 @@ pub fn fault(fault: &simt::Fault) -> HazardReport {
     let action = if fault.thread.is_some() { "stands" } else { "and all others stand" };
     let thread = fault.thread.map_or([0; 3], index);
     HazardReport {
-        kind: ReportKind::Fault(FaultClass::of(&fault.kind)),
+        kind: ReportKind::Fault(fault_name(&fault.kind)),
         place: fault.kind.to_string().trim_end_matches(',').to_owned(),
         threads: vec![HazardThread::at(&fault.location, index(fault.block), thread, action.into())],
         count: 1,
@@ -119,7 +119,7 @@ impl HazardThread {
 impl HazardReport {
     /// Whether it only warns: a run that has nothing but warnings has found nothing wrong.
     pub fn is_warning(&self) -> bool {
-        self.kind.is_warning()
+        self.diagnostic.warning
     }
 
     /// Whether it is a cause of wrong products that a look at the product does not show.
@@ -138,7 +138,8 @@ impl HazardReport {
 
     /// Whether it is a reason of a wrong product that may itself follow from a hazard.
     pub fn may_follow(&self) -> bool {
-        matches!(self.kind, ReportKind::Product(mistake) if mistake.may_follow())
+        use Mistake::{Empty, Lost, Part, Unset, Unwritten, Zero};
+        matches!(self.kind, ReportKind::Product(Unwritten | Zero | Empty | Unset | Part | Lost))
     }
 
     /// Whether this reason of a wrong product says more than the hazards that were found beside it: not where it follows from

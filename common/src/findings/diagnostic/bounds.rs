@@ -2,10 +2,9 @@
 
 use simt::Location;
 
-use super::around::{around, guards, of_thread};
+use super::around::{around, guards, is_size, of_thread};
+use super::source::{Source, Token, is_word};
 use super::texts::help;
-use super::underline::{code, is_name};
-use crate::code::places;
 
 /// A comparison that is wrong.
 pub struct Bound {
@@ -20,63 +19,63 @@ pub struct Bound {
 pub fn remedy(place: &Location) -> Option<Bound> {
     let mut lines = around(place, &["for", "while", "if"]);
     lines.extend(place.line.into_iter().chain(guards(place)));
-    let file = place.file.as_ref()?;
-    // Up to its own row, for instance, a thread may count.
-    let is_coordinate = |name: &str| of_thread(place, name);
-    lines.into_iter().find_map(|line| wrong(line, code(&places::line(file, line)?), is_coordinate))
+    lines.into_iter().find_map(|line| wrong(&Location { line: Some(line), ..place.clone() }, line))
 }
 
-/// What is wrong with the comparisons in a line.
-pub fn wrong(line: u32, code: &str, is_coordinate: impl Fn(&str) -> bool) -> Option<Bound> {
+/// What is wrong with the comparisons in the line of a place.
+fn wrong(place: &Location, line: u32) -> Option<Bound> {
+    let source = Source::of(place);
     let bound = |cause, [before, size, right]: [&str; 3]| {
         let words = [("before", before), ("size", size), ("right", right)].map(|(name, word)| (name, word.to_owned()));
         let help = help(cause, &[&words[..], &[("line", line.to_string())]].concat());
         Some(Bound { line, of_other_side: cause == "compared with another side", help })
     };
-    let of_name = |part: &str, operator: &str| {
-        let size = part.split_once(operator).map(|(_, size)| size.trim_start());
-        size.is_some_and(|size| size.starts_with(|c: char| c.is_alphabetic()))
+    let on_line = source.on_lines(line, 1);
+    let all = source.words(&on_line);
+    // How many parts between these operators compare something with a name in this way.
+    let parts = |between: &str, operator: &str| {
+        let compares = |part: &&[Token]| {
+            let at = part.iter().position(|token| token.text == operator);
+            at.and_then(|at| part.get(at + 1)).is_some_and(|size| is_word(&size.text))
+        };
+        all.split(|token| token.text == between).filter(compares).count()
     };
-    let compares = |part: &str| of_name(part, "<");
-    if code.trim_start().starts_with("if") && code.split("||").filter(|part| compares(part)).count() > 1 {
+    if all.first().is_some_and(|first| first.text == "if") && parts("||", "<") > 1 {
         return bound("one comparison is enough", [""; 3]);
     }
+    let is_variable = |word: &str| is_word(word) && word.contains(|c: char| c.is_lowercase());
+    // The operators with the word before and the one behind, each.
+    let compared = |operators: &'static [&str]| {
+        let is_one = move |part: &&[Token]| operators.contains(&&part[1].text[..]);
+        all.windows(3).filter(is_one).map(|part| [0, 1, 2].map(|at| part[at].text.as_str()))
+    };
     // Where a thread returns that is beyond the edge.
-    for part in code.split("||").filter(|part| !part.contains(">=")) {
-        let (before, after) = part.split_once('>').unwrap_or_default();
-        let before = before.trim_end().rsplit(|c| !is_name(c)).next().unwrap_or_default();
-        let size = after.trim_start().split(|c| !is_name(c)).next().unwrap_or_default();
-        if matches!(size, "M" | "N" | "K") && before.contains(|c: char| c.is_lowercase()) {
-            return bound("one too few", [before, size, ""]);
-        }
+    let mut above = compared(&[">"]);
+    if let Some([before, _, size]) = above.find(|[before, _, size]| is_size(size) && is_variable(before)) {
+        return bound("one too few", [before, size, ""]);
     }
-    let leaves = |part: &&str| of_name(part, ">=");
-    if code.split("&&").filter(leaves).count() > 1 {
+    if parts("&&", ">=") > 1 {
         return bound("every comparison is needed", [""; 3]);
     }
-    for (at, _) in code.match_indices('<') {
-        let before = code[..at].trim_end().rsplit(|c| !is_name(c)).next().unwrap_or_default();
-        let after = &code[at + 1..];
-        let (equal, after) = after.strip_prefix('=').map_or((false, after), |rest| (true, rest));
-        let size = after.trim_start().split(|c| !is_name(c)).next().unwrap_or_default();
-        if size.is_empty() || size.starts_with(|c: char| c.is_ascii_digit()) || code[..at].ends_with('<') {
-            continue;
-        }
-        let less = after.trim_start()[size.len()..].trim_start().starts_with('-');
-        if equal && !less && !is_coordinate(size) && before.contains(|c: char| c.is_lowercase()) {
-            let all = after.split([';', ')', '&', '|', '?']).next().unwrap_or_default().trim();
-            return bound("one too many", [before, all, ""]);
-        }
-        if !matches!(size, "M" | "N" | "K") || equal {
-            continue;
+    for at in 1..all.len().saturating_sub(1) {
+        let [before, operator, size] = [at - 1, at, at + 1].map(|at| all[at].text.as_str());
+        // Up to its own row, for instance, a thread may count.
+        if operator == "<=" && is_variable(before) && is_word(size) && !of_thread(place, size) {
+            let less = all.get(at + 2).is_some_and(|after| after.text.starts_with('-'));
+            let ends = |token: &Token| token.text.starts_with([';', ')', '&', '|', '?']);
+            let end = all[at..].iter().position(ends).map_or(all.len(), |end| at + end);
+            if !less {
+                let written = source.written(&(on_line.start + at + 1..on_line.start + end));
+                return bound("one too many", [before, written, ""]);
+            }
         }
         let right = match before {
             _ if before.contains("row") => "M",
             _ if before.contains("col") => "N",
-            _ if before == "k" || before == "k0" => "K",
+            "k" | "k0" => "K",
             _ => continue,
         };
-        if size != right {
+        if operator == "<" && is_size(size) && size != right {
             return bound("compared with another side", [before, size, right]);
         }
     }

@@ -1,19 +1,18 @@
 //! Diagnostics of what the simulator found: hazards of a launch, faults that ended one, limits that stopped one.
 
-use simt::{AccessKind, Action, Fault, FaultKind, Hazard, HazardKind, Limit, Location, Party, Place, Space};
+use simt::{AccessKind, Action, Fault, FaultKind, Hazard, HazardKind, Limit, Party, Place, Space};
 
-use super::around::{
-    and_callers, declaration, guards, lines_that_set, of_words, pointers, set_by_line, set_by_thread, setters,
-    shared_declaration, stores_of, value_of, without_value,
-};
+use super::around::{guards, of_words, pointers, set_by_thread};
+use super::marks::{add, at_line, at_lines, declared_array, set_by, sets, stores_of, with_calls, without_value};
 use super::race::{self, at, code_at};
 use super::render::{Diagnostic, Mark};
 use super::situation::Role;
+use super::source::Source;
 use super::texts::{help, text};
-use super::underline::{Use, array_name, has_word, is_name, uses};
+use super::underline::{Use, array_name, uses};
 use super::{bounds, remedy, stride};
 use crate::basics::units::grouped;
-use crate::code::places::{self, index, triple, who};
+use crate::code::places::{index, triple, who};
 
 /// A hazard with its lines and its remedy; `one_warp` says that its two threads are lanes of one.
 pub fn hazard(hazard: &Hazard, one_warp: bool) -> Diagnostic {
@@ -47,28 +46,23 @@ pub fn hazard(hazard: &Hazard, one_warp: bool) -> Diagnostic {
         && matches!(role, Role::Output | Role::Shared)
     {
         let by_thread = if role == Role::Shared { set_by_thread(&first.location) } else { vec![] };
-        marks.extend(by_thread.into_iter().map(|(name, line)| sets(&first.location, line, &name)));
+        marks.extend(sets(&first.location, by_thread));
         add(&mut marks, set_by(&first.location, true));
     }
     let mut laid_out = None;
     match (kind, sides, array) {
         (HazardKind::WrongArray, [access], _) => {
             marks.extend(set_by(&access.location, access.action.writes()));
-            let code = code_at(&access.location);
-            let names = code.split(|c| !is_name(c)).filter(|name| !name.is_empty());
-            add(&mut marks, names.filter_map(|name| declared_array(&access.location, name)));
+            let source = Source::of(&access.location);
+            let words = source.words(&source.on_lines(access.location.line.unwrap_or_default(), 1)).iter();
+            add(&mut marks, words.filter_map(|word| declared_array(&access.location, &word.text)));
         }
         // Where a word has no value, those that are stored tell which are not.
         (HazardKind::UninitialisedShared, [read], Some(name)) => {
-            let stores = stores_of(&read.location, name).into_iter();
-            marks.extend(stores.map(|line| at_line(&read.location, line, format!("{name} is stored here"))));
+            marks.extend(stores_of(&read.location, name));
         }
         (HazardKind::UnsetRegister, [read], _) => {
-            let bare = without_value(&read.location).into_iter();
-            add(
-                &mut marks,
-                bare.map(|(name, line)| at_line(&read.location, line, format!("`{name}` has no value here"))),
-            );
+            add(&mut marks, without_value(&read.location));
         }
         (HazardKind::Race, [a, b], Some(name)) => {
             laid_out = race::wrong_stride(a, b, name, role).map(|_| name.to_owned());
@@ -97,11 +91,6 @@ pub fn hazard(hazard: &Hazard, one_warp: bool) -> Diagnostic {
     }
 }
 
-/// The line that declares a shared array.
-fn declared_array(place: &Location, name: &str) -> Option<Mark> {
-    shared_declaration(place, name).map(|line| at_line(place, line, format!("`{name}` is declared here")))
-}
-
 fn is_barrier(kind: HazardKind) -> bool {
     use HazardKind::{DifferentBarriers, EndedBeforeBarrier, ExitBeforeBarrier, MismatchedBarriers};
     matches!(kind, DifferentBarriers | EndedBeforeBarrier | ExitBeforeBarrier | MismatchedBarriers)
@@ -117,10 +106,11 @@ fn shown(hazard: &Hazard) -> (String, Place) {
     let Some(party) = party else { return (hazard.place.to_string(), place()) };
     let element = format!("{}[{}]", array.name, bytes / 4);
     let names = pointers(&party.location, &array.name);
-    let code = code_at(&party.location);
+    let source = Source::of(&party.location);
     let suits = |found: &Use| if party.action == Action::Writes { found.writes } else { found.reads };
     let used = |name: &String| {
-        uses(&code, name).into_iter().find(suits).map(|found| (name.clone(), code[found.span].to_owned()))
+        let used = uses(&party.location, name).into_iter().find(suits)?;
+        Some((name.clone(), source.written(&used.tokens).to_owned()))
     };
     match &names.iter().filter_map(used).collect::<Vec<_>>()[..] {
         [(name, text)] => {
@@ -184,16 +174,14 @@ pub fn fault(fault: &Fault) -> Diagnostic {
     let place = access.map(|(place, ..)| place).filter(|place| place.array().is_some());
     let (location, label) = (fault.location.clone(), format!("{who} {label}"));
     let mut marks = vec![Mark { location, element: place.cloned(), writes, label, aside: false }];
-    let code = code_at(&fault.location);
-    let strides = place.and_then(array_name).is_some_and(|array| stride::of_product(&code, array).is_some());
+    let strides = place.and_then(array_name).is_some_and(|array| stride::of_product(&fault.location, array).is_some());
     let bounds = access.and_then(|_| bounds::remedy(&fault.location));
     match &bounds {
         Some(bound) => marks.push(at_line(&fault.location, bound.line, "this lets it".into())),
         None if access.is_some() => {
             marks.extend(set_by(&fault.location, writes));
-            let under = guards(&fault.location).into_iter();
-            let under = under.filter(|_| place.is_some() && !strides);
-            add(&mut marks, under.map(|line| at_line(&fault.location, line, "it depends on this".into())));
+            let under = if place.is_some() && !strides { guards(&fault.location) } else { vec![] };
+            add(&mut marks, at_lines(&fault.location, under, "it depends on this"));
         }
         None => {}
     }
@@ -216,78 +204,10 @@ pub fn fault(fault: &Fault) -> Diagnostic {
         marks: with_calls(marks),
         laid_out: global.map(|array| array.name.clone()),
         help: (bounds.map(|bound| bound.help).or(in_bytes))
-            .unwrap_or_else(|| remedy::fault(&fault.kind, &at(&fault.location), &code)),
+            .unwrap_or_else(|| remedy::fault(&fault.kind, &fault.location)),
         vague,
         ..Diagnostic::default()
     }
-}
-
-/// The lines that set what a place uses.
-pub fn set_by(place: &Location, stores: bool) -> Vec<Mark> {
-    let mut found = setters(place, stores, if stores { 6 } else { 5 });
-    found.extend(and_callers(place).skip(1).flat_map(|call| setters(&call, false, 3)));
-    found.into_iter().map(|(name, line)| sets(place, line, &name)).collect()
-}
-
-/// A line that sets a variable.
-fn sets(place: &Location, line: u32, name: &str) -> Mark {
-    at_line(place, line, format!("`{name}` is set here"))
-}
-
-/// The lines that set what a place sets, and the one that declares it.
-pub fn also_set(place: &Location) -> Vec<Mark> {
-    let mut marks: Vec<Mark> = declared(place).into_iter().collect();
-    let Some(set) = set_by_line(place) else { return marks };
-    add(&mut marks, lines_that_set(place, set.root()).into_iter().map(|line| sets(place, line, set.root())));
-    marks
-}
-
-/// The lines that set the variable whose value a place stores.
-pub fn value_set(place: &Location) -> Vec<Mark> {
-    let name = value_of(place).unwrap_or_default();
-    lines_that_set(place, &name).into_iter().map(|line| sets(place, line, &name)).collect()
-}
-
-/// The line that declares what a place sets.
-pub fn declared(place: &Location) -> Option<Mark> {
-    let (name, line) = declaration(place)?;
-    Some(at_line(place, line, format!("`{name}` is declared here")))
-}
-
-/// The marks, the lines that call the functions in which they lie, and those that define the macros which they use.
-pub fn with_calls(mut marks: Vec<Mark>) -> Vec<Mark> {
-    let own: Vec<Location> = marks.iter().filter(|mark| !mark.aside).map(|mark| mark.location.clone()).collect();
-    for place in own {
-        for &(line, _) in &place.calls {
-            let label = if places::is_ptx(&place, line) { "this is what it calls" } else { "it is called here" };
-            add(&mut marks, [at_line(&place, line, label.into())]);
-        }
-        let code = code_at(&place);
-        for (line, text) in (1..).zip(places::lines_of(&place).iter()) {
-            let name = text.strip_prefix("#define ").and_then(|rest| rest.split_once('(')).map(|(name, _)| name);
-            if name.is_some_and(|name| has_word(&code, |word| word == name)) {
-                add(&mut marks, [at_line(&place, line, "it is defined here".into())]);
-            }
-        }
-    }
-    marks
-}
-
-/// Adds marks to lines that have none.
-pub fn add(marks: &mut Vec<Mark>, more: impl IntoIterator<Item = Mark>) {
-    for mark in more {
-        if marks.iter().all(|known| known.location.line != mark.location.line) {
-            marks.push(mark);
-        }
-    }
-}
-
-/// A whole line of the file that a place is in.
-pub fn at_line(place: &Location, line: u32, label: String) -> Mark {
-    let text = places::line(place.file.as_deref().unwrap_or_default(), line).unwrap_or_default();
-    let column = Some((text.len() - text.trim_start().len()) as u32 + 1);
-    let location = Location { line: Some(line), column, ..place.clone() };
-    Mark { location, label, aside: true, ..Mark::default() }
 }
 
 fn does(access: AccessKind) -> &'static str {
@@ -302,27 +222,15 @@ fn does(access: AccessKind) -> &'static str {
 
 /// A limit that stopped a launch; `None` for a limit that has no place in the kernel.
 pub fn limit(limit: &Limit) -> Option<Diagnostic> {
-    let (after, location, help) = match limit {
-        Limit::Instructions { limit, location } => (
-            format!("{} warp instructions", grouped(*limit)),
-            location,
-            "does a loop never end? Look at its condition, and at what changes its counter",
-        ),
-        Limit::Seconds { limit, location } => (
-            format!("{limit} seconds"),
-            location,
-            "does a loop never end, or print, wait or update too often? Look at its condition",
-        ),
+    let (name, limit, location) = match limit {
+        Limit::Instructions { limit, location } => ("limit of instructions", *limit, location),
+        Limit::Seconds { limit, location } => ("limit of seconds", *limit, location),
         _ => return None,
     };
-    let unsigned = code_at(location).contains(">= 0");
-    let more = if unsigned { "; what is unsigned is never below 0, and >= 0 is always true" } else { "" };
-    let help = format!("{help}{more}");
+    let [title, mut help] = text(name, &[("limit", grouped(limit))]);
+    if code_at(location).contains(">= 0") {
+        help += &self::help("counter without a sign", &[]);
+    }
     let (location, label) = (location.clone(), "a warp was here when the limit was reached".into());
-    Some(Diagnostic {
-        title: format!("limit reached: the kernel was stopped after {after}"),
-        marks: vec![Mark { location, label, ..Mark::default() }],
-        help,
-        ..Diagnostic::default()
-    })
+    Some(Diagnostic { title, marks: vec![Mark { location, label, ..Mark::default() }], help, ..Diagnostic::default() })
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use simt::{Action, Location, Party, Place};
 
-use super::around::{and_callers, file_has, of_words, pointers, set_by_line, setters};
+use super::around::{and_callers, lines_with, of_words, pointers, set_by_line, setters};
 use super::situation::{Role, Way, situation};
 use super::stride;
 use super::texts::help;
@@ -36,7 +36,7 @@ pub fn wrong_stride(a: &Party, b: &Party, array: &str, role: Role) -> Option<Str
     if role == Role::Input {
         return None;
     }
-    [a, b].into_iter().find_map(|side| stride::of_product(&code_at(&side.location), array))
+    [a, b].into_iter().find_map(|side| stride::of_product(&side.location, array))
 }
 
 /// One sentence on what to do about a race of two threads for an element of `array`.
@@ -95,7 +95,7 @@ pub fn remedy(a: &Party, b: &Party, array: &str, role: Role) -> String {
         _ => {
             let under = situation.and_then(|both| both.conditional_barrier).map(|line| line.to_string());
             let more = under.map(|line| help("barrier under a condition", &[("line", line)])).unwrap_or_default();
-            let of_warp = file_has(&a.location, "__syncwarp");
+            let of_warp = !lines_with(&a.location, |word| word == "__syncwarp").is_empty();
             let more = if of_warp { more + &help("barrier of a warp", &[]) } else { more };
             return help(barrier(next_pass || way != Some(Way::Down), first, second), &words) + &more;
         }
@@ -112,7 +112,7 @@ pub fn has_buffers(a: &Party, b: &Party, place: &Place) -> bool {
 
 /// Whether one of two lines reads and writes the element, as `C[i] += x` does.
 fn adds(a: &Party, b: &Party, array: &str) -> bool {
-    let changes = |side: &Party| uses(&code_at(&side.location), array).iter().any(|found| found.reads && found.writes);
+    let changes = |side: &Party| uses(&side.location, array).iter().any(|found| found.reads && found.writes);
     changes(a) || changes(b)
 }
 

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use simt::{AccessKind, Action, FaultKind, Hazard, HazardKind, Party, Place, Space};
+use simt::{AccessKind, Action, FaultKind, Hazard, HazardKind, Location, Party, Place, Space};
 
 use super::around::around;
 use super::bounds;
@@ -13,7 +13,7 @@ use super::stride;
 use super::texts::help;
 use super::underline::array_name;
 use crate::basics::files::kind;
-use crate::findings::hazard_kind::FaultClass;
+use crate::findings::hazard_kind::fault_name;
 
 /// Words of CUDA C, and what stands for them in a kernel in Rust.
 const IN_RUST: [(&str, &str); 5] = [
@@ -82,15 +82,14 @@ fn exit_before_barrier(waits: &Party, ended: &Party) -> String {
     help(cause, &[("barrier", barrier), ("end", end), ("condition", condition)])
 }
 
-/// One sentence on what to do about a fault.
-/// `line` is where it happened, and `code` what stands there.
-pub fn fault(kind: &FaultKind, line: &str, code: &str) -> String {
-    let mut words = vec![("line", line.to_owned())];
+/// One sentence on what to do about a fault that happened at a place.
+pub fn fault(kind: &FaultKind, location: &Location) -> String {
+    let mut words = vec![("line", at(location))];
     let cause = match kind {
         FaultKind::OutOfBounds { place: Place::Null(_), .. } => "null pointer",
         FaultKind::OutOfBounds { space, access, place, .. } => {
             let array = array_name(place);
-            if let Some(remedy) = array.and_then(|array| stride::of_product(code, array)) {
+            if let Some(remedy) = array.and_then(|array| stride::of_product(location, array)) {
                 return remedy;
             }
             let inside = if array == Some("A") { "row < M, column < K" } else { "row < K, column < N" };
@@ -107,7 +106,7 @@ pub fn fault(kind: &FaultKind, line: &str, code: &str) -> String {
             "false assertion"
         }
         FaultKind::Other(_) => "another fault",
-        other => FaultClass::of(other).name(),
+        other => fault_name(other),
     };
     help(cause, &words)
 }

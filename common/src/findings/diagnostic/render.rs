@@ -5,8 +5,8 @@ use std::ops::Range;
 use annotate_snippets::{AnnotationKind, Element, Level, Renderer, Snippet};
 use serde::{Deserialize, Serialize};
 
+use super::source::Source;
 use super::underline;
-use crate::code::places;
 
 /// A message about a kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -124,16 +124,17 @@ fn snippets(marks: &[Mark]) -> Vec<Snippet<'static, annotate_snippets::Annotatio
 /// The file of a mark, its text, and the bytes to underline; `None` if the file has no such line.
 fn source_of(mark: &Mark) -> Option<(String, String, Range<usize>)> {
     let (file, line) = mark.location.file.clone().zip(mark.location.line)?;
-    let lines = places::lines(&file);
-    let first = (line as usize).checked_sub(1).filter(|&first| first < lines.len())?;
-    let (line, span) = underline::access(&lines, first, mark.location.column, mark.element.as_ref(), mark.writes);
-    let start: usize = lines[..line].iter().map(|line| line.len() + 1).sum();
-    Some((file, lines.join("\n"), start + span.start..start + span.end))
+    let source = Source::of(&mark.location);
+    (1..=source.lines.len()).contains(&(line as usize)).then_some(())?;
+    let (line, span) = underline::access(&source, line, mark.location.column, mark.element.as_ref(), mark.writes);
+    let start: usize = source.lines[..line as usize - 1].iter().map(|line| line.len() + 1).sum();
+    Some((file, source.lines.join("\n"), start + span.start..start + span.end))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::code::places;
 
     fn drawn(marks: Vec<Mark>) -> String {
         let diagnostic = Diagnostic { title: "title".into(), marks, help: "help".into(), ..Diagnostic::default() };

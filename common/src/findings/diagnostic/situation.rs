@@ -81,7 +81,7 @@ pub fn situation(one: &Location, other: &Location) -> Option<Situation> {
     let shared = [conditions(first), conditions(second)].concat();
     // Not every way between the two comes by it.
     let condition_of = |barrier: usize| conditions(barrier).into_iter().find(|at| !shared.contains(at));
-    let barriers: Vec<usize> = source.function(function(first)).filter(|&at| source.is_barrier(at)).collect();
+    let barriers: Vec<usize> = source.function(first).filter(|&at| source.is_barrier(at)).collect();
     let lies_between = |at: usize| above < source.line(at) && source.line(at) < below;
     let between = barriers.iter().rfind(|&&at| lies_between(at) && condition_of(at).is_none());
     let waits = |from: usize| (from..second).any(|at| source.has(at, |word| word.contains("wait")));

@@ -1,22 +1,23 @@
 //! The statements of a kernel's file, in C++ or in Rust: the loops and conditions around each, and what it declares, sets and uses.
 //! Nothing is refused: what is no statement that is known here is one of no kind.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use simt::Location;
 
-use super::underline::is_name;
 use crate::code::places;
 
 /// A file as statements, in the order of its text.
 pub struct Source {
+    pub lines: Arc<[String]>,
     tokens: Vec<Token>,
     pub statements: Vec<Statement>,
     /// The functions outside of others, by their numbers from 1.
     pub functions: Vec<String>,
+    sets: OnceCell<Vec<Set>>,
 }
 
 /// A word, a number or an operator.
@@ -40,7 +41,10 @@ pub struct Statement {
 }
 
 /// A variable that a statement declares or gives a value.
+#[derive(Clone)]
 pub struct Set {
+    /// The statement.
+    pub at: usize,
     /// `sum`, or `me.row` of a structure.
     pub path: String,
     pub line: u32,
@@ -51,10 +55,10 @@ pub struct Set {
     pub indexed: bool,
     /// The method that sets it, `tile.store(row, col, x)`, or returns the place that is set, `tile.at(row, col) = x`; or nothing.
     pub method: String,
-    /// What stands before the value: `=`, `+=` or another one.
+    /// What stands behind the place that is set: `=`, `+=` or something else.
     pub operator: String,
-    /// Behind that: where the value begins.
-    pub value: usize,
+    /// Behind that: the value.
+    pub value: Range<usize>,
 }
 
 impl Set {
@@ -63,9 +67,9 @@ impl Set {
         self.path.split('.').next().unwrap_or_default()
     }
 
-    /// Whether a method sets it: `tile.store(row, col, x)`.
-    pub fn is_call(&self) -> bool {
-        is_word(&self.operator)
+    /// Whether what is set and its value stand to both sides of the operator: not in a call or in the head of a loop.
+    pub fn has_sides(&self) -> bool {
+        !matches!(&self.operator[..], "." | "->" | "in")
     }
 
     /// The name of the member, if there is one.
@@ -82,12 +86,13 @@ impl Source {
         let lines = places::lines_of(place);
         LAST.with_borrow_mut(|last| match last {
             Some((known, source)) if Arc::ptr_eq(known, &lines) => source.clone(),
-            _ => last.insert((lines.clone(), Rc::new(Self::read(&lines)))).1.clone(),
+            _ => last.insert((lines.clone(), Rc::new(Self::read(lines.clone())))).1.clone(),
         })
     }
 
-    pub fn read(lines: &[String]) -> Self {
-        let tokens = tokens(lines);
+    pub fn read(lines: impl Into<Arc<[String]>>) -> Self {
+        let lines = lines.into();
+        let tokens = tokens(&lines);
         let rust = tokens.iter().any(|token| token.text == "fn");
         let mut parser =
             Parser { tokens: &tokens, at: 0, rust, statements: vec![], functions: vec![], body: 0, depth: 0 };
@@ -97,11 +102,43 @@ impl Source {
             parser.take("}");
         }
         let Parser { statements, functions, .. } = parser;
-        Self { tokens, statements, functions }
+        Self { lines, tokens, statements, functions, sets: OnceCell::new() }
     }
 
     pub fn words(&self, of: &Range<usize>) -> &[Token] {
         &self.tokens[of.clone()]
+    }
+
+    /// The token at a place; beyond the end nothing.
+    pub fn text(&self, at: usize) -> &str {
+        self.tokens.get(at).map_or("", |token| &token.text)
+    }
+
+    /// The line of the token at a place; beyond the end 0.
+    pub fn line_of(&self, at: usize) -> u32 {
+        self.tokens.get(at).map_or(0, |token| token.line)
+    }
+
+    /// How many tokens there are.
+    pub fn end(&self) -> usize {
+        self.tokens.len()
+    }
+
+    /// The tokens of so many lines.
+    pub fn on_lines(&self, first: u32, count: u32) -> Range<usize> {
+        let begin = |line: u32| self.tokens.partition_point(|token| token.line < line);
+        begin(first)..begin(first.saturating_add(count))
+    }
+
+    /// The bytes that tokens take of their line.
+    pub fn bytes(&self, of: &Range<usize>) -> Range<usize> {
+        let begin = |at: usize| self.tokens[at].column as usize - 1;
+        begin(of.start)..begin(of.end - 1) + self.tokens[of.end - 1].text.len()
+    }
+
+    /// Tokens of one line as they are written there.
+    pub fn written(&self, of: &Range<usize>) -> &str {
+        &self.lines[self.tokens[of.start].line as usize - 1][self.bytes(of)]
     }
 
     /// Where a statement begins, as it is shown.
@@ -162,6 +199,11 @@ impl Source {
         self.outwards(number).filter(|&at| keywords.contains(&self.statements[at].keyword)).collect()
     }
 
+    /// Whether a statement that begins in a line has a word of this kind.
+    pub fn line_has(&self, line: u32, is_it: impl Fn(&str) -> bool) -> bool {
+        (0..self.statements.len()).any(|at| self.line(at) == line && self.has(at, &is_it))
+    }
+
     /// Whether a statement has a word of this kind.
     pub fn has(&self, number: usize, is_it: impl Fn(&str) -> bool) -> bool {
         self.words(&self.statements[number].tokens).iter().any(|token| is_it(&token.text))
@@ -169,7 +211,7 @@ impl Source {
 
     /// Whether the first value that a statement sets is a number.
     pub fn begins_with_number(&self, number: usize) -> bool {
-        let value = self.sets(number).first().and_then(|set| self.tokens.get(set.value));
+        let value = self.sets_of(number).next().and_then(|set| self.tokens.get(set.value.start));
         value.is_some_and(|value| value.text.starts_with(|c: char| c.is_ascii_digit()))
     }
 
@@ -205,13 +247,29 @@ impl Source {
                 })
     }
 
-    /// The statements of a function.
-    pub fn function(&self, function: usize) -> impl Iterator<Item = usize> {
-        (0..self.statements.len()).filter(move |&number| self.statements[number].function == function)
+    /// The statements of the function that a statement is in.
+    pub fn function(&self, number: usize) -> impl Iterator<Item = usize> {
+        let function = self.statements[number].function;
+        (0..self.statements.len()).filter(move |&other| self.statements[other].function == function)
+    }
+
+    /// What all statements declare and set, in their order.
+    pub fn sets(&self) -> &[Set] {
+        self.sets.get_or_init(|| (0..self.statements.len()).flat_map(|number| self.read_sets(number)).collect())
     }
 
     /// What a statement declares and sets.
-    pub fn sets(&self, number: usize) -> Vec<Set> {
+    pub fn sets_of(&self, number: usize) -> impl Iterator<Item = &Set> {
+        self.sets().iter().filter(move |set| set.at == number)
+    }
+
+    /// What the statements of a function declare and set: of the one that a statement is in.
+    pub fn sets_around(&self, number: usize) -> impl Iterator<Item = &Set> {
+        let function = self.statements[number].function;
+        self.sets().iter().filter(move |set| self.statements[set.at].function == function)
+    }
+
+    fn read_sets(&self, number: usize) -> Vec<Set> {
         let Range { start, end } = self.statements[number].tokens;
         if self.statements[number].keyword == "fn" {
             return vec![];
@@ -248,8 +306,6 @@ impl Source {
                     break;
                 }
             }
-            let is_assignment =
-                |word: &str| word == "=" || word.len() > 1 && word.ends_with('=') && !COMPARES.contains(&word);
             let behind = if calls.is_empty() { at } else { self.behind(at + 2, end) };
             let through_method = behind > at && is_assignment(text(behind));
             let operator_at = if through_method { behind } else { at };
@@ -266,19 +322,16 @@ impl Source {
                 declared_at = declared_at.or(Some(depth));
             }
             if assigns || changes || stores || declares {
-                let operator = if stores { calls } else { operator }.to_owned();
-                let sets_it = assigns || changes || stores || built;
-                let indexed = stores || through_method || !declares && (indexed || before == "*");
-                let (line, value) = (self.tokens[name].line, operator_at + 1);
                 sets.push(Set {
+                    at: number,
                     path,
-                    line,
+                    line: self.tokens[name].line,
                     declares,
-                    sets: sets_it,
-                    indexed,
+                    sets: assigns || changes || stores || built,
+                    indexed: stores || through_method || !declares && (indexed || before == "*"),
                     method: calls.to_owned(),
-                    operator,
-                    value,
+                    operator: operator.to_owned(),
+                    value: operator_at + 1..end,
                 });
             }
         }
@@ -286,7 +339,7 @@ impl Source {
     }
 
     /// Behind the bracket that closes the one at a place.
-    fn behind(&self, open: usize, end: usize) -> usize {
+    pub fn behind(&self, open: usize, end: usize) -> usize {
         closing(&self.tokens[..end], open) + 1
     }
 
@@ -314,7 +367,6 @@ impl Source {
     }
 }
 
-const COMPARES: [&str; 4] = ["==", "!=", "<=", ">="];
 const KEYWORDS: [&str; 13] =
     ["return", "else", "case", "goto", "delete", "throw", "do", "in", "asm", "if", "while", "for", "match"];
 const ALIGNMENTS: [&str; 2] = ["alignas", "__align__"];
@@ -324,7 +376,16 @@ fn goes_on(after: &str) -> bool {
     matches!(after, "." | "->" | "::" | "<" | "*" | "&") || is_word(after) && after != "in"
 }
 
-fn is_word(text: &str) -> bool {
+/// Whether an operator sets what stands before it.
+pub fn is_assignment(word: &str) -> bool {
+    word.ends_with('=') && !["==", "!=", "<=", ">=", "..="].contains(&word)
+}
+
+pub fn is_name(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+pub fn is_word(text: &str) -> bool {
     text.starts_with(|c: char| is_name(c) && !c.is_ascii_digit())
 }
 
@@ -405,6 +466,13 @@ impl Parser<'_> {
         self.statements.len() - 1
     }
 
+    /// Goes on to where this comes next, or to the end.
+    fn skip_to(&mut self, text: &str) {
+        while self.at < self.tokens.len() && self.text(self.at) != text {
+            self.at += 1;
+        }
+    }
+
     fn skip_brackets(&mut self) {
         self.at = closing(self.tokens, self.at) + 1;
     }
@@ -445,9 +513,8 @@ impl Parser<'_> {
                 return;
             }
             "case" | "default" => {
-                while self.at < self.tokens.len() && !self.take(":") {
-                    self.at += 1;
-                }
+                self.skip_to(":");
+                self.take(":");
                 return;
             }
             "else" | "unsafe" => {
@@ -458,9 +525,7 @@ impl Parser<'_> {
         };
         self.at += 1;
         if self.rust {
-            while self.at < self.tokens.len() && self.text(self.at) != "{" {
-                self.at += 1;
-            }
+            self.skip_to("{");
         } else {
             self.take("constexpr");
             self.skip_brackets();
@@ -476,12 +541,8 @@ impl Parser<'_> {
     /// Up to a semicolon, or through the body of a function.
     fn simple(&mut self, parent: Option<usize>, function: usize) {
         let start = self.at;
-        let keyword = match self.text(start) {
-            "return" => "return",
-            "break" => "break",
-            "continue" => "continue",
-            _ => "",
-        };
+        let leaves = ["return", "break", "continue"].into_iter().find(|word| *word == self.text(start));
+        let keyword = leaves.unwrap_or_default();
         let (mut is_set, mut depth) = (false, 0);
         while self.at < self.tokens.len() {
             let before = if self.at > start { self.text(self.at - 1).to_owned() } else { String::new() };
@@ -491,19 +552,17 @@ impl Parser<'_> {
                 "{" if before.starts_with('"') || matches!(self.text(start), "struct" | "union" | "namespace") => {
                     let of_c = before.starts_with('"');
                     self.block(None, function);
-                    while !of_c && self.at < self.tokens.len() && !self.take(";") {
-                        self.at += 1;
+                    if !of_c {
+                        self.skip_to(";");
+                        self.take(";");
                     }
                     return;
                 }
                 "{" if self.has_body(start, &before, is_set) => {
                     let head = self.at;
                     let of_function = function == 0 && !is_set;
-                    let keyword = match is_set {
-                        true => "",
-                        false if of_function => "fn",
-                        false => "for",
-                    };
+                    let head_of = if of_function { "fn" } else { "for" };
+                    let keyword = if is_set { "" } else { head_of };
                     let own = self.push(keyword, start, parent, function);
                     let inner = if of_function {
                         let open =

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::de::DeserializeOwned;
 use simt::{AccessKind, Action, Array, Dim3, FaultKind, Hazard, HazardKind, Location, Party, Place, Space};
 
+use super::around::{around, setters};
 use super::situation::Role;
 use super::source::{Set, Source};
 use super::{bounds, call, remedy, stride, underline};
@@ -24,10 +25,16 @@ fn says(text: &str, words: &[impl AsRef<str>]) {
     }
 }
 
+/// The only line of a file.
+fn only_line(code: &str) -> Location {
+    may_be_shown("line.cu", code);
+    Location { file: Some("line.cu".into()), line: Some(1), ..Location::default() }
+}
+
 #[test]
 fn a_comparison_is_wrong_if_it_lets_the_index_reach_the_size_or_compares_with_another_one() {
     for (code, words) in cases::<Vec<(String, Option<String>)>>("bounds") {
-        let said = bounds::wrong(7, &code, |_| false).map(|bound| bound.help);
+        let said = bounds::remedy(&only_line(&code)).map(|bound| bound.help);
         assert_eq!(said.is_some(), words.is_some(), "{code}: {said:?}");
         says(&said.unwrap_or_default(), words.as_slice());
     }
@@ -37,7 +44,7 @@ fn a_comparison_is_wrong_if_it_lets_the_index_reach_the_size_or_compares_with_an
 #[test]
 fn the_size_in_an_index_is_the_matrix_s_columns_or_is_named() {
     for (code, array, wrong) in cases::<Vec<(String, String, Option<String>)>>("strides") {
-        let said = stride::of_product(&code, &array);
+        let said = stride::of_product(&only_line(&code), &array);
         assert_eq!(said.is_some(), wrong.is_some(), "{code}: {said:?}");
         says(&said.unwrap_or_default(), wrong.map(|wrong| format!("and not by {wrong}:")).as_slice());
     }
@@ -63,26 +70,26 @@ fn the_access_is_found() {
     };
     type Case = (String, Option<u32>, Option<String>, bool, String);
     for (text, column, array, writes, found) in cases::<Vec<Case>>("underlined") {
-        let lines: Vec<String> = text.lines().map(str::to_owned).collect();
-        let (at, span) = underline::access(&lines, 0, column, array.as_ref().map(element).as_ref(), writes);
-        assert_eq!(lines[at][span], found, "{text}");
+        let source = Source::read(text.lines().map(str::to_owned).collect::<Vec<_>>());
+        let (line, span) = underline::access(&source, 1, column, array.as_ref().map(element).as_ref(), writes);
+        assert_eq!(source.lines[line as usize - 1][span], found, "{text}");
     }
-    assert_eq!(underline::access(&[], 0, None, None, false), (0, 0..0));
+    assert_eq!(underline::access(&Source::read([]), 1, None, None, false), (1, 0..0));
 }
 
 /// A line's sets are told as `+sum` if they are declared and set, `!s` if they are declared alone, and `sum[]` for elements.
 #[test]
 fn statements_in_any_layout_have_what_is_around_them_and_what_they_set() {
-    let one = |set: Set| {
+    let one = |set: &Set| {
         let mark = if set.declares && set.sets { "+" } else { "!" };
         format!("{}{}{}", if set.declares { mark } else { "" }, set.path, if set.indexed { "[]" } else { "" })
     };
     type Case = (Vec<String>, Vec<(u32, String)>, Vec<(u32, u32, Vec<u32>)>, Vec<u32>, Vec<String>);
     for (lines, sets, around, barriers, functions) in cases::<Vec<Case>>("sources") {
-        let source = Source::read(&lines);
+        let source = Source::read(lines.clone());
         for (line, words) in sets {
             let on_line = (0..source.statements.len()).filter(|&at| source.line(at) == line);
-            let told: Vec<String> = on_line.flat_map(|at| source.sets(at)).map(one).collect();
+            let told: Vec<String> = on_line.flat_map(|at| source.sets_of(at)).map(one).collect();
             assert_eq!(told.join(" "), words, "{line}");
         }
         for (line, column, found) in around {
@@ -96,9 +103,21 @@ fn statements_in_any_layout_have_what_is_around_them_and_what_they_set() {
         // Nothing is refused, and nothing is too deep.
         let text = lines.join("\n");
         for (part, _) in text.char_indices() {
-            Source::read(&[text[part..].to_owned(), text[..part].to_owned()]);
+            Source::read([text[part..].to_owned(), text[..part].to_owned()]);
         }
-        Source::read(&["{ if (a) ".repeat(100_000)]);
+        Source::read(["{ if (a) ".repeat(100_000)]);
+    }
+}
+
+/// A place without a column is its line.
+#[test]
+fn a_line_has_what_is_around_it_and_the_lines_that_set_what_it_uses() {
+    type Case = (u32, Vec<u32>, bool, usize, Vec<(String, u32)>);
+    let (lines, all) = cases::<(Vec<String>, Vec<Case>)>("setters");
+    may_be_shown("around.cu", &lines.join("\n"));
+    for (line, heads, stores, most, set) in all {
+        let place = Location { file: Some("around.cu".into()), line: Some(line), ..Location::default() };
+        assert_eq!((around(&place, &["for", "if"]), setters(&place, stores, most)), (heads, set), "{line}");
     }
 }
 
@@ -177,9 +196,12 @@ fn a_fault_has_the_remedy_of_its_array_and_of_reading_or_writing() {
         (Shared, Load, Place::SharedAddress(0x9999), ["extents of the array", ""]),
     ] {
         let outside = FaultKind::OutOfBounds { space, access, bytes: 4, place };
-        says(&remedy::fault(&outside, "line 3", ""), &words);
+        says(&remedy::fault(&outside, &Location::default()), &words);
     }
     let lanes = FaultKind::MissingLanes { named: 3, present: 1 };
-    says(&remedy::fault(&lanes, "", ""), &["name only lanes that come here together"]);
-    says(&remedy::fault(&FaultKind::NoSuchBarrier { id: 16 }, "", ""), &["name one barrier from 0 to 15"]);
+    says(&remedy::fault(&lanes, &Location::default()), &["name only lanes that come here together"]);
+    says(
+        &remedy::fault(&FaultKind::NoSuchBarrier { id: 16 }, &Location::default()),
+        &["name one barrier from 0 to 15"],
+    );
 }

@@ -3,61 +3,56 @@
 
 use std::ops::Range;
 
-use simt::Place;
+use simt::{Location, Place};
 
-/// A use of an array, `As[y][k]`, as bytes of its line.
+use super::source::{Source, is_assignment, is_name};
+
+/// A use of an array, `As[y][k]`, as tokens of its line.
 pub struct Use {
-    pub span: Range<usize>,
+    pub tokens: Range<usize>,
     pub reads: bool,
     pub writes: bool,
 }
 
 /// Lines that a statement takes at most: a search beyond would find another statement's access.
-const LINES: usize = 6;
+const LINES: u32 = 6;
 
 /// A line without the comment at its end.
 pub fn code(line: &str) -> &str {
     line.split("//").next().unwrap_or_default().trim_end()
 }
 
-pub fn is_name(c: char) -> bool {
-    c.is_alphanumeric() || c == '_'
-}
-
-/// Whether a line of code has a word of this kind.
-pub fn has_word(code: &str, is_it: impl Fn(&str) -> bool) -> bool {
-    code.split(|c| !is_name(c)).any(is_it)
-}
-
-/// The line in `lines` (counted from 0) and the bytes of it to underline, for an access to an element such as `As[3][17]`
-/// by the statement that starts in line `first`.
+/// The line and the bytes of it to underline, for an access to an element such as `As[3][17]` by the statement that starts at
+/// this line and column.
 pub fn access(
-    lines: &[String],
-    first: usize,
+    source: &Source,
+    line: u32,
     column: Option<u32>,
     element: Option<&Place>,
     writes: bool,
-) -> (usize, Range<usize>) {
-    let start = column.map_or(0, |column| column as usize - 1);
-    let start = lines.get(first).map_or(start, |line| receiver(line, start));
-    let ends = |line: &String| code(line).ends_with([';', '{', '}']);
-    let count = lines.iter().skip(first).take(LINES).position(ends).map_or(LINES, |last| last + 1);
-    let mut found: Vec<(usize, Use)> = Vec::new();
-    if let Some(array) = element.and_then(array_name) {
-        for (at, line) in lines.iter().enumerate().skip(first).take(count) {
-            let from = if at == first { start } else { 0 };
-            let uses = uses(code(line), array).into_iter().filter(|found| found.span.start >= from);
-            found.extend(uses.map(|found| (at, found)));
-        }
-    }
+) -> (u32, Range<usize>) {
+    let own = source.on_lines(line, 1);
+    let begins = own.clone().find(|&at| source.bytes(&(at..at + 1)).end >= column.unwrap_or(0) as usize);
+    // Of `As.load(y, k)` the compiler of Rust tells the column of `load`.
+    let start = begins.map(|at| if at > own.start + 1 && source.text(at - 1) == "." { at - 2 } else { at });
+    let ends =
+        |at: &usize| matches!(source.text(*at), ";" | "{" | "}") && source.line_of(at + 1) != source.line_of(*at);
+    let all = source.on_lines(line, LINES);
+    let end = all.clone().find(ends).unwrap_or(all.end);
+    let found = element.and_then(array_name).map(|array| source.uses(start.unwrap_or(own.end)..end, array));
     // The best is last: of several that are equal, the one that comes first in the line.
-    let best = found.into_iter().rev().max_by_key(|(at, found)| {
+    let best = found.into_iter().flatten().rev().max_by_key(|found| {
         let direction = if writes { found.writes } else { found.reads };
-        (direction, agrees(&lines[*at][found.span.clone()], &element.map(Place::index).unwrap_or_default()))
+        (direction, agrees(source.written(&found.tokens), &element.map(Place::index).unwrap_or_default()))
     });
     match best {
-        Some((at, found)) => (at, found.span),
-        None => (first, whole(lines.get(first).map_or("", String::as_str), start)),
+        Some(Use { tokens, .. }) => (source.line_of(tokens.start), source.bytes(&tokens)),
+        None if !own.is_empty() => (line, source.bytes(&whole(source, start.unwrap_or(own.start)..own.end))),
+        // It has nothing but a line for the preprocessor.
+        None => {
+            let text = source.lines.get(line as usize - 1).map_or("", |line| code(line)).trim_end_matches(';');
+            (line, text.len() - text.trim_start().len()..text.len())
+        }
     }
 }
 
@@ -67,83 +62,58 @@ fn agrees(access: &str, element: &[u64]) -> bool {
     access.split('[').skip(1).zip(element).all(|(one, other)| index(one).is_none_or(|one| one == *other))
 }
 
-/// The statement in a line that starts at a byte, without its semicolon.
-fn whole(line: &str, start: usize) -> Range<usize> {
-    let code = code(line);
-    let start = if code.get(start..).is_some_and(|rest| !rest.trim_start().is_empty()) { start } else { 0 };
-    let rest = &code[start..];
-    let begin = start + rest.len() - rest.trim_start().len();
+/// The first statement of these tokens, without its semicolon.
+fn whole(source: &Source, Range { start, end }: Range<usize>) -> Range<usize> {
     let mut depth = 0_i32;
-    let end = code[begin..].char_indices().find_map(|(at, c)| {
-        depth += i32::from(c == '(') - i32::from(c == ')');
-        (c == ';' && depth <= 0 && at > 0).then_some(begin + at)
-    });
-    begin..end.unwrap_or(code.len()).max(begin)
+    let ends = |at: &usize| {
+        depth += i32::from(source.text(*at) == "(") - i32::from(source.text(*at) == ")");
+        source.text(*at) == ";" && depth <= 0 && *at > start
+    };
+    start..(start..end).find(ends).unwrap_or(end)
 }
 
-/// Where what a method is called on begins, if the byte is where the method's name does: of `As.load(y, k)` the compiler of Rust
-/// tells the column of `load`.
-fn receiver(line: &str, start: usize) -> usize {
-    match line.get(..start).and_then(|before| before.strip_suffix('.')) {
-        Some(before) => before.trim_end_matches(is_name).len(),
-        None => start,
+/// The uses of an array in the line of a place.
+pub fn uses(place: &Location, array: &str) -> Vec<Use> {
+    let source = Source::of(place);
+    source.uses(source.on_lines(place.line.unwrap_or_default(), 1), array)
+}
+
+/// Whether the line of a place has a word of this kind.
+pub fn has_word(place: &Location, is_it: impl Fn(&str) -> bool) -> bool {
+    let source = Source::of(place);
+    source.words(&source.on_lines(place.line.unwrap_or_default(), 1)).iter().any(|word| is_it(&word.text))
+}
+
+impl Source {
+    /// The uses of an array that begin in these tokens, and end in their lines.
+    pub fn uses(&self, of: Range<usize>, array: &str) -> Vec<Use> {
+        let named = of.filter(|&at| self.text(at) == array);
+        let in_line = |found: &Use| self.line_of(found.tokens.start) == self.line_of(found.tokens.end - 1);
+        named.filter_map(|at| self.one_use(at)).filter(in_line).collect()
     }
-}
 
-/// The uses of an array in a line.
-pub fn uses(code: &str, array: &str) -> Vec<Use> {
-    code.match_indices(array)
-        .filter(|&(at, _)| !code[..at].ends_with(is_name) && !code[at + array.len()..].starts_with(is_name))
-        .filter_map(|(at, _)| {
-            if let Some(method) = code[at + array.len()..].strip_prefix('.') {
-                let end = code.len() - method.len() + after_call(method)?;
-                let reads = method.starts_with("load") || method.starts_with("get");
-                return Some(Use { span: at..end, reads, writes: !reads });
-            }
-            let end = after_brackets(code, at + array.len())?;
-            let (before, after) = (code[..at].trim_end(), code[end..].trim_start());
-            let changed = ["+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>=", "++", "--"]
-                .iter()
-                .any(|operator| after.starts_with(operator));
-            let changed = changed || before.ends_with("++") || before.ends_with("--");
-            let set = after.starts_with('=') && !after.starts_with("==");
-            // An address: what happens at it stands elsewhere.
-            let address = before.ends_with('&') && !before.ends_with("&&");
-            let span = at..end;
-            Some(Use { span, reads: changed || address || !set, writes: changed || address || set })
-        })
-        .collect()
-}
-
-/// Where a call ends that begins with the function's name: `copy::<1>(row, col)`.
-fn after_call(text: &str) -> Option<usize> {
-    let mut depth = 0_u32;
-    let open = text.find('(')?;
-    if !text[..open].chars().all(|c| is_name(c) || "::<>".contains(c)) {
-        return None; // a component of a vector: `pair.x = f(y)`
-    }
-    text[open..].char_indices().find_map(|(at, c)| {
-        depth = (depth + u32::from(c == '(')).checked_sub(u32::from(c == ')'))?;
-        (depth == 0).then_some(open + at + 1)
-    })
-}
-
-/// Where the indices that begin here end; `None` if there are none, or they go on in the next line.
-fn after_brackets(code: &str, from: usize) -> Option<usize> {
-    let mut depth = 0_u32;
-    let mut end = None;
-    for (at, c) in code[from..].char_indices() {
-        match c {
-            '[' => depth += 1,
-            ']' => {
-                depth = depth.checked_sub(1)?;
-                end = (depth == 0).then_some(from + at + 1).or(end);
-            }
-            c if depth > 0 || c.is_whitespace() => {}
-            _ => break,
+    /// The use that begins with an array's name: a call of a method, or the name with its indices.
+    fn one_use(&self, name: usize) -> Option<Use> {
+        if self.text(name + 1) == "." {
+            let open = (name + 2..self.end()).find(|&at| self.text(at) == "(")?;
+            // Not of a component of a vector: `pair.x = f(y)`.
+            let of_call = |at| self.text(at).chars().all(|c| is_name(c) || ":<>".contains(c));
+            let reads = ["load", "get"].iter().any(|begin| self.text(name + 2).starts_with(begin));
+            let tokens = name..self.behind(open, self.end());
+            return (name + 2..open).all(of_call).then_some(Use { tokens, reads, writes: !reads });
         }
+        let mut end = name + 1;
+        while self.text(end) == "[" {
+            end = self.behind(end, self.end());
+        }
+        let (before, after) = (if name > 0 { self.text(name - 1) } else { "" }, self.text(end));
+        let set = after == "=";
+        let changed = is_assignment(after) && !set || [before, after].iter().any(|it| matches!(*it, "++" | "--"));
+        // An address: what happens at it stands elsewhere.
+        let address = before == "&";
+        let (reads, writes) = (changed || address || !set, changed || address || set);
+        (end > name + 1).then_some(Use { tokens: name..end, reads, writes })
     }
-    end.filter(|_| depth == 0)
 }
 
 /// The name of the array of a place.

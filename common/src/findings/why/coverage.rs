@@ -11,7 +11,7 @@ use super::teller::{Teller, listed, noted};
 use crate::code::places::{index, triple};
 use crate::findings::analysis::HazardReport;
 use crate::findings::diagnostic::{
-    Mark, Word, add, also_set, and_callers, around, at_line, bounds, by_shuffles, code_at, has_word, help, keeps,
+    Mark, Word, add, also_set, and_callers, around, at_lines, bounds, code_at, has_word, help, keeps, lines_with,
     set_by, set_by_line, value_set,
 };
 use crate::findings::hazard_kind::Mistake;
@@ -30,7 +30,7 @@ impl Teller<'_> {
         let product = self.mark(pair.term.instruction, None, "the thread multiplies for its other elements here");
         add(&mut marks, [product]);
         let loops = BTreeSet::from_iter(around(&place, &["for", "while", "if"]));
-        add(&mut marks, loops.into_iter().map(|line| at_line(&place, line, "it depends on this".into())));
+        add(&mut marks, at_lines(&place, loops, "it depends on this"));
         self.told(Mistake::Empty, "products for other elements alone", marks, &self.product(&pair))
     }
 
@@ -117,8 +117,7 @@ impl Teller<'_> {
             }
             let label = format!("elements of {} are stored here, but not {need}", self.asked.array(side));
             marks.push(self.stores(stored, None, label));
-            let depends = around(&location, &["for", "while", "if"]).into_iter();
-            marks.extend(depends.map(|line| at_line(&location, line, "it depends on this".into())));
+            marks.extend(at_lines(&location, around(&location, &["for", "while", "if"]), "it depends on this"));
             self.set_by(stored, true, &mut marks);
         }
         // It is no condition's fault if another way to the store has none.
@@ -156,12 +155,14 @@ impl Teller<'_> {
         marks.extend(self.passages(pair));
         let bound = bounds(&at);
         let mut lines = bound.as_ref().map_or_else(|| around(&at, &["for", "while"]), |bound| vec![bound.line]);
-        let text = |line: u32| code_at(&Location { line: Some(line), ..at.clone() });
-        let counts = |line: &u32| has_word(&text(*line), |word| word.starts_with('k') || word == "K");
+        let counts = |line: &u32| {
+            let on_line = Location { line: Some(*line), ..at.clone() };
+            has_word(&on_line, |word| word.starts_with('k') || word == "K")
+        };
         if lines.iter().any(counts) {
             lines.retain(counts);
         }
-        marks.extend(lines.into_iter().map(|line| at_line(&at, line, "this lets it".into())));
+        marks.extend(at_lines(&at, lines, "this lets it"));
         let k = self.element.depth;
         let cause = if k == self.asked.problem.k { "k too large" } else { "k that the element does not need" };
         let words = [self.product(pair), vec![("k", k.to_string())]].concat();
@@ -222,16 +223,11 @@ impl Teller<'_> {
             marks.extend(self.store_mark("this sum lacks them"));
             let stores = element.store.iter();
             add(&mut marks, stores.flat_map(|store| value_set(&self.origins.location(store.instruction))));
-            let by_shuffles = by_shuffles(&location);
+            let by_shuffles = lines_with(&location, |word| word.contains("shfl"));
             for &line in &by_shuffles {
                 let at = Location { line: Some(line), column: None, calls: Box::default(), ..location.clone() };
-                add(&mut marks, [at_line(&at, line, "lanes exchange values here".into())]);
-                add(
-                    &mut marks,
-                    around(&at, &["for", "while", "if"])
-                        .into_iter()
-                        .map(|line| at_line(&at, line, "it depends on this".into())),
-                );
+                add(&mut marks, at_lines(&at, [line], "lanes exchange values here"));
+                add(&mut marks, at_lines(&at, around(&at, &["for", "while", "if"]), "it depends on this"));
             }
             let lanes =
                 if by_shuffles.is_empty() { String::new() } else { help("parts put together by shuffles", &[]) };
@@ -436,37 +432,37 @@ impl Teller<'_> {
             return self.told(Mistake::Lost, "sum set in the loop", marks, &gap.words);
         }
         let columns = self.asked.are_columns(missing);
-        let text = |line: u32| code_at(&Location { line: Some(line), ..place.clone() });
-        let mut over: Vec<(u32, String)> = gap.loops.iter().map(|&line| (line, text(line))).collect();
-        let counts = |text: &str| has_word(text, |word| word.starts_with('k') || word == "K") != columns;
-        if self.asked.kind == Kind::RowSums && over.iter().any(|(_, text)| counts(text)) {
-            over.retain(|(_, text)| counts(text));
+        let head = |line: u32| Location { line: Some(line), column: None, ..place.clone() };
+        let mut over = gap.loops.clone();
+        let counts = |line: &u32| has_word(&head(*line), |word| word.starts_with('k') || word == "K") != columns;
+        if self.asked.kind == Kind::RowSums && over.iter().any(counts) {
+            over.retain(counts);
         }
         // What counts k is around what reads a factor, too.
         let reads = self.element.pairs[0].factors.map(|(_, value)| value.shared.map(|it| it.loaded).or(value.loaded));
-        let around_one = |(line, _): &(u32, String)| {
+        let around_one = |line: &u32| {
             let loops = |at: &u32| around(&self.origins.location(*at), &["for", "while"]);
             reads.iter().flatten().any(|at| loops(at).contains(line))
         };
         if over.iter().any(around_one) {
             over.retain(around_one);
         }
-        let found = if inner { over.first() } else { over.last() };
+        let found = if inner { over.first() } else { over.last() }.copied();
         // The size at which it ends, if that is another one.
-        let ends = |(line, text): &(u32, String)| {
-            let own = Location { line: Some(*line), column: None, ..place.clone() };
-            let setters = set_by(&own, false).into_iter().map(|mark| code_at(&mark.location));
-            let all: Vec<String> = std::iter::once(text.clone()).chain(setters).collect();
-            let names = |size: &str| all.iter().any(|text| has_word(text, |word| word == size));
+        let ends = |line: u32| {
+            let mut all = vec![head(line)];
+            all.extend(set_by(&all[0], false).into_iter().map(|mark| mark.location));
+            let names = |size: &str| all.iter().any(|place| has_word(place, |word| word == size));
             ["M", "N"].into_iter().find(|size| names(size) && !names("K"))
         };
         let size = found.filter(|_| !columns).and_then(ends);
         let mut marks = vec![];
-        if let Some(&(line, _)) = found {
+        if let Some(line) = found {
             let label = format!("this loop counts {}", if columns { "columns" } else { "k" });
-            marks.push(at_line(place, line, label));
-            add(&mut marks, set_by(&Location { line: Some(line), column: None, ..place.clone() }, false));
+            marks.extend(at_lines(place, [line], &label));
+            add(&mut marks, set_by(&head(line), false));
         }
+        let steps = found.is_some_and(|line| code_at(&head(line)).split(')').next().unwrap_or_default().contains("+="));
         let (head, tail) = (missing.contains(&0), missing.contains(&(depth - 1)));
         let at_the_end = lost == depth - missing[0];
         if !tail && !head || tail && !at_the_end {
@@ -475,7 +471,6 @@ impl Teller<'_> {
             loads.filter(|_| shared && !inner).for_each(|loaded| self.set_by(loaded, false, &mut marks));
         }
         self.added_here(gap, &mut marks);
-        let steps = found.is_some_and(|(_, text)| text.split(')').next().is_some_and(|head| head.contains("+=")));
         let rest_of_k = inner && at_the_end && !shared && !columns && tail && steps && lost < 2 + depth / 2;
         let last_tile = tail && at_the_end && tile.is_none_or(|tile| lost <= tile);
         let cause = match inner {
@@ -496,7 +491,7 @@ impl Teller<'_> {
             false if depth == self.asked.problem.k || self.asked.kind == Kind::RowSums => "every k from 0 to K - 1",
             false => "every k that the element needs",
         };
-        let which = found.map_or_else(|| "the loop over k".to_owned(), |(line, _)| format!("the loop in line {line}"));
+        let which = found.map_or_else(|| "the loop over k".to_owned(), |line| format!("the loop in line {line}"));
         let size = size.unwrap_or_default().to_owned();
         let words = [("how", how.to_owned()), ("all", all.to_owned()), ("loop", which), ("size", size)];
         self.told(Mistake::Part, cause, marks, &[&gap.words[..], &words].concat())
@@ -517,7 +512,7 @@ struct Gap<'a> {
 
 impl Gap<'_> {
     fn loops(&self, label: &str) -> Vec<Mark> {
-        self.loops.iter().map(|&line| at_line(&self.place, line, label.into())).collect()
+        at_lines(&self.place, self.loops.iter().copied(), label)
     }
 }
 

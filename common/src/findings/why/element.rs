@@ -27,24 +27,24 @@ pub enum Factor {
 
 impl Factor {
     pub fn name(&self, asked: &Asked) -> String {
-        self.named(asked, ["something else", "an element of C", "a product or a sum", "something else"])
+        match self {
+            Self::Of(side, place) => asked.name(*side, *place),
+            Self::Number(number) => number.to_string(),
+            Self::Other => "an element of C".into(),
+            Self::Computed => "a product or a sum".into(),
+            Self::Zero | Self::Unset | Self::Unknown => "something else".into(),
+        }
     }
 
     /// As a part of a formula.
     pub fn symbol(&self, asked: &Asked) -> String {
-        self.named(asked, ["0", "C", "(…)", "?"])
-    }
-
-    fn named(&self, asked: &Asked, [zero, other, computed, unknown]: [&str; 4]) -> String {
         match self {
-            Self::Of(side, place) => return asked.name(*side, *place),
-            Self::Number(number) => return number.to_string(),
-            Self::Zero => zero,
-            Self::Other => other,
-            Self::Computed => computed,
-            Self::Unset | Self::Unknown => unknown,
+            Self::Of(..) | Self::Number(_) => self.name(asked),
+            Self::Zero => "0".into(),
+            Self::Other => "C".into(),
+            Self::Computed => "(…)".into(),
+            Self::Unset | Self::Unknown => "?".into(),
         }
-        .into()
     }
 }
 
@@ -57,10 +57,6 @@ pub struct Pair {
 }
 
 impl Pair {
-    pub fn names(&self, asked: &Asked) -> [String; 2] {
-        self.factors.map(|(factor, _)| factor.name(asked))
-    }
-
     pub fn is_zero(&self) -> bool {
         self.factors.iter().any(|(factor, _)| *factor == Factor::Zero)
     }

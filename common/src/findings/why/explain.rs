@@ -13,7 +13,7 @@ use super::teller::{Teller, listed, noted};
 use crate::code::places::{index, triple, who};
 use crate::findings::analysis::HazardReport;
 use crate::findings::diagnostic::{
-    Mark, add, apart, around, at_line, bounds, code_at, declared, guards, help, value_set,
+    Mark, add, apart, around, at_lines, bounds, code_at, declared, guards, help, value_set,
 };
 use crate::findings::hazard_kind::Mistake;
 
@@ -255,7 +255,7 @@ impl Teller<'_> {
         let mut marks = vec![self.stores_to_c(instruction, label)];
         let mut lines = BTreeSet::from_iter(around(&place, &["for", "while", "if"]));
         lines.extend(guards(&place));
-        marks.extend(lines.iter().map(|&line| at_line(&place, line, "it depends on this".into())));
+        marks.extend(at_lines(&place, lines.iter().copied(), "it depends on this"));
         self.set_by(instruction, true, &mut marks);
         let both = match self.asked.kind {
             Kind::Symmetric => "; the sum for C[i][j] is that for C[j][i], too: store it in both",
@@ -368,8 +368,7 @@ impl Teller<'_> {
         let mut bound = None;
         if let Some(store) = &self.element.store {
             let place = self.origins.location(store.instruction);
-            let lets = guards(&place).into_iter().map(|line| at_line(&place, line, "this lets it".into()));
-            marks.extend(lets);
+            marks.extend(at_lines(&place, guards(&place), "this lets it"));
             self.set_by(store.instruction, true, &mut marks);
             bound = bounds(&place);
         }

@@ -11,7 +11,7 @@ use super::judge::{Verdict, whole};
 use super::rule::{Rule, Sample};
 use super::teller::{Teller, listed, noted};
 use crate::findings::analysis::HazardReport;
-use crate::findings::diagnostic::{add, code_at, help, stride, text};
+use crate::findings::diagnostic::{add, help, stride, text};
 use crate::findings::hazard_kind::Mistake;
 
 impl Teller<'_> {
@@ -114,10 +114,10 @@ impl Teller<'_> {
         if pair.of(side.other()).is_some_and(|(place, _)| place != (element.own(side.other()), k)) {
             marks.extend(self.passage(pair, side.other()));
         }
-        let written = value.loaded.map(|loaded| code_at(&self.origins.location(loaded)));
+        let written = value.loaded.map(|loaded| self.origins.location(loaded));
         let [rows, columns] = asked.extents(side).map(|(name, _)| name);
         let stride =
-            written.filter(|_| rows != columns).and_then(|code| stride(&code, array, columns, &asked.layout(side)));
+            written.filter(|_| rows != columns).and_then(|at| stride(&at, array, columns, &asked.layout(side)));
         let mut under = String::new();
         let cause = match (value.shared, arrived) {
             (Some(_), _) if stride.is_some() => {

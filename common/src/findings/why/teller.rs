@@ -12,7 +12,7 @@ use super::rule;
 use crate::code::places::{index, triple};
 use crate::findings::analysis::{HazardReport, HazardThread};
 use crate::findings::diagnostic::{
-    Diagnostic, Mark, Word, add, around, at_line, code_at, help, set_by, set_by_line, text, uses, with_calls,
+    Diagnostic, Mark, Word, add, around, at_lines, help, set_by, set_by_line, text, uses, with_calls,
 };
 use crate::findings::hazard_kind::{Mistake, ReportKind};
 
@@ -64,7 +64,7 @@ impl Teller<'_> {
 
     /// The words for a product: its line and its factors.
     pub fn product(&self, pair: &Pair) -> Vec<Word> {
-        let [one, other] = pair.names(self.asked);
+        let [one, other] = pair.factors.map(|(factor, _)| factor.name(self.asked));
         vec![("line", self.line(pair.term.instruction)), ("one", one), ("other", other)]
     }
 
@@ -133,7 +133,7 @@ impl Teller<'_> {
     /// The value, read in the line that multiplies it if that names the array: the compiler reads once for several lines.
     pub fn seen(&self, pair: &Pair, side: Side, value: Value) -> Value {
         let product = pair.term.instruction;
-        let names = |at| !uses(&code_at(&self.origins.location(at)), self.asked.array(side)).is_empty();
+        let names = |at| !uses(&self.origins.location(at), self.asked.array(side)).is_empty();
         let loaded = value.loaded.map(|loaded| if value.shared.is_none() && names(product) { product } else { loaded });
         Value { loaded, ..value }
     }
@@ -178,11 +178,12 @@ impl Teller<'_> {
     pub fn not_only_under(&self, stored: u32, marks: &mut Vec<Mark>) -> String {
         let place = self.origins.location(stored);
         let lines = BTreeSet::from_iter(around(&place, &["if"]));
-        add(marks, lines.iter().map(|&line| at_line(&place, line, "it depends on this".into())));
+        add(marks, at_lines(&place, lines.iter().copied(), "it depends on this"));
         if lines.is_empty() {
-            return String::new();
+            String::new()
+        } else {
+            format!(", and not only under the condition in {}", listed(&lines))
         }
-        format!(", and not only under the condition in {}", listed(&lines))
     }
 
     /// Marks the loops that an instruction and the products of the element have in common, and lists them; empty if there are none.
@@ -192,7 +193,7 @@ impl Teller<'_> {
         let of_products = around(&self.origins.location(pair.term.instruction), &["for", "while"]);
         let mut lines = BTreeSet::from_iter(around(&place, &["for", "while"]));
         lines.retain(|line| of_products.contains(line));
-        add(marks, lines.iter().map(|&line| at_line(&place, line, "it is done in each step of this loop".into())));
+        add(marks, at_lines(&place, lines.iter().copied(), "it is done in each step of this loop"));
         if lines.is_empty() { String::new() } else { listed(&lines) }
     }
 

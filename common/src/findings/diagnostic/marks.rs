@@ -1,0 +1,128 @@
+//! The lines that are shown beside the places of a finding: those that set or declare what is used there, and the calls that lead
+//! there.
+
+use simt::Location;
+
+use super::around::{and_callers, set_by_line, setters, shared};
+use super::render::Mark;
+use super::source::{Set, Source};
+use super::underline::has_word;
+use crate::code::places;
+
+/// The lines that set what a place uses.
+pub fn set_by(place: &Location, stores: bool) -> Vec<Mark> {
+    let mut found = setters(place, stores, if stores { 6 } else { 5 });
+    found.extend(and_callers(place).skip(1).flat_map(|call| setters(&call, false, 3)));
+    sets(place, found)
+}
+
+/// Lines that set variables.
+pub fn sets(place: &Location, found: Vec<(String, u32)>) -> Vec<Mark> {
+    found.into_iter().map(|(name, line)| at_line(place, line, format!("`{name}` is set here"))).collect()
+}
+
+/// The lines that set what a place sets, and the one that declares it.
+pub fn also_set(place: &Location) -> Vec<Mark> {
+    let mut marks: Vec<Mark> = declared(place).into_iter().collect();
+    add(&mut marks, set_by_line(place).into_iter().flat_map(|set| all_sets(place, set.root())));
+    marks
+}
+
+/// The lines that set the variable whose value a place stores: `all` in `C[row] = all;`.
+pub fn value_set(place: &Location) -> Vec<Mark> {
+    let source = Source::of(place);
+    let set = source.access(place).and_then(|own| source.sets_of(own).find(|set| set.operator == "="));
+    let name = set.and_then(|Set { value, .. }| {
+        let is_variable = matches!(source.words(value).get(1).map_or("[", |after| &after.text), "[" | ".");
+        source.names(value).into_iter().next().filter(|_| is_variable)
+    });
+    all_sets(place, &name.unwrap_or_default())
+}
+
+/// The other lines of the function that give a name a value, the first six.
+fn all_sets(place: &Location, name: &str) -> Vec<Mark> {
+    let source = Source::of(place);
+    let Some(own) = source.access(place) else { return vec![] };
+    let is_one = |set: &&Set| set.at != own && set.sets && set.root() == name;
+    other_lines(place, 6, source.sets_around(own).filter(is_one), &format!("`{name}` is set here"))
+}
+
+/// The lines of the file that store to an array, the first two.
+pub fn stores_of(place: &Location, array: &str) -> Vec<Mark> {
+    let is_one = |set: &&Set| set.indexed && (set.root() == array || set.last() == array);
+    other_lines(place, 2, Source::of(place).sets().iter().filter(is_one), &format!("{array} is stored here"))
+}
+
+/// The lines of what is set, but for that of the place: at most so many.
+fn other_lines<'a>(place: &Location, most: usize, of: impl Iterator<Item = &'a Set>, label: &str) -> Vec<Mark> {
+    let mut lines: Vec<u32> = of.map(|set| set.line).filter(|line| Some(*line) != place.line).collect();
+    lines.dedup();
+    at_lines(place, lines.into_iter().take(most), label)
+}
+
+/// The line that declares what a place sets.
+pub fn declared(place: &Location) -> Option<Mark> {
+    declared_above(place, set_by_line(place)?.root(), "is declared")
+}
+
+/// The line that declares a variable, the last one above the place.
+fn declared_above(place: &Location, name: &str, how: &str) -> Option<Mark> {
+    let source = Source::of(place);
+    let own = source.access(place)?;
+    let above = source.sets_around(own).filter(|set| set.at < own && set.declares && set.path == name);
+    above.last().map(|set| at_line(place, set.line, format!("`{name}` {how} here")))
+}
+
+/// The lines that declare the variables which a place uses without a value.
+pub fn without_value(place: &Location) -> Vec<Mark> {
+    let source = Source::of(place);
+    let Some(own) = source.access(place) else { return vec![] };
+    let is_bare = |name: &String| source.sets_around(own).any(|set| set.path == *name && set.declares && !set.sets);
+    let names = source.names(&source.statements[own].tokens).into_iter().filter(is_bare);
+    names.filter_map(|name| declared_above(place, &name, "has no value")).collect()
+}
+
+/// The line that declares a shared array.
+pub fn declared_array(place: &Location, name: &str) -> Option<Mark> {
+    shared(&Source::of(place), name).map(|set| at_line(place, set.line, format!("`{name}` is declared here")))
+}
+
+/// The marks, the lines that call the functions in which they lie, and those that define the macros which they use.
+pub fn with_calls(mut marks: Vec<Mark>) -> Vec<Mark> {
+    let own: Vec<Location> = marks.iter().filter(|mark| !mark.aside).map(|mark| mark.location.clone()).collect();
+    for place in own {
+        for &(line, _) in &place.calls {
+            let label = if places::is_ptx(&place, line) { "this is what it calls" } else { "it is called here" };
+            add(&mut marks, [at_line(&place, line, label.into())]);
+        }
+        for (line, text) in (1..).zip(places::lines_of(&place).iter()) {
+            let name = text.strip_prefix("#define ").and_then(|rest| rest.split_once('(')).map(|(name, _)| name);
+            if name.is_some_and(|name| has_word(&place, |word| word == name)) {
+                add(&mut marks, [at_line(&place, line, "it is defined here".into())]);
+            }
+        }
+    }
+    marks
+}
+
+/// Adds marks to lines that have none.
+pub fn add(marks: &mut Vec<Mark>, more: impl IntoIterator<Item = Mark>) {
+    for mark in more {
+        if marks.iter().all(|known| known.location.line != mark.location.line) {
+            marks.push(mark);
+        }
+    }
+}
+
+/// A whole line of the file that a place is in.
+pub fn at_line(place: &Location, line: u32, label: String) -> Mark {
+    let text = places::line(place.file.as_deref().unwrap_or_default(), line).unwrap_or_default();
+    let column = Some((text.len() - text.trim_start().len()) as u32 + 1);
+    let location = Location { line: Some(line), column, ..place.clone() };
+    Mark { location, label, aside: true, ..Mark::default() }
+}
+
+/// Whole lines of the file that a place is in, with one label.
+pub fn at_lines(place: &Location, lines: impl IntoIterator<Item = u32>, label: &str) -> Vec<Mark> {
+    lines.into_iter().map(|line| at_line(place, line, label.into())).collect()
+}
