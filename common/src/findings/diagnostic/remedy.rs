@@ -13,12 +13,13 @@ use super::stride;
 use super::texts::help;
 use super::underline::array_name;
 use crate::basics::files::kind;
+use crate::code::places;
 use crate::findings::hazard_kind::fault_name;
 
-/// Words of CUDA C, and what stands for them in a kernel in Rust.
+/// Words of CUDA C, and what stands for them in a kernel in Rust; the first one also in a kernel with the course's `async.cuh`.
 const IN_RUST: [(&str, &str); 5] = [
-    ("__syncthreads()", "sync_threads()"),
     ("cp.async.wait_group", "wait()"),
+    ("__syncthreads()", "sync_threads()"),
     ("threadIdx", "thread_idx()"),
     ("blockIdx", "block_idx()"),
     ("extents in the array's declaration", "extents in shared!"),
@@ -26,12 +27,14 @@ const IN_RUST: [(&str, &str); 5] = [
 
 /// One sentence on what to do about a hazard, in the language of the kernel.
 pub fn hazard(hazard: &Hazard) -> String {
-    let text = in_cuda(hazard);
-    let file = hazard.parties.iter().find_map(|party| party.location.file.as_deref());
-    if file.and_then(|file| kind(Path::new(file))) != Some("rs") {
-        return text;
-    }
-    IN_RUST.iter().fold(text, |text, (cuda, rust)| text.replace(cuda, rust))
+    let file = hazard.parties.iter().find_map(|party| party.location.file.as_deref()).unwrap_or_default();
+    let includes = |line: &String| line.starts_with("#include") && line.contains("async.cuh");
+    let words = match kind(Path::new(file)) {
+        Some("rs") => &IN_RUST[..],
+        _ if places::lines(file).iter().any(includes) => &IN_RUST[..1],
+        _ => &[],
+    };
+    words.iter().fold(in_cuda(hazard), |text, (cuda, other)| text.replace(cuda, other))
 }
 
 fn in_cuda(hazard: &Hazard) -> String {
