@@ -14,6 +14,7 @@ mod remedy;
 mod render;
 mod situation;
 mod source;
+mod statements;
 mod stride;
 #[cfg(test)]
 mod tests;

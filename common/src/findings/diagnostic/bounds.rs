@@ -3,7 +3,8 @@
 use simt::Location;
 
 use super::around::{around, guards, is_size, of_thread};
-use super::source::{Source, Token, is_word};
+use super::source::Source;
+use super::statements::{Token, is_word};
 use super::texts::help;
 
 /// A comparison that is wrong.

@@ -5,7 +5,8 @@ use std::ops::Range;
 
 use simt::{Location, Place};
 
-use super::source::{Source, is_assignment, is_name};
+use super::source::{Source, is_assignment};
+use super::statements::is_name;
 
 /// A use of an array, `As[y][k]`, as tokens of its line.
 pub struct Use {
