@@ -1,10 +1,10 @@
-//! What is known of a device: plain data that plans, reports and records hold.
+//! Properties of a device, as plain data for plans, reports and records.
 
 use serde::{Deserialize, Serialize};
 
 use crate::occupancy::SmLimits;
 
-/// Kind of a device, as in the JSON report.
+/// The kind of a device, as in the JSON report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
@@ -16,33 +16,33 @@ pub enum Kind {
     Host,
 }
 
-/// What a step may need to know of a device to plan its launches.
+/// What a step may need to know about a device to plan its launches.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeviceInfo {
     /// CUDA, simulated or host.
     pub kind: Kind,
-    /// The device's own name.
+    /// The name that the device gives itself.
     pub name: String,
-    /// Compute capability as one number: 75 is 7.5, 90 is 9.0.
+    /// Compute capability as one number: 75 means 7.5, and 90 means 9.0.
     pub compute_capability: u32,
-    /// Streaming multiprocessors.
+    /// Number of streaming multiprocessors.
     pub sm_count: u32,
-    /// Threads a block may have.
+    /// The most threads that a block may have.
     pub max_threads_per_block: u32,
-    /// Shared memory, in bytes, that a block may have at most (opt-in on CUDA).
+    /// The most shared memory that a block may have, in bytes (on CUDA, with opt-in).
     pub max_shared_bytes: u32,
     /// Device memory in bytes.
     pub memory_bytes: u64,
-    /// What one SM has.
+    /// The limits of one SM.
     pub sm: SmLimits,
-    /// Whether any specialisation of a kernel can be compiled: on a GPU, when NVRTC is there. If it is false, a plan takes a
-    /// specialisation that is committed. The simulator's plans always do, so that its counts are the same on every machine.
+    /// Whether it can compile any specialisation of a kernel, which a GPU can if NVRTC is installed. If not, a plan takes a
+    /// committed specialisation. The simulator's plans always do, so that its counts are the same on every machine.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub compiles: bool,
 }
 
 impl DeviceInfo {
-    /// The device that the simulator stands for: the sizes of an H100, so that a step plans the launches it would plan there.
+    /// Returns the simulator's device. It has the sizes of an H100, so that a step plans the same launches as there.
     pub fn simulated(memory_bytes: u64) -> Self {
         Self {
             kind: Kind::Sim,

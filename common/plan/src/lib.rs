@@ -1,5 +1,5 @@
-//! A step of the course as plain data, and how it would run a problem on a device: for programs, the explorer's engine and
-//! records alike. Nothing here touches a file or a device.
+//! A step of the course, and how it would run a problem on a device, as plain data for programs, the explorer's engine and records.
+//! Nothing here touches a file or a device.
 
 pub mod info;
 pub mod occupancy;

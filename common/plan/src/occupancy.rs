@@ -1,63 +1,63 @@
-//! How many blocks of a launch one SM holds at a time, and what keeps it from holding more.
+//! Computes how many blocks of a launch one SM can hold at a time, and which limit decides that.
 //!
-//! Source of the rules: NVIDIA, "CUDA C++ Programming Guide", sections "Hardware Multithreading" and "Compute
-//! Capabilities"; on a GPU the driver's own answer is used and the rules only name the limit.
+//! The rules are from NVIDIA's "CUDA C++ Programming Guide", sections "Hardware Multithreading" and "Compute Capabilities". On a
+//! GPU, the driver's own count is used, and the rules only name the limit.
 
 use serde::{Deserialize, Serialize};
 
-/// Threads of a warp.
+/// Threads in a warp.
 const WARP: u32 = 32;
-/// Registers are given to a warp in units of this many.
+/// Registers are allocated to a warp in units of this many.
 const REGISTER_UNIT: u32 = 256;
-/// Shared memory is given to a block in units of this many bytes (128 from compute capability 8.0 on, 256 before).
+/// Shared memory is allocated to a block in units of this many bytes: 128 since compute capability 8.0, 256 before.
 const SHARED_UNIT: u32 = 128;
 
-/// What one SM has.
+/// The limits of one SM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SmLimits {
-    /// Threads resident at a time.
+    /// The most resident threads.
     pub threads: u32,
-    /// Blocks resident at a time.
+    /// The most resident blocks.
     pub blocks: u32,
     /// 32-bit registers.
     pub registers: u32,
     /// Shared memory in bytes.
     pub shared_bytes: u32,
-    /// Shared memory in bytes that the system takes of each block.
+    /// Shared memory in bytes that the system reserves for each block.
     pub reserved_shared_bytes: u32,
 }
 
 impl SmLimits {
-    /// An H100's (compute capability 9.0).
+    /// The limits of an H100 (compute capability 9.0).
     pub const H100: Self =
         Self { threads: 2048, blocks: 32, registers: 65_536, shared_bytes: 228 * 1024, reserved_shared_bytes: 1024 };
 }
 
-/// Occupancy of a launch.
+/// The occupancy of a launch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Occupancy {
     /// Threads per block.
     pub threads_per_block: u32,
     /// Static and dynamic shared memory per block in bytes.
     pub shared_bytes_per_block: u32,
-    /// Registers per thread; `null` if nobody knows them (your own kernel on the simulator).
+    /// Registers per thread, or `null` if they are unknown (your own kernel on the simulator).
     pub registers_per_thread: Option<u32>,
-    /// Blocks that one SM holds at a time.
+    /// Blocks that one SM can hold at a time.
     pub blocks_per_sm: u32,
-    /// Warps that one SM holds at a time as a share of the most it can hold.
+    /// Warps that one SM holds, as a share of the most that it can hold.
     pub occupancy: f64,
-    /// What keeps the SM from holding one more block: `threads`, `registers`, `shared memory` or `blocks`.
+    /// What prevents the SM from holding one more block: `threads`, `registers`, `shared memory` or `blocks`.
     pub limited_by: String,
 }
 
-/// The occupancy of blocks on an SM, by a block's threads and bytes of shared memory, static and dynamic, and by the registers of a
-/// thread, if they are known. `counted` is the driver's number of blocks, if there is a driver.
+/// Computes the occupancy from a block's threads, the registers of each thread (if known), and the block's bytes of shared memory
+/// (static and dynamic). `counted` is the driver's number of blocks, if there is a driver.
 pub fn occupancy(threads: u32, registers: Option<u32>, shared: u32, sm: &SmLimits, counted: Option<u32>) -> Occupancy {
     let warps = threads.div_ceil(WARP).max(1);
     let mut limits = vec![("threads", sm.threads / (warps * WARP)), ("blocks", sm.blocks)];
     if let Some(registers) = registers.filter(|&registers| registers > 0) {
         let per_warp = (registers * WARP).next_multiple_of(REGISTER_UNIT);
-        // An SM is four partitions with a quarter of the registers each; a warp lives in one of them.
+        // An SM has four partitions with a quarter of the registers each, and a warp stays in one of them.
         limits.push(("registers", sm.registers / 4 / per_warp * 4 / warps));
     }
     let taken = (shared + sm.reserved_shared_bytes).next_multiple_of(SHARED_UNIT);
@@ -75,7 +75,7 @@ pub fn occupancy(threads: u32, registers: Option<u32>, shared: u32, sm: &SmLimit
 }
 
 impl Occupancy {
-    /// In words.
+    /// Returns the occupancy as a sentence.
     pub fn words(&self) -> String {
         let known = |registers| format!("{registers} registers a thread");
         let registers = self.registers_per_thread.map_or_else(|| "registers unknown".into(), known);
@@ -102,7 +102,7 @@ mod tests {
             (256, Some(255), 0, None, 1, "registers"),
             (128, Some(128), 0, None, 4, "registers"),
             (64, Some(32), 100 * 1024, None, 2, "shared memory"),
-            // Unknown registers are no limit, and the driver's count is believed.
+            // Unknown registers are no limit, and the driver's count replaces the computed one.
             (1024, None, 0, None, 2, "threads"),
             (1024, Some(32), 0, Some(1), 1, "threads"),
         ] {

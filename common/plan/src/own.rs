@@ -1,5 +1,5 @@
-//! The launch that a learner asks for: by `--block`, `--tile` and `--shared`, or in a comment of the kernel; and the
-//! constants that their kernel sets itself.
+//! The launch that a learner asks for, with `--block`, `--tile` and `--shared` or in a comment of the kernel, and the constants
+//! that their kernel defines itself.
 
 use anyhow::{Result, anyhow};
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::plan::{Plan, Specialisation};
 use crate::problem::Problem;
 
-/// What the learner says of the launch. Whatever is not said is as the step has it.
+/// What the learner says about the launch. Everything else is as the step plans it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnLaunch {
     /// Threads per block in x and y.
@@ -18,12 +18,12 @@ pub struct OwnLaunch {
     pub shared: Option<u32>,
 }
 
-/// Threads of a block if neither the learner nor the step says how many.
+/// Threads of a block if neither the learner nor the step chooses them.
 const BLOCK: [u32; 2] = [32, 32];
 
 impl OwnLaunch {
-    /// The launch that a learner's file asks for in a line such as `// launch: block 32,4 tile 32,32 shared 4096`; nothing if it has
-    /// no such line. The error names file and line.
+    /// Returns the launch that a learner's file asks for, in a line such as `// launch: block 32,4 tile 32,32 shared 4096`. Without
+    /// such a line, nothing is chosen. The error names file and line.
     pub fn of(file: &str, text: &str) -> Result<Self> {
         let mut lines = (1..).zip(text.lines().map(str::trim));
         let found = lines
@@ -48,16 +48,16 @@ impl OwnLaunch {
         if launch.block.is_none() { Err(wrong(": block is missing")) } else { Ok(launch) }
     }
 
-    /// This launch, and the other one's where this says nothing.
+    /// Combines two launches: what this one does not choose is as in the other one.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self { block: self.block.or(other.block), tile: self.tile.or(other.tile), shared: self.shared.or(other.shared) }
     }
 
-    /// The plan of a learner's file of this text, with what it asks for in place of what the step plans.
+    /// Returns the step's plan for a learner's file with this text, changed as the learner asks.
     ///
-    /// A step may refuse the problem (one block only, say): its limits are not those of the learner's kernel, so its
-    /// refusal counts only if the learner gives neither a block nor a tile.
+    /// If the step refuses the problem, for example because it runs only one block, the learner's kernel may still be able to solve
+    /// it. So the refusal counts only if the learner chooses neither a block nor a tile.
     pub fn plan<E>(&self, text: &str, problem: &Problem, steps: Result<Plan, E>) -> Result<Plan, E> {
         let mut plan = if self.block.or(self.tile).is_none() {
             steps?
@@ -77,8 +77,8 @@ impl OwnLaunch {
     }
 }
 
-/// Whether a source sets a constant itself, by `#define NAME`, `#undef NAME` or `NAME =`: `constexpr int TILE_M = 64;` would
-/// not compile if the host gave the compiler a `TILE_M` as well.
+/// Whether a source defines a constant itself, by `#define NAME`, `#undef NAME` or `NAME =`. For example, `constexpr int TILE_M =
+/// 64;` would not compile if the host defined `TILE_M`, too.
 fn sets(source: &str, name: &str) -> bool {
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     source.lines().map(|line| line.split("//").next().unwrap_or("")).any(|line| {
@@ -110,7 +110,7 @@ mod tests {
         let read = |text: &str| OwnLaunch::of("k.cu", text);
         let launch = read("// x\n  // launch: block 32,4 tile 32,64 shared 128\n").unwrap();
         assert_eq!(launch, OwnLaunch { block: Some([32, 4]), tile: Some([32, 64]), shared: Some(128) });
-        // A blank more or less is no matter.
+        // Spaces do not matter.
         for line in ["// launch: block 8,8", "//launch: block 8,8"] {
             assert_eq!(read(line).unwrap(), OwnLaunch { block: Some([8, 8]), tile: None, shared: None });
         }
@@ -145,7 +145,7 @@ mod tests {
         let planned = |launch: OwnLaunch| launch.plan("", &PROBLEM, Ok::<_, ()>(steps())).unwrap();
         assert_eq!(planned(asked(None, None, None)), steps());
         assert_eq!(planned(asked(None, None, Some(64))), steps().with_shared_bytes(64));
-        // A block is the tile if no tile is given.
+        // Without a tile, the block's size is the tile.
         for (launch, tile, block, grid, shared) in [
             (asked(None, Some([20, 10]), None), [20, 10], [16, 8, 1], [4, 10, 1], 0),
             (asked(Some([8, 4]), None, Some(32)), [8, 4], [8, 4, 1], [9, 25, 1], 32),
@@ -156,7 +156,7 @@ mod tests {
             assert_eq!((plan.tile_k, first.shared_bytes), (4, shared));
             assert_eq!(plan.specialisation, steps().specialisation);
         }
-        // A step's refusal counts only if neither a block nor a tile is given.
+        // The step's refusal counts only if neither a block nor a tile is chosen.
         let refused = |launch: OwnLaunch| launch.plan("", &PROBLEM, Err("one block only"));
         assert_eq!(refused(asked(None, None, None)), Err("one block only"));
         assert_eq!(refused(asked(None, None, Some(64))), Err("one block only"));

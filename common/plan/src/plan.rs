@@ -1,7 +1,7 @@
-//! What a step asks of a device: which specialisation of its kernel, launched how.
+//! A plan: which specialisation of its kernel a step needs, and how it is launched.
 //!
-//! A plan is plain data. The step makes it from the problem and the device; whoever runs it (the step's own program, a
-//! bench, the comparison of all steps) needs to know nothing else of the step.
+//! A plan is plain data. The step makes it from the problem and the device. The programs that run it (the step's own program, a
+//! benchmark, the comparison of all steps) need to know nothing else about the step.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,17 +10,17 @@ use crate::problem::{Dtype, Problem};
 /// The largest `gridDim.y` and `gridDim.z` of every CUDA device so far.
 pub const MAX_GRID_YZ: u64 = 65_535;
 
-/// One argument of a kernel. Offsets are in elements.
+/// An argument of a kernel. Offsets are in elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Arg {
-    /// Matrix A, from this element on.
+    /// Matrix A, starting at this element.
     A(u64),
-    /// Matrix B, from this element on.
+    /// Matrix B, starting at this element.
     B(u64),
-    /// Matrix C, from this element on.
+    /// Matrix C, starting at this element.
     C(u64),
-    /// Scratch memory of the plan's `workspace_elements`, from this element on.
+    /// Scratch memory (see `workspace_elements` of the plan), starting at this element.
     Workspace(u64),
     /// A 32-bit integer.
     Int(i32),
@@ -31,18 +31,19 @@ pub enum Arg {
 pub struct Launch {
     /// Name of the `extern "C" __global__` function.
     pub entry: String,
-    /// Blocks in x, y, z.
+    /// Number of blocks in x, y and z.
     pub grid: [u32; 3],
-    /// Threads per block in x, y, z.
+    /// Threads per block in x, y and z.
     pub block: [u32; 3],
-    /// Dynamic shared memory per block, in bytes (static arrays are not counted here).
+    /// Dynamic shared memory per block in bytes, without static arrays.
     pub shared_bytes: u32,
     /// The arguments, in order.
     pub args: Vec<Arg>,
 }
 
 impl Launch {
-    /// Adds up the products of slices of K, which lie in the workspace from an element on, one behind the other.
+    /// Returns the launch that sums the products of slices of K. They are in the workspace, one after the other, starting at
+    /// `from`.
     pub fn sum_slices(problem: &Problem, slices: u64, from: u64) -> Self {
         let sizes = [problem.m, problem.n, slices].map(|size| Arg::Int(size as i32));
         Self {
@@ -55,102 +56,102 @@ impl Launch {
     }
 }
 
-/// A kernel source with the constants it is compiled with.
+/// A kernel's source, with the constants that it is compiled with.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Specialisation {
-    /// The kernel's file, without `.cu`, if a variant takes the kernel of another one in its folder.
+    /// The kernel's file without `.cu`, if a variant uses the kernel of another variant in its folder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// Distinguishes the specialisations of one source and element type in file names; empty if there is only one.
+    /// Distinguishes the specialisations with one source and element type in file names. Empty if there is only one.
     pub name: String,
-    /// The element type; defines `ELEMENT` as `float` or `int`.
+    /// The element type. It defines `ELEMENT` as `float` or `int`.
     pub dtype: Dtype,
     /// Constants passed as `-D NAME=VALUE`, without `ELEMENT`.
     pub defines: Vec<(String, String)>,
-    /// The lowest compute capability that the kernel needs (75, 80, ...): the committed PTX is for it, and newer
-    /// devices load the same.
+    /// The lowest compute capability that the kernel needs (75, 80, ...). The committed PTX is for that one, and newer devices can
+    /// load it too.
     pub target: u32,
-    /// Whether it needs instructions that this compute capability has and newer ones lack: `sm_90a` and not `sm_90`.
+    /// Whether it needs instructions that only this compute capability has, so that it is compiled for `sm_90a` instead of `sm_90`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub only: bool,
 }
 
 impl Specialisation {
-    /// The only specialisation of a source: no name, PTX for compute capability 7.5 and newer.
+    /// Makes the only specialisation of a source. It has no name, and PTX for compute capability 7.5 and newer.
     pub fn single(dtype: Dtype, defines: &[(&str, u32)]) -> Self {
         Self::named("", dtype, defines)
     }
 
-    /// A named specialisation, with PTX for compute capability 7.5 and newer.
+    /// Makes a named specialisation with PTX for compute capability 7.5 and newer.
     pub fn named(name: impl Into<String>, dtype: Dtype, defines: &[(&str, u32)]) -> Self {
         let defines = defines.iter().map(|(name, value)| ((*name).to_owned(), value.to_string())).collect();
         Self { source: None, name: name.into(), dtype, defines, target: 75, only: false }
     }
 
-    /// With PTX for this compute capability and newer.
+    /// Chooses PTX for this compute capability and newer.
     #[must_use]
     pub fn for_target(self, target: u32) -> Self {
         Self { target, ..self }
     }
 
-    /// With PTX for this compute capability alone.
+    /// Chooses PTX for this compute capability only.
     #[must_use]
     pub fn for_only(self, target: u32) -> Self {
         Self { only: true, ..self.for_target(target) }
     }
 
-    /// Of this kernel, for a variant of another name.
+    /// Uses this source, for a variant with a different name.
     #[must_use]
     pub fn of(self, source: &str) -> Self {
         Self { source: Some(source.to_owned()), ..self }
     }
 
-    /// The compute capability as compilers and names of files spell it: `80`, or `90a`.
+    /// Returns the compute capability as in the options of compilers and in file names: `80` or `90a`.
     pub fn architecture(&self) -> String {
         format!("{}{}", self.target, if self.only { "a" } else { "" })
     }
 
-    /// Stem of the committed PTX files: `kernel-f32` or `kernel-f32-64x64x16`.
+    /// Returns the stem of the committed PTX file: `kernel-f32` or `kernel-f32-64x64x16`.
     pub fn stem(&self, source: &str) -> String {
         let dash = if self.name.is_empty() { "" } else { "-" };
         format!("{source}-{}{dash}{}", self.dtype, self.name)
     }
 }
 
-/// Everything a device needs to compute C = A·B with a step's kernel.
+/// Everything that a device needs to compute C = A·B with a step's kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
-    /// What the kernel is compiled with.
+    /// The kernel and its constants.
     pub specialisation: Specialisation,
-    /// Columns and rows of C that one block computes; for diagnosis ("tile (3,1) was never written").
+    /// Columns and rows of C that one block computes, for the diagnosis ("tile (3,1) was never written").
     pub tile: [u32; 2],
-    /// Steps of K that one pass of the kernel's main loop covers; for diagnosis ("the last K tile is missing").
+    /// Steps of K in one pass of the kernel's main loop, for the diagnosis ("the last K tile is missing").
     pub tile_k: u32,
-    /// Scratch memory beside A, B and C, in elements.
+    /// The size of the scratch memory, in elements.
     pub workspace_elements: u64,
     /// The launches, in order, on one stream.
     pub launches: Vec<Launch>,
 }
 
-/// How a kernel divides the work, as far as the diagnosis of a wrong product needs to know it.
+/// How a kernel divides the work, as far as the diagnosis of a wrong product needs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// Columns and rows of C per block.
+    /// Columns and rows of C that one block computes.
     pub tile: [u32; 2],
-    /// Steps of K per pass of the main loop.
+    /// Steps of K in one pass of the main loop.
     pub tile_k: u32,
 }
 
 impl Shape {
-    /// All of C at once: for what divides the work in ways that nobody knows.
+    /// Returns the shape with all of C in one tile, for kernels that divide the work in an unknown way.
     pub fn whole(problem: &Problem) -> Self {
         Self { tile: [problem.n as u32, problem.m as u32], tile_k: 1 }
     }
 }
 
 impl Plan {
-    /// Whether a launch must write all of C, and all of the workspace: not what several launches share, and no workspace in several
-    /// parts or that a launch before has written.
+    /// Returns whether a launch must write all of C, and whether it must write all of the workspace. It need not if launches share
+    /// C, or if the workspace has several parts or has already been written.
     pub fn must_write(&self, launch: usize) -> [bool; 2] {
         let c = |launch: &&Launch| launch.args.iter().any(|arg| matches!(arg, Arg::C(_)));
         let workspace = |launch: &Launch| launch.args.iter().filter(|arg| matches!(arg, Arg::Workspace(_))).count();
@@ -159,10 +160,10 @@ impl Plan {
         [only && c(&this), workspace(this) == 1 && before.iter().all(|launch| workspace(launch) == 0)]
     }
 
-    /// A grid of ceil(N / `tile[0]`) × ceil(M / `tile[1]`) blocks that run `matmul(A, B, C, M, N, K)`.
+    /// Makes a plan with a grid of ceil(N / `tile[0]`) × ceil(M / `tile[1]`) blocks that run `matmul(A, B, C, M, N, K)`.
     ///
-    /// The grid's y axis ends at [`MAX_GRID_YZ`] blocks. A taller C is cut into bands of rows, one launch each: a band
-    /// is a smaller problem with the same N and K whose A and C start further down.
+    /// The grid's y axis has at most [`MAX_GRID_YZ`] blocks, so a taller C is cut into bands of rows with one launch each. A band
+    /// is a smaller problem with the same N and K, whose A and C start further down.
     pub fn tiled(problem: &Problem, specialisation: Specialisation, block: [u32; 2], tile: [u32; 2]) -> Self {
         let (m, n, k) = (problem.m, problem.n, problem.k);
         let [tile_x, tile_y] = tile.map(u64::from);
@@ -184,18 +185,17 @@ impl Plan {
         Self { specialisation, tile, tile_k: 1, workspace_elements: 0, launches }
     }
 
-    /// With a main loop that walks K in steps of `tile_k`.
+    /// Sets how many steps of K one pass of the main loop takes.
     #[must_use]
     pub fn with_tile_k(self, tile_k: u32) -> Self {
         Self { tile_k, ..self }
     }
 
-    /// With the grid cut into bands of at most `widest` tiles in x, one for each z: the blocks of a band start
-    /// before those of the next, and blocks that run at the same time share more of what they read.
+    /// Cuts the grid into bands of at most `widest` tiles in x, with one z index for each band. All blocks of a band start before
+    /// those of the next one, so blocks that run at the same time share more of what they read.
     ///
-    /// The kernel finds its column of tiles at `blockIdx.z * gridDim.x + blockIdx.x`. All bands are equally wide, and
-    /// at least half as wide as `widest`; if no such width divides the grid, or if z counts something else already, it
-    /// stays as it is.
+    /// The kernel finds its column of tiles as `blockIdx.z * gridDim.x + blockIdx.x`. All bands have the same width, which is at
+    /// least half of `widest`. The grid does not change if no such width divides it, or if z already has another use.
     #[must_use]
     pub fn in_bands(mut self, widest: u32) -> Self {
         for Launch { grid: [x, _, z], .. } in &mut self.launches {
@@ -207,9 +207,9 @@ impl Plan {
         self
     }
 
-    /// With K cut into slices, one for each layer of the grid. Each leaves a product of its own in the workspace,
-    /// and `sum_slices(workspace, C, M, N, slices)` adds them up. For one slice, or for a C that takes several launches,
-    /// nothing changes.
+    /// Cuts K into slices, with one z index for each slice. Each slice leaves its own product in the workspace, and
+    /// `sum_slices(workspace, C, M, N, slices)` adds these products. The plan does not change if there is only one slice, or if C
+    /// needs several launches.
     #[must_use]
     pub fn in_slices(mut self, problem: &Problem, slices: u64) -> Self {
         let (true, [launch]) = (slices > 1, self.launches.as_mut_slice()) else { return self };
@@ -221,22 +221,22 @@ impl Plan {
         self
     }
 
-    /// The launch that multiplies: the first of `matmul`, if it has that name.
+    /// Returns the launch that multiplies: the first one of `matmul`, or the first of all if none has that name.
     pub fn main(&self) -> Option<&Launch> {
         self.launches.iter().find(|launch| launch.entry == "matmul").or(self.launches.first())
     }
 
-    /// Slices into which K is cut.
+    /// Returns the number of slices into which K is cut.
     pub fn slices(&self) -> u32 {
         self.main().map_or(1, |launch| launch.grid[2])
     }
 
-    /// How the kernel divides the work.
+    /// Returns how the kernel divides the work.
     pub fn shape(&self) -> Shape {
         Shape { tile: self.tile, tile_k: self.tile_k }
     }
 
-    /// With `bytes` of dynamic shared memory in every launch.
+    /// Sets the dynamic shared memory of every launch, in bytes.
     #[must_use]
     pub fn with_shared_bytes(mut self, bytes: u32) -> Self {
         self.launches.iter_mut().for_each(|launch| launch.shared_bytes = bytes);
@@ -266,7 +266,7 @@ mod tests {
             (40, [20, 1, 2]),
             (127, [127, 1, 1]),
             (128, [32, 1, 4]),
-            // There are no more bands than a grid has layers.
+            // A grid has at most 65,535 layers, which limits the number of bands.
             (65_535 * 32, [32, 1, 65_535]),
             (65_536 * 32, [65_536 * 32, 1, 1]),
         ] {
@@ -315,7 +315,7 @@ mod tests {
         assert_eq!((sliced.slices(), sliced.workspace_elements, *grid), (3, 210_000, [274, 1, 1]));
         assert_eq!(args, &[Arg::Workspace(0), Arg::C(0), Arg::Int(70), Arg::Int(1000), Arg::Int(3)]);
         assert_eq!([0, 1].map(|launch| sliced.must_write(launch)), [[false, true], [true, false]]);
-        // What several launches share, and a workspace in two parts, may be left unwritten.
+        // A launch need not write all of a C that several launches share, or of a workspace in two parts.
         sliced.launches[0].args.extend([Arg::Workspace(9), Arg::C(7)]);
         assert_eq!([0, 1].map(|launch| sliced.must_write(launch)), [[false; 2]; 2]);
     }

@@ -1,4 +1,4 @@
-//! The product to compute: C = A·B, its sizes, its element type and how A and B are filled.
+//! The product C = A·B to compute: its sizes, its element type, and how A and B are filled.
 
 use std::fmt;
 
@@ -17,18 +17,18 @@ pub enum Dtype {
 }
 
 impl Dtype {
-    /// The C type, as the kernel's `ELEMENT`.
+    /// Returns the C type that the kernel knows as `ELEMENT`.
     pub fn c_type(self) -> &'static str {
         if self == Self::F32 { "float" } else { "int" }
     }
 
-    /// The byte that every byte of C is set to before a launch: a pattern that no kernel leaves by accident. It makes an
-    /// `f32` NaN, and an `i32` 2139062143, which no small product is.
+    /// Returns the value that every byte of C is set to before a launch. No kernel leaves that pattern by accident: it makes an
+    /// `f32` NaN, and an `i32` 2139062143, which is too large for a small product.
     pub fn poison_byte(self) -> u8 {
         if self == Self::F32 { 0xFF } else { 0x7F }
     }
 
-    /// The 32-bit word that marks an element of C as never written.
+    /// Returns the 32-bit word that marks an element of C as never written.
     pub fn poison(self) -> u32 {
         u32::from_ne_bytes([self.poison_byte(); 4])
     }
@@ -61,56 +61,56 @@ impl fmt::Display for Fill {
 /// C (M×N) = A (M×K) · B (K×N), all row-major.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Problem {
-    /// Rows of A and of C; 1 to 2³¹−1, as are `n` and `k`.
+    /// Rows of A and of C. The sizes are from 1 to 2³¹−1.
     pub m: u64,
     /// Columns of B and of C.
     pub n: u64,
-    /// Columns of A, rows of B.
+    /// Columns of A and rows of B.
     pub k: u64,
-    /// Element type.
+    /// The element type.
     #[serde(default)]
     pub dtype: Dtype,
-    /// Values of the elements.
+    /// How A and B are filled.
     #[serde(default)]
     pub fill: Fill,
-    /// Seed of the elements.
+    /// The seed for the elements.
     #[serde(default)]
     pub seed: u64,
 }
 
 impl Problem {
-    /// The usual product of these sizes [M, N, K]: `f32`, uniform elements, drawn with seed 1.
+    /// Returns the usual problem with these sizes [M, N, K]: `f32`, uniform elements, seed 1.
     pub const fn uniform([m, n, k]: [u64; 3]) -> Self {
         Self { m, n, k, dtype: Dtype::F32, fill: Fill::Uniform, seed: 1 }
     }
 
-    /// Elements of A.
+    /// Returns the number of elements of A.
     pub fn a_elements(&self) -> u64 {
         self.m * self.k
     }
 
-    /// Elements of B.
+    /// Returns the number of elements of B.
     pub fn b_elements(&self) -> u64 {
         self.k * self.n
     }
 
-    /// Bytes of A, B, C and a workspace with this number of elements.
+    /// Returns the bytes of A, B, C and a workspace with this many elements.
     pub fn device_bytes(&self, workspace_elements: u64) -> u64 {
         let elements = [self.a_elements(), self.b_elements(), self.c_elements(), workspace_elements];
         elements.iter().fold(0_u64, |sum, &elements| sum.saturating_add(elements.saturating_mul(4)))
     }
 
-    /// Elements of C.
+    /// Returns the number of elements of C.
     pub fn c_elements(&self) -> u64 {
         self.m * self.n
     }
 
-    /// Floating-point (or integer) operations of the product: a multiplication and an addition for each of M·N·K.
+    /// Returns the floating-point (or integer) operations of the product: one multiplication and one addition for each of M·N·K.
     pub fn flop(&self) -> f64 {
         2.0 * self.m as f64 * self.n as f64 * self.k as f64
     }
 
-    /// M·N·K as a count of multiply-adds.
+    /// Returns the number of multiply-adds, M·N·K.
     pub fn multiply_adds(&self) -> u128 {
         u128::from(self.m) * u128::from(self.n) * u128::from(self.k)
     }

@@ -1,4 +1,4 @@
-//! What a step is to the rest of the course.
+//! A step of the course, as the other parts of the workspace see it.
 
 use std::num::Wrapping;
 
@@ -8,70 +8,69 @@ use crate::info::{DeviceInfo, Kind};
 use crate::plan::{Plan, Specialisation};
 use crate::problem::{Dtype, Problem};
 
-/// Plans the launches of one problem on one device; the error says which limit of the step's algorithm the problem
-/// breaks.
+/// Plans the launches of one problem on one device. The error says which limit of the step's algorithm the problem exceeds.
 pub type PlanFn = fn(&Problem, &DeviceInfo) -> Result<Plan>;
 
-/// The committed specialisations of a kernel for one element type.
+/// Returns the committed specialisations of a kernel for one element type.
 pub type SpecialisationsFn = fn(Dtype) -> Vec<Specialisation>;
 
-/// What is wrong with a counter-example on purpose.
+/// The deliberate fault of a counter-example.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Defect {
-    /// Nothing but its speed, or how far it stays within the bound of its errors: the product is right.
+    /// The product is right. The kernel is only slow, or uses more or less of its error bound.
     #[default]
     None,
-    /// A barrier is missing: the product may be right by luck, and the race is always there.
+    /// A barrier is missing. The race is always there, but the product may be right by luck.
     Race,
-    /// Nothing keeps it inside the matrices if a size is not a multiple of the tile.
+    /// The kernel leaves the matrices if a size is not a multiple of the tile.
     Edges,
-    /// It keeps fewer bits of A and B than they have: products of small integers are right, and others of a short K wrong.
+    /// The kernel uses fewer bits of A and B than they have. Products of small integers are right; others with a small K are wrong.
     Rounding,
 }
 
-/// The folder, within a step's, of the kernels on the way to `kernel.cu`: each one idea after the one before.
+/// The folder, inside a step's folder, of the kernels on the way to `kernel.cu`. Each adds one idea to the one before.
 pub const RUNGS: &str = "rungs";
-/// The folder of the kernels with one thing undone, to see what it was for.
+/// The folder of the counter-examples: kernels without one idea, to show what it is for.
 pub const COUNTER_EXAMPLES: &str = "variants";
 
-/// Another kernel of a step, run with `--variant NAME`.
+/// Another kernel of a step. `--variant NAME` runs it.
 #[derive(Clone, Copy, Debug)]
 pub struct Variant {
-    /// Name of the file without `.cu`, and of `--variant`.
+    /// The name of its file without `.cu`, and the argument of `--variant`.
     pub name: &'static str,
-    /// The folder of its file, within the step's.
+    /// The folder of its file, inside the step's folder.
     pub folder: &'static str,
-    /// What is wrong with it.
+    /// Its deliberate fault.
     pub defect: Defect,
-    /// Its launch, if it differs from the step's own.
+    /// Its plan, if that differs from the step's.
     pub plan: Option<PlanFn>,
-    /// Those for which PTX is committed, if its plan can choose among several on a device that compiles none.
+    /// The specialisations with committed PTX, if its plan can choose among several on a device that cannot compile.
     pub specialisations: Option<SpecialisationsFn>,
 }
 
 impl Variant {
-    /// A counter-example launched like the step itself.
+    /// Makes a counter-example that is launched like the step's kernel.
     pub const fn same_launch(name: &'static str) -> Self {
         Self { name, folder: COUNTER_EXAMPLES, defect: Defect::None, plan: None, specialisations: None }
     }
 
-    /// A rung launched like the step itself.
+    /// Makes a rung that is launched like the step's kernel.
     pub const fn rung(name: &'static str) -> Self {
         Self { folder: RUNGS, ..Self::same_launch(name) }
     }
 
-    /// The step's own kernel, in Rust.
+    /// Makes the step's own kernel, written in Rust.
     pub const fn rust() -> Self {
         Self { folder: "", ..Self::same_launch("rust") }
     }
 
-    /// With PTX committed for these, in f32.
+    /// Sets the specialisations with committed PTX, for f32.
     #[must_use]
     pub const fn committed(self, specialisations: SpecialisationsFn) -> Self {
         Self { specialisations: Some(specialisations), ..self }
     }
 
-    /// Its file, within the step's folder.
+    /// Returns the path of its file, inside the step's folder.
     pub fn file(&self) -> String {
         if self.is_rust() { "kernel.rs".to_owned() } else { format!("{}/{}.cu", self.folder, self.name) }
     }
@@ -81,7 +80,7 @@ impl Variant {
         self.folder.is_empty()
     }
 
-    /// With launches of its own.
+    /// Sets its plan.
     #[must_use]
     pub const fn planned(self, plan: PlanFn) -> Self {
         Self { plan: Some(plan), ..self }
@@ -92,31 +91,31 @@ impl Variant {
         self.folder == RUNGS
     }
 
-    /// Whether it is there to show what goes wrong, or slow, without one thing.
+    /// Whether it shows what goes wrong, or becomes slow, without one idea.
     pub fn is_counter_example(&self) -> bool {
         self.folder.ends_with(COUNTER_EXAMPLES)
     }
 
-    /// With this defect.
+    /// Sets its deliberate fault.
     #[must_use]
     pub const fn with_defect(self, defect: Defect) -> Self {
         Self { defect, ..self }
     }
 }
 
-/// Computes C from A, B and M, N, K.
+/// Computes C from A, B and [M, N, K].
 pub type HostFn<E> = fn(&[E], &[E], &mut [E], [usize; 3]);
 
-/// Computes C = A·B on the host; all three row-major.
+/// Computes C = A·B on the host. All matrices are row-major.
 #[derive(Clone, Copy, Debug)]
 pub struct HostProduct {
     /// For `f32`.
     pub f32: HostFn<f32>,
-    /// For `i32`, wrapping around.
+    /// For `i32`, whose sums wrap around.
     pub i32: HostFn<Wrapping<i32>>,
 }
 
-/// M, N, K where nobody says which.
+/// The sizes M, N, K that are used if none are given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DefaultSize {
     /// On a GPU.
@@ -128,17 +127,17 @@ pub struct DefaultSize {
 }
 
 impl DefaultSize {
-    /// N×N×N on a GPU, and less on the simulator.
+    /// Uses N×N×N: one size on a GPU, and another one on the simulator and the host.
     pub const fn cubes(gpu: u64, sim: u64) -> Self {
         Self { gpu: [gpu; 3], sim: [sim; 3], host: [sim; 3] }
     }
 
-    /// On every kind of device.
+    /// Uses the same sizes on every kind of device.
     pub const fn everywhere(size: [u64; 3]) -> Self {
         Self { gpu: size, sim: size, host: size }
     }
 
-    /// On this kind of device.
+    /// Returns the sizes for this kind of device.
     pub const fn on(&self, kind: Kind) -> [u64; 3] {
         match kind {
             Kind::Cuda => self.gpu,
@@ -151,27 +150,27 @@ impl DefaultSize {
 /// One step of the course.
 #[derive(Clone, Copy, Debug)]
 pub struct Step {
-    /// Name of the crate and of its folder, e.g. `step04_tiled`.
+    /// The name of its crate, such as `step04_tiled`.
     pub name: &'static str,
-    /// Its folder, from the root of the workspace.
+    /// Its folder, relative to the root of the workspace.
     pub folder: &'static str,
-    /// One line for people.
+    /// A description in one line.
     pub title: &'static str,
-    /// The launches of `kernel.cu`.
+    /// Plans the launches of `kernel.cu`.
     pub plan: PlanFn,
-    /// The specialisations that `plan` can choose for this element type on a device that compiles none: PTX is
-    /// committed for each.
+    /// Returns the specialisations that `plan` can choose for an element type on a device that cannot compile. PTX is committed for
+    /// each.
     pub specialisations: SpecialisationsFn,
-    /// The other kernels: rungs in their order, and counter-examples.
+    /// The other kernels: rungs in order, then counter-examples.
     pub variants: &'static [Variant],
-    /// What it multiplies if `--size` is not given.
+    /// The sizes to use without `--size`.
     pub default_size: DefaultSize,
-    /// The product on the host, in the step that runs there.
+    /// The product on the host, for the step that runs there.
     pub host: Option<HostProduct>,
 }
 
 impl Step {
-    /// The variant of this name; the error names those that there are.
+    /// Returns the variant with this name. The error lists all names.
     pub fn variant(&self, name: &str) -> Result<&Variant> {
         self.variants.iter().find(|variant| variant.name == name).ok_or_else(|| {
             let names: Vec<&str> = self.variants.iter().map(|variant| variant.name).collect();
@@ -182,8 +181,8 @@ impl Step {
         })
     }
 
-    /// Every committed specialisation of the step itself or of one of its variants. Variants are there to be compared
-    /// with the kernel, so they come in f32 only, and in the one form that they have for a product of multiples.
+    /// Returns every committed specialisation of the step's kernel or of a variant. Variants are only there for comparisons, so
+    /// they are committed for f32 only, and only as they are for sizes that are multiples of the tile.
     pub fn committed_of(&self, variant: Option<&Variant>) -> Vec<Specialisation> {
         let Some(variant) = variant else {
             return [Dtype::F32, Dtype::I32].into_iter().flat_map(self.specialisations).collect();
@@ -198,7 +197,7 @@ impl Step {
         )
     }
 
-    /// The plan of the step itself or of one of its variants.
+    /// Returns the plan of the step's kernel or of a variant.
     pub fn plan_of(&self, variant: Option<&Variant>) -> PlanFn {
         variant.and_then(|variant| variant.plan).unwrap_or(self.plan)
     }
