@@ -1,4 +1,4 @@
-//! Step 3: A and B whole in shared memory; one block computes C.
+//! Step 3: all of A and B in shared memory. One block computes C.
 
 use anyhow::{Result, ensure};
 use plan::{DefaultSize, DeviceInfo, Dtype, Plan, Problem, Specialisation, Step, Variant};
@@ -15,7 +15,7 @@ pub const STEP: Step = Step {
     host: None,
 };
 
-/// One block of N × M threads; fails where C has more elements than a block has threads, or A and B do not fit.
+/// Plans one block of N × M threads. Fails if C has more elements than a block can have threads, or if A and B do not fit.
 fn plan(problem: &Problem, device: &DeviceInfo) -> Result<Plan> {
     let (m, n, k) = (problem.m, problem.n, problem.k);
     let threads = u64::from(device.max_threads_per_block);

@@ -1,13 +1,13 @@
-//! Step 4: a TILE×TILE tile of C per block; tiles of A and B pass through shared memory.
+//! Step 4: each block computes a TILE×TILE tile of C, and copies tiles of A and B through shared memory.
 
 use anyhow::{Result, ensure};
 use plan::{DefaultSize, Defect, DeviceInfo, Dtype, Plan, Problem, Specialisation, Step, Variant};
 
-/// Edge of a tile of A, B and C, and of the block: 32×32 threads are the most a block may have.
+/// Edge of the tiles of A, B and C, and of the block. A block can have at most 32×32 threads.
 pub const TILE: u32 = 32;
 
-/// Tiles in a row of a band of the variant `bands`, at most. On an H100, 264 blocks run at a time: 32 × 8 tiles of C need 32 columns of
-/// tiles of B and 8 rows of A; without bands they would be two rows of C, and need all of B.
+/// The most columns of tiles in a band of the variant `bands`. An H100 runs 264 blocks at a time. As 32 × 8 tiles of C, they need
+/// 32 columns of tiles of B and 8 rows of A. Without bands they would be two rows of C, and need all of B.
 pub const BAND: u32 = 32;
 
 /// The step.
@@ -37,7 +37,7 @@ fn plan(problem: &Problem, _device: &DeviceInfo) -> Result<Plan> {
     Ok(Plan::tiled(problem, specialisation, [TILE, TILE], [TILE, TILE]).with_tile_k(TILE))
 }
 
-/// The first rung has no bounds, so it takes only sizes that need none.
+/// Plans the first rung. It has no bounds checks, so it accepts only sizes that need none.
 fn plan_multiples(problem: &Problem, device: &DeviceInfo) -> Result<Plan> {
     ensure!(
         [problem.m, problem.n, problem.k].iter().all(|size| size.is_multiple_of(TILE.into())),

@@ -1,19 +1,19 @@
-//! Step 5: a tile of C per thread, in registers.
+//! Step 5: each thread computes a tile of C in registers.
 
 use anyhow::Result;
 use plan::{DefaultSize, DeviceInfo, Dtype, Plan, Problem, Specialisation, Step, Variant};
 
-/// Rows and columns of C that a block computes.
+/// Rows of C that a block computes.
 pub const TILE_M: u32 = 64;
-/// See [`TILE_M`].
+/// Columns of C that a block computes.
 pub const TILE_N: u32 = 128;
 /// Depth of the tiles of A and B in shared memory.
 pub const TILE_K: u32 = 16;
-/// Rows and columns of C that a thread computes: 16 reads of shared memory for 64 FMA, where step 4 has 2 for one.
+/// Rows of C that a thread computes. An 8×8 tile takes 16 reads of shared memory for 64 FMA; step 4 takes 2 reads for each FMA.
 pub const THREAD_M: u32 = 8;
-/// See [`THREAD_M`].
+/// Columns of C that a thread computes.
 pub const THREAD_N: u32 = 8;
-/// Threads of a block.
+/// Threads in a block.
 pub const THREADS: u32 = TILE_M * TILE_N / (THREAD_M * THREAD_N);
 
 /// The step.
@@ -38,7 +38,7 @@ pub const STEP: Step = Step {
     host: None,
 };
 
-/// Rows, columns and depth of the tiles of the first rung, whose threads compute one column each: more threads, and a smaller tile.
+/// Rows, columns and depth of the first rung's tiles. Its threads compute only one column each, so tiles are smaller.
 const COLUMN_TILE: [u32; 3] = [64, 64, 32];
 
 fn column(dtype: Dtype) -> Specialisation {
@@ -53,7 +53,7 @@ fn plan_column(problem: &Problem, _device: &DeviceInfo) -> Result<Plan> {
     Ok(Plan::tiled(problem, column(problem.dtype), [threads, 1], [tile_n, tile_m]).with_tile_k(tile_k))
 }
 
-/// The rungs before wide loads copy B one element at a time.
+/// Returns the specialisation of the rungs before wide loads, which copy B one element at a time.
 fn tile(dtype: Dtype) -> Specialisation {
     let defines =
         [("TILE_M", TILE_M), ("TILE_N", TILE_N), ("TILE_K", TILE_K), ("THREAD_M", THREAD_M), ("THREAD_N", THREAD_N)];
@@ -64,8 +64,8 @@ fn plan_tile(problem: &Problem, _device: &DeviceInfo) -> Result<Plan> {
     Ok(Plan::tiled(problem, tile(problem.dtype), [THREADS, 1], [TILE_N, TILE_M]).with_tile_k(TILE_K))
 }
 
-/// Elements of B in one copy: with N a multiple of 4 every row starts on 16 bytes. Integers, which are here to be exact, are
-/// committed once, in the form that takes any N.
+/// Returns how many elements of B one copy takes. If N is a multiple of 4, every row starts at a multiple of 16 bytes. The integer
+/// kernel, which is only there to be exact, is committed only in the form for any N.
 fn vector(problem: &Problem, device: &DeviceInfo) -> u32 {
     if problem.n.is_multiple_of(4) && (problem.dtype == Dtype::F32 || device.compiles) { 4 } else { 1 }
 }

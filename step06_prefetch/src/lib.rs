@@ -1,4 +1,4 @@
-//! Step 6: the next tiles are fetched while the current ones are multiplied.
+//! Step 6: the kernel fetches the next tiles while it multiplies the current ones.
 
 use anyhow::Result;
 use plan::{DefaultSize, DeviceInfo, Dtype, Plan, Problem, Specialisation, Step, Variant};
@@ -28,21 +28,21 @@ struct Tiling {
     tile: [u32; 3],
     /// Rows and columns of C per thread.
     thread: [u32; 2],
-    /// FMA per clock of an SM that has many such blocks to work on, as a share of its peak; measured on an H200.
+    /// FMA per clock on an SM with many such blocks, as a share of the SM's peak. Measured on an H200.
     speed: f64,
 }
 
-/// From the fastest to the finest: large thread tiles need few loads, small tiles of C give work to more SMs.
+/// From the fastest to the finest. Large thread tiles need fewer loads; small tiles of C give work to more SMs.
 const TILINGS: [Tiling; 4] = [
     Tiling { tile: [128, 256, 8], thread: [16, 8], speed: 0.80 },
     Tiling { tile: [64, 128, 8], thread: [8, 8], speed: 0.73 },
     Tiling { tile: [32, 64, 32], thread: [4, 4], speed: 0.52 },
     Tiling { tile: [16, 32, 32], thread: [4, 4], speed: 0.42 },
 ];
-/// What is committed of the rungs and counter-examples, in the form for an N that is a multiple of 4, and of integers, which are there
-/// to be exact.
+/// The tilings that are committed for rungs and counter-examples (for an N that is a multiple of 4), and for integers, which are
+/// only there to be exact.
 const COMMON: [Tiling; 1] = [TILINGS[1]];
-/// What is committed for rows of B that do not all start on 16 bytes.
+/// The tilings that are committed for the case that some rows of B do not start at a multiple of 16 bytes.
 const RAGGED: [Tiling; 2] = [TILINGS[1], TILINGS[3]];
 
 impl Tiling {
@@ -50,7 +50,7 @@ impl Tiling {
         self.tile[0] / self.thread[0] * (self.tile[1] / self.thread[1])
     }
 
-    /// How long the product takes, in clocks of an SM, for each step of K. The busiest SM decides: 133 tiles on 132 SMs take as long as 264.
+    /// Estimates the SM clocks for each step of K. The busiest SM decides: on 132 SMs, 133 tiles take as long as 264.
     fn clocks(&self, problem: &Problem, sm_count: u32) -> f64 {
         let [tile_m, tile_n, _] = self.tile.map(u64::from);
         let tiles = problem.m.div_ceil(tile_m) * problem.n.div_ceil(tile_n);
@@ -68,12 +68,12 @@ impl Tiling {
             ("THREAD_N", thread_n),
             ("VECTOR", vector),
         ];
-        // From 8.0 on copies are asynchronous; an older GPU needs NVRTC and compiles the kernel for itself.
+        // Copies are asynchronous since compute capability 8.0. On an older GPU, NVRTC must compile the kernel.
         Specialisation::named(format!("{tile_m}x{tile_n}v{vector}"), dtype, &defines).for_target(80)
     }
 }
 
-/// The launch with the tiling that should take the least time.
+/// Plans a launch with the tiling that should take the least time.
 fn plan_with(tilings: &[Tiling], problem: &Problem, device: &DeviceInfo) -> Plan {
     let clocks = |tiling: &&Tiling| tiling.clocks(problem, device.sm_count);
     let fastest = tilings.iter().min_by(|a, b| clocks(a).total_cmp(&clocks(b)));
@@ -83,7 +83,7 @@ fn plan_with(tilings: &[Tiling], problem: &Problem, device: &DeviceInfo) -> Plan
     Plan::tiled(problem, specialisation, [tiling.threads(), 1], [tile_n, tile_m]).with_tile_k(tile_k)
 }
 
-/// The launch of the step's kernel.
+/// Plans the step's kernel.
 fn plan(problem: &Problem, device: &DeviceInfo) -> Result<Plan> {
     let tilings = match problem.dtype {
         _ if device.compiles => &TILINGS[..],
@@ -94,17 +94,17 @@ fn plan(problem: &Problem, device: &DeviceInfo) -> Result<Plan> {
     Ok(plan_with(tilings, problem, device))
 }
 
-/// The launch of a rung or a counter-example.
+/// Plans a rung or a counter-example.
 fn plan_other(problem: &Problem, device: &DeviceInfo) -> Result<Plan> {
     Ok(plan_with(if device.compiles { &TILINGS } else { &COMMON }, problem, device))
 }
 
-/// The launch of the kernel in Rust, of which all runs use what is committed.
+/// Plans the kernel in Rust. It is never compiled for the run, so it uses a committed specialisation.
 fn plan_rust(problem: &Problem, device: &DeviceInfo) -> Result<Plan> {
     plan(problem, &DeviceInfo { compiles: false, ..device.clone() })
 }
 
-/// What is committed of the step's kernel.
+/// Returns the committed specialisations of the step's kernel.
 fn specialisations(dtype: Dtype) -> Vec<Specialisation> {
     let of = |tilings: &[Tiling], vector| -> Vec<Specialisation> {
         tilings.iter().map(|tiling| tiling.specialisation(dtype, vector)).collect()
@@ -115,8 +115,8 @@ fn specialisations(dtype: Dtype) -> Vec<Specialisation> {
     }
 }
 
-/// Elements of B in one copy: with N a multiple of 4 every row starts on 16 bytes. Integers are committed once, in the form
-/// that takes any N.
+/// Returns how many elements of B one copy takes. If N is a multiple of 4, every row starts at a multiple of 16 bytes. The integer
+/// kernel is committed only in the form for any N.
 fn vector(problem: &Problem, device: &DeviceInfo) -> u32 {
     if problem.n.is_multiple_of(4) && (problem.dtype == Dtype::F32 || device.compiles) { 4 } else { 1 }
 }
@@ -155,9 +155,9 @@ mod tests {
             ([2048, 2048, 2048], "128x256v4"),
             ([4096, 4096, 4096], "128x256v4"),
             ([8192, 8192, 8192], "128x256v4"),
-            // Rows of B that do not all start on 16 bytes.
+            // Some rows of B do not start at a multiple of 16 bytes.
             ([4095, 4095, 4095], "128x256v1"),
-            // A long and thin C.
+            // C is short and wide.
             ([64, 8192, 1024], "32x64v4"),
             ([46_400, 46_400, 64], "128x256v4"),
         ] {
@@ -173,7 +173,7 @@ mod tests {
             let bytes = 4 * 2 * tile_k * (tile_m + 4 + tile_n);
             assert!(bytes <= 48 * 1024, "{tiling:?}: {bytes}");
             assert!(tiling.threads() <= 1024);
-            // A thread copies whole columns of the tile of A, and of B in the form of single elements.
+            // Each thread copies whole columns of the tile of A. In the form of single elements, it also does so for B.
             assert!(tile_m.is_multiple_of(tiling.threads() / 8) && tile_k.is_multiple_of(8), "{tiling:?}");
             assert!(tile_k.is_multiple_of(tiling.threads() / tile_n), "{tiling:?}");
         }
