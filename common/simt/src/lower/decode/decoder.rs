@@ -145,7 +145,7 @@ impl<'a> Decoder<'a> {
         Ok(())
     }
 
-    /// Adds an instruction that is an operation of its own.
+    /// Adds an instruction with an operation other than [`Op::Generic`].
     pub(super) fn compute(
         &mut self,
         mut inst: Inst,
