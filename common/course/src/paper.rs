@@ -36,6 +36,7 @@ pub fn write(file: &Path, paper: &str, computed: impl Fn(&[String], &str) -> Res
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::Record;
 
     #[test]
     fn one_answer_is_right_and_the_others_say_where_a_belief_comes_from() {
@@ -50,5 +51,15 @@ mod tests {
         // Whoever always chooses one letter must not do well.
         assert!(right.iter().sum::<u32>() == 12 && right.iter().all(|&count| count >= 2), "{right:?}");
         assert_eq!(INVENTORY.matches("<ol type=A>").count(), 12);
+    }
+
+    #[test]
+    fn occupancy_and_speed_of_the_inventory_are_those_that_a_gpu_has_measured() {
+        let record = Record::read(&workspace::root().join("docs/results/h100.json")).unwrap();
+        let at = record.size([4096; 3]).unwrap();
+        let of = |kernel| (at.entry(kernel).unwrap().occupancy.clone().unwrap(), at.gflops(kernel).unwrap());
+        let ((before, slow), (after, fast)) = (of("step04_tiled"), of("step05_thread_tile"));
+        assert_eq!((after.registers_per_thread, before.occupancy / after.occupancy), (Some(128), 4.0));
+        assert_eq!((fast / slow).round(), 5.0);
     }
 }
