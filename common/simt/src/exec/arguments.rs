@@ -1,5 +1,5 @@
-//! What a kernel is given: its arguments, the module's variables, and what is known before a warp starts: constants,
-//! parameters, addresses, special registers.
+//! What a kernel is given: its arguments, the module's variables, and registers whose values are known before a warp starts
+//! (constants, parameters, addresses, special registers).
 
 use super::access::sign_extend;
 use super::context::Launch;
@@ -37,7 +37,7 @@ impl Arg {
     }
 }
 
-/// Lays the arguments out as the parameters say.
+/// Lays the arguments out in the kernel's parameter area.
 pub(super) fn pack(kernel: &Kernel, args: &[Arg]) -> Result<Vec<u8>, Error> {
     let params = kernel.params();
     if params.len() != args.len() {
@@ -58,7 +58,7 @@ pub(super) fn pack(kernel: &Kernel, args: &[Arg]) -> Result<Vec<u8>, Error> {
     Ok(area)
 }
 
-/// Gives the variables of the module that the kernel uses a place in memory, once for each memory.
+/// Allocates and initialises the module's variables that the kernel uses, once for each memory. Returns their addresses.
 pub(super) fn instantiate(kernel: &Kernel, memory: &mut GlobalMemory) -> Result<Vec<u64>, Error> {
     let module = &kernel.module.inner;
     let declared = &module.program.variables;
@@ -66,7 +66,7 @@ pub(super) fn instantiate(kernel: &Kernel, memory: &mut GlobalMemory) -> Result<
     if kernel.code.variables.is_empty() {
         return Ok(addresses);
     }
-    // A variable may hold the address of another, so all that such variables name are needed too.
+    // A variable may hold the address of another one, so the variables that it names are needed, too.
     let mut wanted = kernel.code.variables.clone();
     let mut known: HashSet<u32> = wanted.iter().copied().collect();
     let mut at = 0;
@@ -115,14 +115,14 @@ pub(super) fn instantiate(kernel: &Kernel, memory: &mut GlobalMemory) -> Result<
     Ok(addresses)
 }
 
-/// The place in memory where all blocks of the grid meet, for a kernel that asks for it.
+/// Allocates the place in memory where all blocks of the grid meet, if the kernel asks for it.
 pub(super) fn grid_barrier(kernel: &Kernel, memory: &mut GlobalMemory) -> Result<Option<DevicePointer>, Error> {
     let asks = |preset| matches!(preset, Preset::Special(Special::GridBarrierLow | Special::GridBarrierHigh));
     let asked = kernel.code.presets.iter().any(|&(_, _, preset)| asks(preset));
     asked.then(|| memory.alloc("grid barrier", 8, 4)).transpose()
 }
 
-/// Sets what is known before the warps of a block start: everything (no block given), or what changes with the block.
+/// Sets the registers that are known before a block's warps start: those that depend on the block if it is given, else all others.
 pub(super) fn set_presets(launch: &Launch, planes: &mut [Plane], block: Option<&BlockInfo>) {
     let code = &launch.kernel.code;
     for (warp, planes) in (0u64..).zip(planes.chunks_exact_mut((code.planes as usize).max(1))) {
@@ -149,7 +149,7 @@ fn axis(size: Dim3, axis: u8) -> u64 {
     u64::from([size.x, size.y, size.z][axis as usize % 3])
 }
 
-/// A special register of one lane.
+/// Returns the value of a preset that depends on the block or thread.
 fn of_lane(preset: Preset, size: Dim3, block: Option<&BlockInfo>, warp: u64, lane: usize) -> u64 {
     match preset {
         Preset::Index(Index::Tid, dimension) => axis(size.index(warp * 32 + lane as u64), dimension),
@@ -165,7 +165,7 @@ fn of_lane(preset: Preset, size: Dim3, block: Option<&BlockInfo>, warp: u64, lan
     }
 }
 
-/// The value of a preset that is the same for the whole launch, or none when it depends on block or thread.
+/// Returns the value of a preset, or `None` if it depends on the block or thread.
 fn constant(launch: &Launch, preset: Preset) -> Option<u64> {
     let config = launch.config;
     Some(match preset {

@@ -1,4 +1,4 @@
-//! Barriers of a block: warps arrive, and go on when all that are expected have.
+//! Barriers of a block: warps arrive, and go on once all that are expected have arrived.
 
 use super::access::At;
 use super::context::{BARRIERS, Barrier, Checked, Context};
@@ -9,14 +9,14 @@ use crate::lanes::each;
 use crate::lower::inst::{Inst, NONE, Op, sub};
 use crate::observe::Arrival;
 
-/// Whether the lanes of a warp may come to a barrier one by one: one without `.aligned`.
+/// Whether the lanes of a warp may arrive one by one, which they may at a barrier without `.aligned`.
 #[inline]
 pub(super) fn takes_one_by_one(inst: &Inst) -> bool {
     inst.op == Op::Bar && inst.imm != 0
 }
 
-/// Lanes come to a barrier before the rest of their warp: they wait, and the rest goes on. False if all are there, or if nobody
-/// else is on the way.
+/// Lets lanes that arrive before the rest of their warp wait, so that the rest goes on. Returns false if all lanes are there, or if
+/// no others are on the way.
 #[inline(never)]
 pub(super) fn arrive_early(warp: &mut Warp, context: &mut Context, at: At) -> Checked<bool> {
     let At { inst, lanes: mask, .. } = at;
@@ -32,7 +32,7 @@ pub(super) fn arrive_early(warp: &mut Warp, context: &mut Context, at: At) -> Ch
     Ok(true)
 }
 
-/// The barrier that lanes of a warp name, and the number of threads that it is for; zero means all.
+/// Returns the barrier that lanes of a warp name, and how many threads it is for, or 0 for all.
 fn named(warp: &Warp, context: &Context, At { inst, r, lanes: mask, .. }: At) -> Checked<(u32, u32)> {
     let lane = mask.trailing_zeros() as usize;
     let id: u32 = r.lane(inst.a, lane);
@@ -61,7 +61,7 @@ fn show(context: &mut Context, inst: &Inst, warp: u32, lanes: u32, named: (u32, 
     }
 }
 
-/// Arrives at a barrier. The warp stops, even one that only arrives, so that the barrier can open.
+/// Arrives at a barrier. The warp stops even if it does not wait, so that the barrier can open.
 #[inline(never)]
 pub(super) fn arrive(warp: &mut Warp, context: &mut Context, at: At) -> Checked<()> {
     let At { inst, lanes: mask, .. } = at;

@@ -1,5 +1,5 @@
-//! A block: its warps take turns, each running to its next barrier. Blocks are dealt out to the host's threads, and
-//! take turns too where they may wait for each other.
+//! A block: its warps take turns, and each runs until its next barrier. The host threads share the blocks out. Blocks that may wait
+//! for each other take turns, too.
 
 use super::arguments::set_presets;
 use super::barrier::release;
@@ -15,40 +15,40 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// Warp instructions a warp may run before another gets its turn, so that a warp that waits for another's flag in
-/// memory does not wait for ever.
+/// The most warp instructions that a warp runs before another one gets its turn. Without it, a warp that polls a flag of another
+/// warp would poll for ever.
 const QUANTUM: u64 = 1 << 20;
-/// How many of them where threads poll: these may wait for another warp, another block, or parked lanes of their own warp. What a block
-/// waits for it must see before the other block has done the next thing, too, which a check would take for waited for.
+/// The limit for kernels whose threads poll, because they may wait for another warp, another block, or parked lanes of their own
+/// warp. If a block ran on for long after it set a flag, a check would take what it did next for ordered by the flag, too.
 const SHORT_QUANTUM: u64 = 64;
 
-/// Turns after which even a block that is not to be disturbed lets others go on: it may wait for them.
+/// Turns after which even an undisturbed block lets other blocks run, because it may wait for them.
 const PATIENCE: u32 = 64;
 
-/// Runs blocks one after the other, keeping its buffers.
+/// Runs blocks one after the other, in the same buffers.
 pub(super) struct Worker<'a> {
     context: Context<'a>,
     level: Level,
     planes: Vec<Plane>,
     warps: Vec<Warp>,
-    /// The warps that are still to have their turns, the next one last.
+    /// The warps that have not had their turn yet. The next one is last.
     queue: Vec<usize>,
 }
 
-/// Why a block has stopped.
+/// Why a block's turn is over.
 pub(super) enum Turn {
     /// All its threads have ended.
     Ended,
-    /// Others may run: some of its warps have used up their time.
+    /// Some of its warps have used up their time, so other blocks may run.
     Over,
-    /// Others should run: they may wait for what one of its warps has just done.
+    /// One of its warps has just done something that other blocks may wait for, so these should run.
     Told,
-    /// Others may run, because all that this number of warps did was to ask whether something has happened.
+    /// All its running warps, this many, only polled for something that has not happened, so other blocks may run.
     Idle(u64),
 }
 
 impl<'a> Worker<'a> {
-    /// Not ready yet.
+    /// Makes a worker. [`Self::start`] must follow before its first turn.
     pub fn new(launch: &'a Launch<'a>, info: BlockInfo) -> Self {
         let code = &launch.kernel.code;
         let count = info.threads.div_ceil(32);
@@ -67,17 +67,17 @@ impl<'a> Worker<'a> {
         self.context.info.number
     }
 
-    /// Warp instructions that the block has executed.
+    /// Returns the number of warp instructions that the block has executed.
     pub fn clock(&self) -> u64 {
         self.context.clock
     }
 
-    /// Whether one of its warps has asked for what others do.
+    /// Whether one of its warps polls for something that others do.
     pub fn asks(&self) -> bool {
         self.warps.iter().any(|warp| warp.asks)
     }
 
-    /// Ready to run a block, the first one or another.
+    /// Prepares for a block, the first one or a later one.
     pub fn start(&mut self, info: BlockInfo, observers: Vec<Box<dyn Observer>>) {
         let code = self.context.code;
         self.queue.clear();
@@ -86,16 +86,16 @@ impl<'a> Worker<'a> {
         for planes in self.planes.chunks_exact_mut((code.planes as usize).max(1)) {
             planes[code.preset_planes as usize..].fill(Plane([0; 32]));
         }
-        // Not together with their registers: a kernel may have none.
+        // The loop above does nothing if the kernel has no registers, so warps are not reset there.
         self.warps.iter_mut().for_each(Warp::reset);
     }
 
-    /// The block has ended or failed.
+    /// Ends the observers of a block that has ended or failed.
     pub fn end(&mut self) {
         self.context.observers.drain(..).for_each(Observer::end);
     }
 
-    /// Runs the block until it ends, or until others should get their turn; or only those of its warps that ask for what others do.
+    /// Runs the block until it ends or other blocks should get their turn. If `asking`, runs only those of its warps that poll.
     pub fn turn(&mut self, asking: bool) -> Result<Turn, Outcome> {
         let Self { context, level, planes, warps, queue } = self;
         let (launch, code) = (context.launch, context.code);
@@ -106,13 +106,13 @@ impl<'a> Worker<'a> {
         let (count, per_warp) = (warps.len(), code.planes as usize);
         loop {
             let mut over = false;
-            // Warps that did nothing but ask whether something has happened.
+            // Warps that only polled.
             let mut idle = 0;
             let mut later = if asking { std::mem::take(queue) } else { vec![] };
             if queue.is_empty() {
                 queue.extend((0..count).map(|turn| if launch.reversed { turn } else { count - 1 - turn }));
             }
-            // Those at its end that only look whether what they wait for has happened.
+            // How many warps at the end of the queue only check whether what they wait for has happened.
             let mut looking = if asking { count } else { 0 };
             let mut told = false;
             while let Some(index) = queue.pop() {
@@ -131,7 +131,7 @@ impl<'a> Worker<'a> {
                 launch.progress.executed.fetch_add(context.executed, Ordering::Relaxed);
                 let used = launch.used();
                 context.clock += context.executed;
-                // A barrier is no way around the limit: a loop that never ends may well wait in each of its turns.
+                // The limit holds at barriers, too, because an endless loop may wait at a barrier in each of its turns.
                 let over_limit = used > limit || config.is_over();
                 if over_limit && !matches!(stop, Ok(Stop::Done) | Err(_)) {
                     let warp = &warps[index];
@@ -149,7 +149,7 @@ impl<'a> Worker<'a> {
                     Ok(Stop::Barrier | Stop::Done) => release(warps, context, planes),
                     Err(outcome) => return Err(*outcome),
                 }
-                // Whoever waits in this block looks first, then those in others.
+                // Warps of this block that poll check first, then other blocks get their turn.
                 if !looks && tells {
                     let asking = (0..count).filter(|&warp| warps[warp].asks);
                     let before = queue.len();
@@ -201,29 +201,29 @@ fn deadlock(warps: &[Warp], context: &Context) -> Outcome {
     }))
 }
 
-/// What the host's threads share.
+/// What the host threads share.
 struct Grid<'a> {
     launch: &'a Launch<'a>,
-    /// The numbers of the blocks that are run, in order; none for all.
+    /// The numbers of the blocks to run, in order, or `None` for all.
     only: Option<&'a [u64]>,
-    /// Blocks are taken in order, so that a block may wait for the work of earlier ones.
+    /// Blocks start in order, so that a block may wait for the work of earlier ones.
     next: AtomicU64,
-    /// No block after this one needs to run.
+    /// No block with a higher number needs to run.
     last: AtomicU64,
     failure: Mutex<Option<(u64, Outcome)>>,
 }
 
-/// Runs all blocks, or only those of these numbers; the failure of the first block in grid order, if any.
+/// Runs all blocks, or only those with these numbers. Returns the failure to report: a fault if there is one, of the first block.
 pub(super) fn run(
     launch: &Launch,
     analysis: &dyn Analysis,
     only: Option<&[u64]>,
     ended: &(dyn Fn() + Sync),
 ) -> Option<(u64, Outcome)> {
-    // Blocks that may wait for each other take turns, and how fast each of the host's threads is decides nothing.
+    // Blocks that may wait for each other take turns in a fixed order, whatever the speed of the host threads.
     let in_order = analysis.in_order() || launch.kernel.code.communicates;
     let workers = launch.config.workers(in_order, grid_blocks(launch, only)) as usize;
-    // A system that gives no threads leaves this one.
+    // If the system gives no more threads, this one does the work.
     let pool = if workers > 1 { rayon::ThreadPoolBuilder::new().num_threads(workers).build().ok() } else { None };
     let (next, last) = (AtomicU64::new(0), AtomicU64::new(u64::MAX));
     let grid = Grid { launch, only, next, last, failure: Mutex::new(None) };
@@ -236,23 +236,23 @@ pub(super) fn run(
     grid.failure.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// How many blocks are run.
+/// Returns how many blocks to run.
 fn grid_blocks(launch: &Launch, only: Option<&[u64]>) -> u64 {
     only.map_or(launch.config.grid.count(), |only| only.len() as u64)
 }
 
 impl<'a> Grid<'a> {
-    /// Runs blocks until there are none left, and calls `ended` after each.
+    /// Runs blocks until none are left, and calls `ended` after each.
     fn work(&self, analysis: &dyn Analysis, ended: &(dyn Fn() + Sync)) {
         let most = self.launch.kernel.resident_blocks(self.launch.config);
-        // Blocks in the middle of their work, which may wait for others.
+        // Blocks that have started and not ended. They may wait for others.
         let mut waiting = VecDeque::new();
         let mut idle = None;
-        // Turns in a row in which nothing has happened.
+        // Turns in a row in which blocks only polled.
         let mut nothing = 0;
-        // Blocks, the first of those that wait, that only look whether what they wait for has happened.
+        // How many blocks at the front of `waiting` only check whether what they wait for has happened.
         let mut looking = 0;
-        // Turns in a row of the block that is not disturbed.
+        // Turns in a row of the undisturbed block.
         let mut alone = 0;
         loop {
             let looks = looking > 0;
@@ -299,7 +299,7 @@ impl<'a> Grid<'a> {
         }
     }
 
-    /// The next block that is to be run.
+    /// Returns a worker that has started the next block, or `None` if there is no block left.
     fn take(&self, analysis: &dyn Analysis, idle: &mut Option<Worker<'a>>) -> Option<Worker<'a>> {
         let config = self.launch.config;
         let turn = self.next.fetch_add(1, Ordering::Relaxed);

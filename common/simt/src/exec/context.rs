@@ -1,4 +1,4 @@
-//! What the parts of execution share: the launch, and of a block everything but its warps; and its faults.
+//! What the parts of execution share: the launch, its faults, and everything of a block but its warps.
 
 use super::print::Printed;
 use crate::config::LaunchConfig;
@@ -18,29 +18,29 @@ pub(super) struct Launch<'a> {
     pub kernel: &'a Kernel,
     pub memory: &'a GlobalMemory,
     pub config: &'a LaunchConfig,
-    /// Its observers are told of every instruction.
+    /// Whether its observers are told of every instruction.
     pub steps: bool,
-    /// Blocks and warps have their turns in the opposite order.
+    /// Whether blocks and warps have their turns in the opposite order.
     pub reversed: bool,
-    /// A block works for as long as it does not wait for another.
+    /// Whether a block runs for as long as it does not wait for another one.
     pub undisturbed: bool,
     pub params: &'a [u8],
     /// Addresses of the module's variables, by number in the program.
     pub variables: &'a [u64],
     pub shared_bytes: u32,
-    /// Where all blocks meet, if the kernel asks for such a place.
+    /// Address of the place where all blocks meet, or 0 if the kernel does not ask for it.
     pub grid_barrier: u64,
     pub progress: Progress,
 }
 
-/// What a launch has done so far, by all workers.
+/// What all workers together have done so far.
 #[derive(Default)]
 pub(super) struct Progress {
     /// Warp instructions executed.
     pub executed: AtomicU64,
-    /// Those they could have executed while all that they did was to wait.
+    /// Warp instructions that could have been executed while all warps only waited.
     pub idle: AtomicU64,
-    /// Those executed by blocks that did nothing but wait while another one was at work.
+    /// Warp instructions of blocks that only waited while another one was at work. They do not count towards the limit.
     pub spared: AtomicU64,
     /// Held while a 64-bit atomic operation works on its two words.
     pub atomic: Mutex<()>,
@@ -49,13 +49,13 @@ pub(super) struct Progress {
 }
 
 impl Launch<'_> {
-    /// Warp instructions that count towards the limit.
+    /// Returns the warp instructions that count towards the limit.
     pub fn used(&self) -> u64 {
         let Progress { executed, idle, spared, .. } = &self.progress;
         executed.load(Relaxed).saturating_add(idle.load(Relaxed)).saturating_sub(spared.load(Relaxed))
     }
 
-    /// These warps waited and nothing happened: a wait without an end comes to the limit as a loop does.
+    /// Notes that these warps waited and nothing happened. So an endless wait reaches the limit, as an endless loop does.
     pub fn waits(&self, warps: u64) {
         self.progress.idle.fetch_add(warps * WAIT, Relaxed);
     }
@@ -68,7 +68,7 @@ pub(super) enum Outcome {
 }
 
 impl Outcome {
-    /// Whether this outcome, of block `number`, is reported rather than `old`, of block `first`.
+    /// Whether this outcome, of block `number`, is reported instead of `old`, of block `first`.
     pub fn before(&self, number: u64, old: &Self, first: u64) -> bool {
         match (self, old) {
             (Self::Fault(_), Self::Limit(_)) => true,
@@ -81,7 +81,7 @@ impl Outcome {
 /// The result of a step that may end the block. The failure is one pointer, so that results stay in registers.
 pub(super) type Checked<T> = Result<T, Box<Outcome>>;
 
-/// The latest allocation an instruction touched.
+/// The allocation that an instruction accessed last.
 #[derive(Clone, Copy)]
 pub(super) struct Cache<'a> {
     pub base: u64,
@@ -95,11 +95,11 @@ pub(super) const BARRIERS: usize = 16;
 /// A named barrier of the block.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Barrier {
-    /// Warps that wait.
+    /// Mask of the warps that wait.
     pub waiting: u32,
-    /// Warps that arrived, those that do not wait included (a count: a warp may arrive without waiting).
+    /// Number of arrivals. This is no mask, because a warp that does not wait may arrive again.
     pub arrived: u32,
-    /// Threads that must arrive; zero means all.
+    /// Threads that must arrive, or 0 for all.
     pub expected: u32,
     /// Reduction so far: and, or, count.
     pub all: bool,
@@ -107,41 +107,41 @@ pub(super) struct Barrier {
     pub count: u32,
 }
 
-/// What the barriers in the shared memory of a block await besides arrivals, by their positions there.
+/// What the barriers in a block's shared memory wait for besides arrivals, by their positions there.
 pub(super) type Transactions = HashMap<u32, Awaited>;
 
-/// What such a barrier awaits of bulk copies.
+/// The bulk copies that such a barrier waits for.
 #[derive(Debug, Default)]
 pub(super) struct Awaited {
-    /// Bytes that have been announced and have not arrived.
+    /// Bytes that were announced and have not arrived.
     pub bytes: i64,
     pub under_way: Vec<BulkCopy>,
 }
 
-/// Warp instructions for which a turn counts that a warp has waited in vain.
+/// How many warp instructions count for a turn in which a warp waited in vain.
 const WAIT: u64 = 1 << 14;
 
 /// What shared memory holds before a kernel writes it: a NaN that shows in every result it reaches.
 const GARBAGE: u32 = 0xffff_ffff;
 
-/// Everything of a block but its warps. Its buffers are kept for the next one.
+/// Everything of a block but its warps. The next block uses the same buffers.
 pub(super) struct Context<'a> {
     pub launch: &'a Launch<'a>,
     pub code: &'a Code,
-    /// What watches the block. A loop that is compiled once asks for it: behind pointers.
+    /// What watches the block. Behind pointers, so that the execution loop is compiled only once.
     pub observers: Vec<Box<dyn Observer>>,
     pub shared: Vec<u32>,
-    /// By instruction number.
+    /// For each instruction, the allocation that it accessed last.
     pub caches: Vec<Cache<'a>>,
     pub barriers: [Barrier; BARRIERS],
-    /// What barriers in shared memory await of bulk copies.
+    /// What barriers in shared memory wait for besides arrivals.
     pub transactions: Transactions,
     pub info: BlockInfo,
-    /// Warp instructions of this turn of a warp.
+    /// Warp instructions that a warp has executed in this turn.
     pub executed: u64,
-    /// In this turn of a warp something was written that another one may wait for.
+    /// Whether this turn of a warp wrote something that another warp may wait for.
     pub told: bool,
-    /// Warp instructions that the block has executed before this turn: its clock.
+    /// The block's clock: warp instructions that it executed before this turn.
     pub clock: u64,
 }
 
@@ -163,7 +163,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Another block starts.
+    /// Prepares for another block.
     pub fn restart(&mut self, info: BlockInfo, observers: Vec<Box<dyn Observer>>) {
         (self.info, self.observers, self.clock) = (info, observers, 0);
         self.barriers = [Barrier::default(); BARRIERS];
@@ -171,13 +171,13 @@ impl<'a> Context<'a> {
         self.shared.fill(GARBAGE);
     }
 
-    /// Whether anybody watches.
+    /// Whether there are any observers.
     #[inline(always)]
     pub fn is_watched(&self) -> bool {
         !self.observers.is_empty()
     }
 
-    /// Tells whoever watches, if anybody does.
+    /// Tells all observers of an event.
     #[inline(always)]
     pub fn tell(&mut self, event: impl Fn(&mut dyn Observer)) {
         for observer in &mut self.observers {
@@ -185,7 +185,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// A fault of instruction `pc`, on a lane of the warp.
+    /// Returns the fault of instruction `pc` on a lane of the warp.
     #[cold]
     #[inline(never)]
     pub fn fault(&self, kind: FaultKind, pc: u32, warp: u32, lane: Option<u32>) -> Box<Outcome> {
@@ -198,7 +198,7 @@ impl<'a> Context<'a> {
         })))
     }
 
-    /// The fault of the first lane whose access is misaligned, or does not lie `inside` its memory.
+    /// Returns the fault of the first lane whose access is misaligned or not `inside` its memory.
     #[cold]
     #[inline(never)]
     pub fn bad_access(&self, access: Access, inside: impl Fn(u64) -> bool) -> Box<Outcome> {
@@ -227,7 +227,7 @@ impl<'a> Context<'a> {
         let kind = if address.is_multiple_of(u64::from(bytes)) {
             FaultKind::OutOfBounds { space, access: kind, bytes, place }
         } else {
-            // Where it lies outside is another matter.
+            // Outside of its memory there is no place to name, only an address.
             let place = if inside(address) { place } else { Place::Address(address) };
             FaultKind::Misaligned { space, access: kind, bytes, place }
         };
@@ -253,7 +253,7 @@ impl<'a> Context<'a> {
     }
 }
 
-/// How far an address lies before the start of its memory, if it was computed from a negative index, in 32 or in 64 bits.
+/// Returns how many bytes an address lies before the start of its memory, if it is a negative number of 32 or 64 bits.
 fn before_start(address: u64) -> Option<u64> {
     let signed = if address >> 32 == 0 { i64::from(address as i32) } else { address as i64 };
     (signed < 0).then_some(signed.unsigned_abs())

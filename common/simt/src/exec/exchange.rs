@@ -8,7 +8,7 @@ use crate::error::FaultKind;
 use crate::lanes::{each, select};
 use crate::lower::inst::{Inst, NONE, Op, sub};
 
-/// Lanes of `mask` that name the same lanes: what they name, and which they are.
+/// Groups the lanes of `mask` by what they name. Returns what each group names, and its lanes.
 pub(super) fn groups(names: [u32; 32], mask: u32) -> impl Iterator<Item = (u32, u32)> {
     let mut left = mask;
     std::iter::from_fn(move || {
@@ -19,7 +19,7 @@ pub(super) fn groups(names: [u32; 32], mask: u32) -> impl Iterator<Item = (u32, 
     })
 }
 
-/// The lane that a shuffle reads in a lane, and whether it is one of its segment; if not, that is the lane itself.
+/// Returns the lane that a shuffle reads, and whether it is in the segment. If it is not, each lane reads its own value.
 pub(crate) fn source(mode: u8, lane: usize, by: u32, bounds: u32) -> (usize, bool) {
     let (clamp, segment) = ((bounds & 31) as i32, (bounds >> 8 & 31) as i32);
     let (by, me) = ((by & 31) as i32, lane as i32);
@@ -33,7 +33,7 @@ pub(crate) fn source(mode: u8, lane: usize, by: u32, bounds: u32) -> (usize, boo
     (if inside { from as usize & 31 } else { lane }, inside)
 }
 
-/// Instructions that exchange values between the lanes of a warp.
+/// Executes an instruction that exchanges values between the lanes of a warp.
 #[inline(never)]
 pub(super) fn exchange(warp: &mut Warp, context: &mut Context, inst: &Inst, r: Registers, mask: u32) -> Checked<()> {
     let named = match inst.op {
@@ -43,7 +43,7 @@ pub(super) fn exchange(warp: &mut Warp, context: &mut Context, inst: &Inst, r: R
     };
     let mut names: [u32; 32] = named.map_or([0; 32], |register| r.read(register));
     if named.is_some() {
-        // `bar.warp.sync` may stand in both branches of a condition; the others exchange values and need all lanes.
+        // `bar.warp.sync` may be in both branches of a condition. The others exchange values, so they need all lanes at once.
         let plain_sync = inst.op == Op::WarpSync && inst.imm == 0;
         let (mut came, mut missing) = (mask, 0);
         for (name, same) in groups(names, mask) {
@@ -55,14 +55,14 @@ pub(super) fn exchange(warp: &mut Warp, context: &mut Context, inst: &Inst, r: R
                 let kind = FaultKind::MissingLanes { named: name, present: mask };
                 return Err(context.fault(kind, inst.pc, warp.number, Some(same.trailing_zeros())));
             }
-            // Those who have waited came with the same mask.
+            // Lanes that already wait came with the same mask.
             let waited = absent & warp.waiting_lanes;
             each(waited).for_each(|lane| names[lane] = name);
             came |= waited;
             missing |= absent & !waited;
         }
         if context.is_watched() {
-            // NVIDIA's own `cuda::pipeline` relies on `match.sync` where its last thread unmakes the barriers.
+            // A match orders its lanes: NVIDIA's `cuda::pipeline` relies on it when its last thread destroys the barriers.
             let orders = plain_sync || inst.op == Op::Match && inst.sub != sub::ELECT;
             for (name, same) in groups(names, if plain_sync { came } else { mask }) {
                 context.tell(|observer| observer.warp_sync(warp.number, inst.pc, same, name, !orders));
@@ -116,12 +116,12 @@ pub(super) fn exchange(warp: &mut Warp, context: &mut Context, inst: &Inst, r: R
             for (name, same) in groups(names, mask) {
                 let compared = name & mask;
                 if inst.sub == sub::ELECT {
-                    // The GPU's choice is its own; here it is the first.
+                    // A GPU may choose any lane; here it is the first one.
                     let leader = compared.trailing_zeros();
                     if inst.d != NONE {
                         r.write(inst.d, same, &[leader; 32]);
                     }
-                    // Nobody is chosen of no lane.
+                    // If there are no lanes to choose from, none is chosen.
                     set(&mut warp.predicates, inst.e, same, 1_u32.checked_shl(leader).unwrap_or(0));
                     continue;
                 }

@@ -1,4 +1,4 @@
-//! Execution: a launch here, its blocks in `block`, a warp's instructions in `step`.
+//! Execution: this file launches a kernel, `block` runs its blocks, and `step` runs the instructions of a warp.
 
 mod access;
 mod alu;
@@ -42,7 +42,7 @@ pub(crate) use exchange::source;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
-/// What a launch that ended well tells.
+/// The result of a launch without a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Launched {
     /// Warp instructions executed. They are PTX instructions; a GPU's assembler merges and splits some.
@@ -67,15 +67,15 @@ pub fn launch(
     launch_blocks(kernel, memory, config, args, analysis, None, &|| ())
 }
 
-/// Words of global memory, and warp instructions, up to which a launch whose threads may wait for each other is run again.
+/// Words of global memory, and warp instructions, up to which a launch runs again if its threads may wait for each other.
 const SECOND_WORDS: usize = 1 << 24;
 const SECOND_USED: u64 = 1 << 22;
 
-/// As [`launch`], and calls `ended` after each block. If some blocks of the grid are given, by their numbers, the work of the others is
-/// left undone.
+/// Launches a kernel like [`launch`], and calls `ended` after each block. If `only` names some blocks of the grid, the others do
+/// not run.
 ///
 /// # Errors
-/// Those of [`launch`], and [`Error::Usage`] for a block that the grid has not.
+/// Those of [`launch`], and [`Error::Usage`] for a block that is not in the grid.
 pub fn launch_blocks(
     kernel: &Kernel,
     memory: &mut GlobalMemory,
@@ -130,7 +130,7 @@ pub fn launch_blocks(
     let printed = std::mem::take(&mut *launch.progress.printed.lock().unwrap_or_else(PoisonError::into_inner));
     let second = analysis.second().filter(|_| failure.is_none() && used <= SECOND_USED);
     if let (Some(before), Some(second)) = (before, second) {
-        // A kernel that waits for blocks with lower numbers does not come to an end in the opposite order.
+        // A kernel that waits for blocks with lower numbers may never end in the opposite order.
         let limit = config.instruction_limit.min(4 * used + SECOND_USED);
         let config = LaunchConfig { instruction_limit: limit, ..*config };
         let orders: [_; RUNS - 1] = [(!config.backwards, false), (config.backwards, true)];

@@ -1,15 +1,15 @@
-//! What the four warps of a warpgroup do together. Each computes its own sixteen rows when it gets there, and at once: that the
-//! hardware takes its time is for observers to know.
+//! What the four warps of a warpgroup do together. Each warp computes its own sixteen rows at once when it gets there. Observers
+//! keep track of what the hardware has not finished yet.
 //!
-//! Matrices in shared memory as `wgmma` takes them: the descriptor that says where, and the way from an element to its place.
+//! The file also knows how `wgmma` finds matrices in shared memory: the descriptor, and the way from an element to its place.
 //!
-//! A matrix has lines (rows of A, columns of B) of 32 bytes along k. Memory keeps it in pieces of 16 bytes. Where the elements
-//! of a line follow each other (K-major), a piece is half a line; where those of a column of A or a row of B do, it is
-//! eight lines at one k.
+//! A matrix has lines (rows of A, columns of B) of 32 bytes along k, and memory holds it in pieces of 16 bytes. If the elements of
+//! a line are contiguous (K-major), a piece is half a line. If those of a column of A or a row of B are, it is eight lines at one
+//! k.
 //!
-//! Pieces lie in rows of 16, 32, 64 or 128 bytes, and eight rows that follow each other are a square of the pattern. The
-//! wider ones are swizzled: the number of the row is added, without carry, to the number of the piece in the row. The
-//! hardware takes both from the address itself.
+//! Pieces lie in rows of 16, 32, 64 or 128 bytes, and eight consecutive rows are a square of the pattern. Rows of more than one
+//! piece are swizzled: the number of the row is added, without carry, to the number of the piece in the row. The hardware takes
+//! both numbers from the address.
 
 use super::context::{Checked, Context, Outcome};
 use super::matrix::{self, TensorCore, gather, multiplied, scatter, whole};
@@ -47,7 +47,7 @@ pub(super) fn warpgroup(warp: &mut Warp, context: &mut Context, inst: &Inst, r: 
                 Scale::Always => true,
                 Scale::If { negated } => adds(context, warp, inst, negated)?,
             };
-            // Which products with which descriptors, in order: a number that hardly ever is the same for others.
+            // A hash of the products and their descriptors, in order. `complete` compares it between warps.
             let descriptors = [inst.a, inst.b].map(|register| if register == NONE { 0 } else { r.lane(register, 0) });
             for part in [u64::from(inst.pc) << 1 | u64::from(adds), descriptors[0], descriptors[1]] {
                 warp.together = (warp.together ^ part).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
@@ -61,7 +61,7 @@ pub(super) fn warpgroup(warp: &mut Warp, context: &mut Context, inst: &Inst, r: 
     Ok(())
 }
 
-/// Whether D is added, which all threads must say alike.
+/// Whether D is added. All threads of the warp must agree on it.
 fn adds(context: &Context, warp: &Warp, inst: &Inst, negated: bool) -> Checked<bool> {
     match warp.predicates[inst.c as usize] {
         0 => Ok(negated),
@@ -83,7 +83,8 @@ struct Site<'a, 'b, 'd> {
     r: Registers<'d>,
 }
 
-/// The sixteen rows of D that belong to the warp; notes which pieces of shared memory they need, and gives the number of those of A.
+/// Computes the sixteen rows of D that belong to the warp. Notes the pieces of shared memory that they need, and returns how many
+/// are of A.
 fn multiply(
     site: &Site<'_, '_, '_>,
     product: &Product,
@@ -109,7 +110,7 @@ fn multiply(
             *bits ^= if negated { sign } else { 0 };
         }
     }
-    // Lines of B are its columns.
+    // `right` holds B column by column.
     let by_row: Vec<u64> = (0..length * columns).map(|at| right[at % columns * length + at / columns]).collect();
     let before = if adds { gather(&result, own, r) } else { vec![0; 16 * columns] };
     let kinds = [product.sum, product.kind, product.right, product.sum];
@@ -120,7 +121,7 @@ fn multiply(
 }
 
 impl Site<'_, '_, '_> {
-    /// The bits of some lines of an operand in shared memory, line after line.
+    /// Returns the bits of some lines of an operand in shared memory, line after line.
     #[allow(clippy::too_many_arguments)]
     fn lines(
         &self,
@@ -169,7 +170,7 @@ impl Site<'_, '_, '_> {
     }
 }
 
-/// All four warps of a warpgroup must have executed the same products.
+/// Checks that all four warps of each warpgroup have executed the same products.
 pub(super) fn complete(warps: &[Warp], context: &Context) -> Result<(), Outcome> {
     for four in warps.chunks(4) {
         if let Some(other) = four.iter().find(|warp| warp.together != four[0].together) {
@@ -187,7 +188,7 @@ pub(super) fn complete(warps: &[Warp], context: &Context) -> Result<(), Outcome>
     Ok(())
 }
 
-/// The fields of a descriptor; addresses and distances in bytes.
+/// The fields of a descriptor, with addresses and distances in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Descriptor {
     start: u32,
@@ -206,12 +207,12 @@ pub(crate) struct Piece {
     pub position: u32,
     /// The line and the k of its first element.
     first: (u32, u32),
-    /// It goes on with the next line, not with the next k.
+    /// Whether its elements lie in consecutive lines, instead of at consecutive k.
     across: bool,
 }
 
 impl Piece {
-    /// The position of each of its elements, and which one that is, line after line.
+    /// Returns the position of each of its elements, and the number of that element, line after line.
     pub fn elements(self, product: &Product) -> impl Iterator<Item = (u32, usize)> {
         let (bytes, length) = (product.kind.bytes(), product.length());
         let apart = if self.across { length } else { 1 };
@@ -227,7 +228,7 @@ const RESERVED: u64 = 0x3ff1_c000_c000_c000;
 pub(super) const PIECE: u32 = 16;
 
 impl Descriptor {
-    /// None if there is something in it that is no field.
+    /// Returns the fields, or `None` if bits outside the fields are set.
     pub fn read(bits: u64) -> Option<Self> {
         let distance = |from: u32| (bits >> from & 0x3fff) as u32 * PIECE;
         let pieces = [1, 8, 4, 2][(bits >> 62) as usize];
@@ -236,7 +237,7 @@ impl Descriptor {
         (bits & RESERVED == 0).then_some(fields)
     }
 
-    /// The pieces of `count` lines from line `first` on.
+    /// Returns the pieces of `count` lines, beginning with line `first`.
     pub fn pieces(&self, product: &Product, operand: usize, first: u32, count: u32) -> impl Iterator<Item = Piece> {
         let across = product.transposed[operand];
         let steps = if across { product.length() } else { 2 };
@@ -252,14 +253,14 @@ impl Descriptor {
         })
     }
 
-    /// The position of piece `half` of a line, where the elements of a line follow each other.
+    /// Returns the position of piece `half` of a line whose elements are contiguous.
     pub fn along(&self, line: u32, half: u32) -> u32 {
         // Swizzled rows hold both halves of a line.
         let apart = if self.pieces == 1 { self.leading } else { PIECE };
         self.swizzled(line % 8 * self.row() + line / 8 * self.stride + half * apart)
     }
 
-    /// The position of the piece with eight lines (number `eight` of them) at one place `k` along them.
+    /// Returns the position of the piece with eight lines (group number `eight`) at place `k` along them.
     pub fn across(&self, eight: u32, k: u32) -> u32 {
         let (lines, length) = if self.pieces == 1 { (self.stride, self.leading) } else { (self.leading, self.stride) };
         let (square, piece) = (eight / self.pieces, eight % self.pieces);
