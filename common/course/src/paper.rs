@@ -59,7 +59,8 @@ mod tests {
         let at = record.size([4096; 3]).unwrap();
         let of = |kernel| (at.entry(kernel).unwrap().occupancy.clone().unwrap(), at.gflops(kernel).unwrap());
         let ((before, slow), (after, fast)) = (of("step04_tiled"), of("step05_thread_tile"));
-        assert_eq!((after.registers_per_thread, before.occupancy / after.occupancy), (Some(128), 4.0));
-        assert_eq!((fast / slow).round(), 5.0);
+        let [before, after] =
+            [before, after].map(|of| (of.threads_per_block * of.blocks_per_sm, of.registers_per_thread));
+        assert_eq!((before.0 / after.0, after.1, (fast / slow).round() as u32), (4, Some(128), 5));
     }
 }
