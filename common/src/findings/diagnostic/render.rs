@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
-use annotate_snippets::{AnnotationKind, Element, Level, Renderer, Snippet};
+use annotate_snippets::{Annotation, AnnotationKind, Element, Level, Renderer, Snippet};
 use serde::{Deserialize, Serialize};
+use simt::Location;
 
 use super::source::Source;
 use super::underline;
@@ -54,7 +55,7 @@ impl Diagnostic {
     /// What is underlined in a file.
     pub fn underlined(&self, file: &str) -> Vec<Underlined> {
         let in_file = |mark: &Mark| {
-            let (path, text, span) = source_of(mark)?;
+            let (path, _, text, span) = source_of(mark);
             let before = &text[..span.start];
             let column = before.rsplit('\n').next().unwrap_or_default().chars().count();
             let length = text[span].chars().take_while(|&c| c != '\n').count();
@@ -95,40 +96,43 @@ struct Shown {
     text: String,
     /// Number of the first line of `text`.
     first: u32,
-    marks: Vec<(Range<usize>, String, AnnotationKind)>,
+    marks: Vec<Annotation<'static>>,
 }
 
-/// One picture for each file, with all its marks. What the file does not have is shown as the PTX instruction.
-fn snippets(marks: &[Mark]) -> Vec<Snippet<'static, annotate_snippets::Annotation<'static>>> {
+/// One picture for each file, with all its marks, and one for each PTX instruction.
+fn snippets(marks: &[Mark]) -> Vec<Snippet<'static, Annotation<'static>>> {
     let mut shown: Vec<Shown> = Vec::new();
     for mark in marks {
-        let label = mark.label.clone();
+        let (path, first, text, span) = source_of(mark);
         let kind = if mark.aside { AnnotationKind::Context } else { AnnotationKind::Primary };
-        if let Some((path, text, span)) = source_of(mark) {
-            match shown.iter_mut().find(|shown| shown.path == path) {
-                Some(known) => known.marks.push((span, label, kind)),
-                None => shown.push(Shown { path, text, first: 1, marks: vec![(span, label, kind)] }),
-            }
-        } else {
-            let (text, first) = (mark.location.instruction.clone(), mark.location.ptx_line);
-            shown.push(Shown { path: "PTX".into(), marks: vec![(0..text.len(), label, kind)], text, first });
+        let one = kind.span(span).label(mark.label.clone());
+        match shown.iter_mut().find(|shown| shown.path == path && path != PTX) {
+            Some(known) => known.marks.push(one),
+            None => shown.push(Shown { path, text, first, marks: vec![one] }),
         }
     }
-    let snippet = |shown: Shown| {
-        let marks = shown.marks.into_iter().map(|(span, label, kind)| kind.span(span).label(label));
-        Snippet::source(shown.text).line_start(shown.first as usize).path(shown.path).annotations(marks)
+    let snippet = |Shown { path, text, first, marks }| {
+        Snippet::source(text).line_start(first as usize).path(path).annotations(marks)
     };
     shown.into_iter().map(snippet).collect()
 }
 
-/// The file of a mark, its text, and the bytes to underline; `None` if the file has no such line.
-fn source_of(mark: &Mark) -> Option<(String, String, Range<usize>)> {
-    let (file, line) = mark.location.file.clone().zip(mark.location.line)?;
+/// What is shown in place of a file that is not known.
+const PTX: &str = "PTX";
+
+/// The file of a mark, the number of the first line of its text, that text, and the bytes to underline. What the file does not
+/// have is shown as the PTX instruction.
+fn source_of(mark: &Mark) -> (String, u32, String, Range<usize>) {
+    let Location { file, line, column, ptx_line, instruction, .. } = &mark.location;
     let source = Source::of(&mark.location);
-    (1..=source.lines.len()).contains(&(line as usize)).then_some(())?;
-    let (line, span) = underline::access(&source, line, mark.location.column, mark.element.as_ref(), mark.writes);
-    let start: usize = source.lines[..line as usize - 1].iter().map(|line| line.len() + 1).sum();
-    Some((file, source.lines.join("\n"), start + span.start..start + span.end))
+    match (file, line) {
+        (Some(file), Some(line)) if (1..=source.lines.len()).contains(&(*line as usize)) => {
+            let (line, span) = underline::access(&source, *line, *column, mark.element.as_ref(), mark.writes);
+            let start: usize = source.lines[..line as usize - 1].iter().map(|line| line.len() + 1).sum();
+            (file.clone(), 1, source.lines.join("\n"), start + span.start..start + span.end)
+        }
+        _ => (PTX.into(), *ptx_line, instruction.clone(), 0..instruction.len()),
+    }
 }
 
 #[cfg(test)]

@@ -6,7 +6,6 @@ use serde::de::DeserializeOwned;
 use simt::{AccessKind, Action, Array, Dim3, FaultKind, Hazard, HazardKind, Location, Party, Place, Space};
 
 use super::around::{around, setters};
-use super::situation::Role;
 use super::source::{Set, Source};
 use super::{bounds, call, remedy, stride, underline};
 use crate::code::places::may_be_shown;
@@ -119,15 +118,6 @@ fn a_line_has_what_is_around_it_and_the_lines_that_set_what_it_uses() {
         let place = Location { file: Some("around.cu".into()), line: Some(line), ..Location::default() };
         assert_eq!((around(&place, &["for", "if"]), setters(&place, stores, most)), (heads, set), "{line}");
     }
-}
-
-#[test]
-fn arrays_have_roles() {
-    let of = |name: &str, space| Role::of(&Place::Offset { array: Array { name: name.into(), space }, bytes: 0 });
-    let roles = ["A", "B", "C", "workspace"].map(|name| of(name, Space::Global));
-    assert_eq!(roles, [Role::Input, Role::Input, Role::Output, Role::Output]);
-    assert_eq!(of("A", Space::Shared), Role::Shared);
-    assert_eq!(Role::of(&Place::Register("%f1".into())), Role::Unknown);
 }
 
 fn array(name: &str) -> Array {

@@ -271,14 +271,14 @@ impl Teller<'_> {
             let store = self.element.store.map(|store| store.instruction);
             let loops = self.common_loops(store, &mut marks);
             let cause = if loops.is_empty() { "sum added twice" } else { "sum stored in each step" };
-            return Some(self.told(Mistake::Part, cause, marks, &[&gap.words[..], &[("loops", loops)]].concat()));
+            return Some(self.told(Mistake::Part, cause, marks, &gap.and(&[("loops", loops)])));
         }
         let (one, other) = again.into_iter().find(|(one, other)| one.term.thread != other.term.thread)?;
         let [other_thread, thread] = [other, one].map(|pair| triple(index(self.origins.thread(pair.term.thread))));
         let mut marks = vec![self.mark(one.term.instruction, None, "all of them multiply here")];
         marks.extend(gap.loops("it is done in this loop"));
         self.parts(&mut marks);
-        let words = [gap.words.clone(), vec![("one", other_thread), ("other", thread)]].concat();
+        let words = gap.and(&[("one", other_thread), ("other", thread)]);
         Some(self.told(Mistake::Part, "k taken by several threads", marks, &words))
     }
 
@@ -320,17 +320,13 @@ impl Teller<'_> {
                     ("put", self.line(stored)),
                     ("under", under),
                 ];
-                return Some(self.told(
-                    Mistake::Stale,
-                    "tile of an earlier step left in its place",
-                    marks,
-                    &[&gap.words[..], &words].concat(),
-                ));
+                let cause = "tile of an earlier step left in its place";
+                return Some(self.told(Mistake::Stale, cause, marks, &gap.and(&words)));
             }
             let loads = pair.factors.iter().filter_map(|(_, value)| value.loaded);
             let lines: BTreeSet<String> = loads.map(|at| self.line(at)).collect();
             self.added_here(gap, &mut marks);
-            let words = [gap.words.clone(), vec![("lines", Vec::from_iter(lines).join(" and "))]].concat();
+            let words = gap.and(&[("lines", Vec::from_iter(lines).join(" and "))]);
             return Some(self.told(Mistake::Part, "same elements loaded again", marks, &words));
         };
         let is_again = |pair: &&Pair| pair.of(Side::A).is_some_and(|((_, k), _)| gap.repeated.contains(&k));
@@ -370,7 +366,7 @@ impl Teller<'_> {
             passage.stored.inspect(|&stored| self.set_by(stored, false, &mut marks));
             self.added_here(gap, &mut marks);
             let found = pair.of(Side::A).map(|(_, value)| self.found(&value)).unwrap_or_default();
-            return self.told(Mistake::Stale, "left over beyond the end", marks, &[&gap.words[..], &found].concat());
+            return self.told(Mistake::Stale, "left over beyond the end", marks, &gap.and(&found));
         }
         // Two lines have put the number into the tile.
         let twice = pairs.iter().enumerate().find_map(|(at, one)| {
@@ -385,7 +381,7 @@ impl Teller<'_> {
             let mut marks: Vec<Mark> = lines.map(|at| self.stores(at, None, "the whole number is stored here")).into();
             self.added_here(gap, &mut marks);
             let both = BTreeSet::from(lines.map(|at| self.origins.line(at).unwrap_or_default()));
-            let words = [gap.words.clone(), vec![("both", format!("{} store", listed(&both)))]].concat();
+            let words = gap.and(&[("both", format!("{} store", listed(&both)))]);
             return self.told(Mistake::Part, "whole number in place of a part", marks, &words);
         }
         let begins: Vec<usize> = (0..ks.len()).filter(|&at| at == 0 || ks[at] != ks[at - 1] + 1).collect();
@@ -402,7 +398,7 @@ impl Teller<'_> {
             ("depth", begins[1].to_string()),
             ("loop", format!("the loop in line {outer}")),
         ];
-        self.told(Mistake::Part, "tiles overlap", marks, &[&gap.words[..], &words].concat())
+        self.told(Mistake::Part, "tiles overlap", marks, &gap.and(&words))
     }
 
     /// Some k are not multiplied at all.
@@ -494,7 +490,7 @@ impl Teller<'_> {
         let which = found.map_or_else(|| "the loop over k".to_owned(), |line| format!("the loop in line {line}"));
         let size = size.unwrap_or_default().to_owned();
         let words = [("how", how.to_owned()), ("all", all.to_owned()), ("loop", which), ("size", size)];
-        self.told(Mistake::Part, cause, marks, &[&gap.words[..], &words].concat())
+        self.told(Mistake::Part, cause, marks, &gap.and(&words))
     }
 }
 
@@ -511,6 +507,10 @@ struct Gap<'a> {
 }
 
 impl Gap<'_> {
+    fn and(&self, words: &[Word]) -> Vec<Word> {
+        [&self.words, words].concat()
+    }
+
     fn loops(&self, label: &str) -> Vec<Mark> {
         at_lines(&self.place, self.loops.iter().copied(), label)
     }
