@@ -13,7 +13,7 @@ pub use trace::{AccessReport, ThreadReport, add_trace};
 
 use crate::findings::hazard_kind::ReportKind;
 
-/// What the analyses that were asked for saw since they were asked last.
+/// What the analyses have seen since the last time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Observations {
     /// Counters, if they were asked for.
@@ -27,8 +27,8 @@ pub struct Observations {
 }
 
 impl Observations {
-    /// Without what the product itself tells better: if its elements give their cause away, it adds nothing that some of them
-    /// were written never or twice.
+    /// Without what the product itself explains better. If its elements show the cause, it adds nothing to say that some of them
+    /// were never written, or written twice.
     #[must_use]
     pub fn beside(mut self, verification: &verify::Verification) -> Self {
         if !verification.ok && !verification.unclear {
@@ -37,7 +37,7 @@ impl Observations {
         self
     }
 
-    /// Without what was found of how often elements were written: of a launch that broke off it says nothing.
+    /// Without the counts of how often elements were written: they mean nothing if the launch was broken off.
     pub fn forget_coverage(&mut self) {
         let coverage = |kind| matches!(kind, ReportKind::Hazard(kind) if kind.is_coverage());
         if let Some(hazards) = &mut self.hazards {

@@ -17,7 +17,7 @@ pub struct KernelFault {
 }
 
 impl KernelFault {
-    /// A fault of which no more is known than the sentence.
+    /// A fault of which only the sentence is known.
     pub fn new(text: impl Into<String>) -> Self {
         Self { text: text.into(), hazard: None, stopped: None }
     }

@@ -18,7 +18,7 @@ fn explains(cause: &Hazard, other: &Hazard, earlier: bool) -> bool {
         CopyNotWaited, ExitBeforeBarrier, MismatchedBarriers, NeverWritten, Race, UninitialisedShared, WrittenTwice,
     };
     match (cause.kind, other.kind) {
-        // Threads that have left load and store nothing any more, and are missing at the next barrier too.
+        // Threads that have left no longer load or store, and are missing at the next barrier too.
         (MismatchedBarriers, ExitBeforeBarrier)
         | (MismatchedBarriers | ExitBeforeBarrier, UninitialisedShared | NeverWritten) => true,
         (ExitBeforeBarrier, ExitBeforeBarrier) => earlier && left_at(cause) == left_at(other),
@@ -29,7 +29,7 @@ fn explains(cause: &Hazard, other: &Hazard, earlier: bool) -> bool {
         }
         // Two threads own one element: it is written twice, and another element is left to nobody.
         (Race, WrittenTwice | NeverWritten) => two_write(cause) && cause.place.is_beside(&other.place),
-        // The one that names the threads says it better.
+        // The finding that names the threads explains more.
         (WrittenTwice, WrittenTwice) => {
             two_write(cause) && other.parties.is_empty() && cause.place.is_beside(&other.place)
         }
@@ -71,7 +71,7 @@ mod tests {
     #[derive(Deserialize)]
     struct Cases {
         hazards: BTreeMap<String, Case>,
-        /// What was found, and what stays of it.
+        /// What was found, and which of it is kept.
         cases: Vec<[Vec<String>; 2]>,
     }
 

@@ -58,7 +58,7 @@ impl CounterSum {
         }
     }
 
-    /// Adds a launch of which nothing but its blocks' work is known, if that.
+    /// Adds a launch of which only the blocks' work may be known.
     pub fn add_works(&mut self, works: Option<Works>) {
         self.works.push(works);
     }
@@ -103,7 +103,7 @@ const COLUMNS: [(&str, &str); 8] = [
 const WIDTH: usize = 100;
 const SOURCE: [usize; 2] = [16, 40];
 
-/// A line of source that fits the width: without what all lines are indented by, and cut off if it is longer.
+/// A line of source that fits the width: without the indentation of the function's body, and cut off if it is longer.
 fn shortened(line: &str, width: usize) -> String {
     let line = line.strip_prefix("    ").unwrap_or(line).trim_end();
     match line.char_indices().nth(width) {

@@ -44,9 +44,8 @@ pub struct HazardThread {
     pub text: String,
 }
 
-/// Hazards of one launch, in the course's terms: one for each pair of source lines that meet, with a representative,
-/// and only those from which others follow. In blocks of this size, races between two lanes of one warp come last: the lanes
-/// usually run together.
+/// Hazards of one launch, in the course's terms: one for each pair of source lines that meet, and none that follows from
+/// another. In blocks of this size, races between two lanes of one warp come last, because the lanes usually run together.
 pub fn hazards(found: Vec<simt::Hazard>, block: [u32; 3]) -> Vec<HazardReport> {
     let [x, y, z] = block;
     let block = simt::Dim3::new(x, y, z);
@@ -82,7 +81,7 @@ pub fn hazards(found: Vec<simt::Hazard>, block: [u32; 3]) -> Vec<HazardReport> {
     roots.into_iter().map(report).collect()
 }
 
-/// Whether two hazards are the same but for threads and element. Without lines all one can tell instructions by is their text.
+/// Whether two hazards differ only in threads and element. Without line information, instructions are compared by their text.
 fn is_like(one: &simt::Hazard, other: &simt::Hazard) -> bool {
     let side = |party: &simt::Party| {
         let simt::Location { file, line, ptx_line, instruction, .. } = party.location.clone();
@@ -122,7 +121,7 @@ impl HazardReport {
         self.diagnostic.warning
     }
 
-    /// Whether it is a cause of wrong products that a look at the product does not show.
+    /// Whether it makes products wrong in a way that the product itself does not show.
     pub fn is_hidden_cause(&self) -> bool {
         match self.kind {
             ReportKind::Hazard(kind) => kind.is_hidden_cause(),
@@ -131,7 +130,7 @@ impl HazardReport {
         }
     }
 
-    /// Whether values may follow from it that nobody can expect: from everything but what nobody has set, which values tell better.
+    /// Whether it may lead to unexpected values. Reading what was never set does not count: the values explain that better.
     pub fn leads_astray(&self) -> bool {
         self.is_hidden_cause() && self.kind != simt::HazardKind::UninitialisedShared
     }
@@ -142,11 +141,11 @@ impl HazardReport {
         matches!(self.kind, ReportKind::Product(Unwritten | Zero | Empty | Unset | Part | Lost))
     }
 
-    /// Whether this reason of a wrong product says more than the hazards that were found beside it: not where it follows from
-    /// one of them.
+    /// Whether this reason of a wrong product explains more than the hazards that were found with it. It does not if it follows
+    /// from one of them.
     pub fn leads(&self, hazards: &[Self]) -> bool {
         use simt::HazardKind::{ExitBeforeBarrier, MismatchedBarriers, WrongArray};
-        // Whoever misses a barrier is a step ahead from there on, and multiplies tiles that do not belong together.
+        // A thread that misses a barrier is one step ahead from then on, and multiplies tiles that do not belong together.
         let first =
             |hazard: &Self| [WrongArray, ExitBeforeBarrier, MismatchedBarriers].iter().any(|kind| hazard.kind == *kind);
         let fault = |hazard: &Self| matches!(hazard.kind, ReportKind::Fault(_));
@@ -154,7 +153,7 @@ impl HazardReport {
         if hazards.iter().any(|hazard| fault(hazard) && (!hazard.diagnostic.vague || self.may_follow() && !zero)) {
             return false;
         }
-        // What nobody has set is told better by what should be there.
+        // A value that was never set is best explained by the value that should be there.
         let unset = self.kind == ReportKind::Product(Mistake::Unset);
         let causes = |hazard: &Self| if unset { hazard.leads_astray() } else { hazard.is_hidden_cause() };
         let follows = self.may_follow() && hazards.iter().any(causes);

@@ -14,8 +14,8 @@ pub fn and_callers(place: &Location) -> impl Iterator<Item = Location> {
     all.map(|(line, column)| Location { line, column, calls: Box::default(), ..place.clone() })
 }
 
-/// The numbers of the lines around a place that begin with one of these words, the innermost first; then those around the call
-/// of its function.
+/// The lines of the statements around a place that begin with one of these words, the innermost first; then of those around the
+/// call of its function.
 pub fn around(place: &Location, words: &[&str]) -> Vec<u32> {
     let source = Source::of(place);
     let mut found = vec![];
@@ -30,8 +30,8 @@ pub fn around(place: &Location, words: &[&str]) -> Vec<u32> {
     found
 }
 
-/// The conditions that a place is under: those around it, and those above in its function under which a thread leaves that or a
-/// loop around the place.
+/// The conditions that decide whether a thread comes to a place: those around it, and those above it under which a thread leaves
+/// its function, or a loop around the place.
 pub fn guards(place: &Location) -> Vec<u32> {
     let source = Source::of(place);
     let mut found = around(place, &["if"]);
@@ -52,15 +52,15 @@ pub fn guards(place: &Location) -> Vec<u32> {
 
 const LOOPS: &[&str] = &["for", "while"];
 
-/// The lines that set what a line uses, and what those use, each with the name: at most so many, those first that tell most of
-/// where an element lies. Of a line that stores only what stands before the `=` counts.
+/// The lines that set what a line uses, and what those lines use in turn, each with the name: at most so many, and first those
+/// that explain most about where an element lies. In a line that stores, only what stands before the `=` counts.
 pub fn setters(place: &Location, stores: bool, most: usize) -> Vec<(String, u32)> {
     let mut found = setters_in(place, stores, 2);
     found.truncate(most);
     found
 }
 
-/// The lines from which the place follows that a thread stores to, if they name the thread.
+/// The lines that decide where a thread stores, if they name the thread.
 pub fn set_by_thread(place: &Location) -> Vec<(String, u32)> {
     let source = Source::of(place);
     let mut found = setters_in(place, true, 3);
@@ -68,7 +68,7 @@ pub fn set_by_thread(place: &Location) -> Vec<(String, u32)> {
     found
 }
 
-/// Those that so many steps back lead to.
+/// Such lines, found by going so many steps back.
 fn setters_in(place: &Location, stores: bool, steps: usize) -> Vec<(String, u32)> {
     let source = Source::of(place);
     let Some(own) = source.access(place) else { return vec![] };
@@ -87,7 +87,7 @@ fn setters_in(place: &Location, stores: bool, steps: usize) -> Vec<(String, u32)
         };
         let used: Vec<String> = waiting.drain(..).flat_map(|at| source.names(&part(at))).collect();
         for name in used {
-            // Not how a tile is filled, nor loops over something else than the matrix.
+            // Lines that fill a tile, and loops over something other than the matrix, do not count.
             let is_local = |set: &&Set| set.path == name && set.declares && !source.has(set.at, is_shared);
             let is_tile = name.starts_with(char::is_uppercase) || !sets.iter().any(is_local);
             let counts = |set: &Set| {
@@ -101,7 +101,7 @@ fn setters_in(place: &Location, stores: bool, steps: usize) -> Vec<(String, u32)
                 let whole = name.split('.').next() == Some(&set.path);
                 set.path == name || whole || set.root() == name && !set.indexed
             };
-            // Of several variables of one name it is the one declared last before the line.
+            // If several variables have the name, it means the one declared last before the line.
             let known = |set: &&&Set| set.at < own && set.declares && is_it(set) && source.is_seen(set.at, own);
             let nearest = sets.iter().rfind(known).map(|set| set.at);
             let is_set = |set: &&&Set| set.at != own && is_it(set) && counts(set);
@@ -114,7 +114,7 @@ fn setters_in(place: &Location, stores: bool, steps: usize) -> Vec<(String, u32)
             }
         }
     }
-    // Sizes and blocks decide which part of a matrix it is; what does not is further away.
+    // Lines with sizes and blocks come first, because they decide which part of a matrix it is.
     let tells = |line: u32| source.line_has(line, |word| is_size(word) || word == "blockIdx");
     found.sort_by_key(|(_, number)| (!tells(*number), line.abs_diff(*number)));
     found
@@ -156,7 +156,7 @@ pub fn set_by_line(place: &Location) -> Option<Set> {
     found.cloned()
 }
 
-/// Whether what a place gives a value goes on from the one before: by `+=`, or because it stands in the value, too.
+/// Whether the new value of what a place sets contains the old one: by `+=`, or because its name is in the value.
 pub fn keeps(place: &Location) -> bool {
     set_by_line(place).is_none_or(|set| {
         let names = Source::of(place).names(&set.value);

@@ -10,7 +10,7 @@ use super::texts::help;
 /// A comparison that is wrong.
 pub struct Bound {
     pub line: u32,
-    /// It takes the size of another side of the matrix.
+    /// It compares with the size of another side of the matrix.
     pub of_other_side: bool,
     /// What to do.
     pub help: String,
@@ -33,7 +33,7 @@ fn wrong(place: &Location, line: u32) -> Option<Bound> {
     };
     let on_line = source.on_lines(line, 1);
     let all = source.words(&on_line);
-    // How many parts between these operators compare something with a name in this way.
+    // How many parts, separated by the first operator, compare something with a name by the second one.
     let parts = |between: &str, operator: &str| {
         let compares = |part: &&[Token]| {
             let at = part.iter().position(|token| token.text == operator);
@@ -45,12 +45,12 @@ fn wrong(place: &Location, line: u32) -> Option<Bound> {
         return bound("one comparison is enough", [""; 3]);
     }
     let is_variable = |word: &str| is_word(word) && word.contains(|c: char| c.is_lowercase());
-    // The operators with the word before and the one behind, each.
+    // Each such operator with the words before and after it.
     let compared = |operators: &'static [&str]| {
         let is_one = move |part: &&[Token]| operators.contains(&&part[1].text[..]);
         all.windows(3).filter(is_one).map(|part| [0, 1, 2].map(|at| part[at].text.as_str()))
     };
-    // Where a thread returns that is beyond the edge.
+    // Here a thread that is beyond the edge returns.
     let mut above = compared(&[">"]);
     if let Some([before, _, size]) = above.find(|[before, _, size]| is_size(size) && is_variable(before)) {
         return bound("one too few", [before, size, ""]);
@@ -60,7 +60,7 @@ fn wrong(place: &Location, line: u32) -> Option<Bound> {
     }
     for at in 1..all.len().saturating_sub(1) {
         let [before, operator, size] = [at - 1, at, at + 1].map(|at| all[at].text.as_str());
-        // Up to its own row, for instance, a thread may count.
+        // A thread may count up to and including its own row, for instance.
         if operator == "<=" && is_variable(before) && is_word(size) && !of_thread(place, size) {
             let less = all.get(at + 2).is_some_and(|after| after.text.starts_with('-'));
             let ends = |token: &Token| token.text.starts_with([';', ')', '&', '|', '?']);

@@ -1,5 +1,5 @@
-//! Calls that the simulator cannot follow: of itself, or of what only a GPU's driver brings. One sentence each, with
-//! the learner's line.
+//! Calls that the simulator cannot follow: a recursive one, or one of a function that only a GPU's driver has. One sentence each,
+//! with the learner's line.
 
 use simt::Location;
 

@@ -39,7 +39,7 @@ pub fn hazard(hazard: &Hazard, one_warp: bool) -> Diagnostic {
         notes.push("both threads are lanes of one warp, which usually run together, but nothing promises that".into());
     }
     let mut marks: Vec<Mark> = sides.iter().map(mark).collect();
-    // Where an element has two owners, its index is wrong.
+    // If an element has two owners, its index is wrong.
     let owners = sides.iter().all(|party| party.action == Action::Writes);
     if let Some(first) = sides.first()
         && owners
@@ -57,7 +57,7 @@ pub fn hazard(hazard: &Hazard, one_warp: bool) -> Diagnostic {
             let words = source.words(&source.on_lines(access.location.line.unwrap_or_default(), 1)).iter();
             add(&mut marks, words.filter_map(|word| declared_array(&access.location, &word.text)));
         }
-        // Where a word has no value, those that are stored tell which are not.
+        // The lines that store to the array show which of its words have no value.
         (HazardKind::UninitialisedShared, [read], Some(name)) => {
             marks.extend(stores_of(&read.location, name));
         }
@@ -69,7 +69,7 @@ pub fn hazard(hazard: &Hazard, one_warp: bool) -> Diagnostic {
         }
         _ => {}
     }
-    // A tile that has several buffers may be raced for because one of the two accesses takes the wrong one.
+    // With several buffers, the race may come from an access to the wrong one.
     let or = match sides {
         [a, b] if kind == HazardKind::Race && role == Role::Shared && !owners => {
             let buffers = race::has_buffers(a, b, &hazard.place);
@@ -96,8 +96,8 @@ fn is_barrier(kind: HazardKind) -> bool {
     matches!(kind, DifferentBarriers | EndedBeforeBarrier | ExitBeforeBarrier | MismatchedBarriers)
 }
 
-/// How the place of a hazard is called, in words and in the kernel's lines. In shared memory that the launch asks for it is what
-/// the first line calls it, if that is clear, and else an element of the whole.
+/// The name of a hazard's place, in words and in the kernel's lines. In shared memory whose size the launch gives, it is the name
+/// in the first line, if that is clear, and otherwise an element of the whole.
 fn shown(hazard: &Hazard) -> (String, Place) {
     let place = || hazard.place.clone();
     let Place::Offset { array, bytes } = &hazard.place else { return (hazard.place.to_string(), place()) };
@@ -121,7 +121,7 @@ fn shown(hazard: &Hazard) -> (String, Place) {
     }
 }
 
-/// What happens, as the title goes on after the name of the kind.
+/// What happens: the rest of the title, after the name of the kind.
 fn what(hazard: &Hazard, shown: &str, output: bool) -> String {
     let happens = match (hazard.kind, &hazard.parties[..]) {
         (HazardKind::ExitBeforeBarrier | HazardKind::EndedBeforeBarrier, [waits, ended]) => {
@@ -190,7 +190,7 @@ pub fn fault(fault: &Fault) -> Diagnostic {
     }
     let past_global = matches!(fault.kind, FaultKind::OutOfBounds { space: Space::Global, .. });
     let vague = past_global && bounds.is_none() && !strides;
-    // A store to A or B is wrong however they lie.
+    // A store to A or B is wrong, whatever their layout is.
     let stray = writes && place.is_some_and(|place| Role::of(place) == Role::Input);
     let by_layout = bounds.as_ref().map_or(past_global && (strides || !stray), |bound| bound.of_other_side);
     let in_bytes = marks.iter().any(|mark| code_at(&mark.location).contains("sizeof"));

@@ -12,7 +12,7 @@ use super::texts::help;
 use super::underline::{code, uses};
 use crate::code::places;
 
-/// A place for people who look at the picture above.
+/// A place in words, for a sentence below the picture.
 pub fn at(location: &Location) -> String {
     match location.line {
         Some(line) => format!("line {line}"),
@@ -61,7 +61,7 @@ pub fn remedy(a: &Party, b: &Party, array: &str, role: Role) -> String {
     }
     let both_write = a.action.writes() && b.action.writes();
     let way = situation.as_ref().map(|both| both.way);
-    // One function stores to both, for two calls.
+    // One function, called from two lines, stores to both.
     let calls = std::iter::zip(&a.location.calls[..], &b.location.calls[..]).find(|(one, other)| one.0 != other.0);
     if let Some((one, other)) = calls.filter(|_| way == Some(Way::Same) && a.action.writes() && b.action.writes()) {
         let lines = BTreeSet::from([one.0, other.0]).into_iter().map(|line| format!("line {line}"));
@@ -71,7 +71,7 @@ pub fn remedy(a: &Party, b: &Party, array: &str, role: Role) -> String {
     let is_first = |party: &Party| and_callers(&party.location).any(|place| place.line == Some(above));
     let [first, second] = if is_first(a) { [a, b] } else { [b, a] }.map(|party| party.action);
     let is_copied = writer.action == Action::Copies && reader.action == Action::Reads;
-    // What is read above and stored below, with no barrier in their loop, is read in its next pass.
+    // If there is no barrier in the loop, what is stored below is read above in the next pass.
     let next_pass = situation.as_ref().is_some_and(|both| both.in_one_loop && !both.barrier_in_loop)
         && first == Action::Reads
         && second.writes();
@@ -103,7 +103,7 @@ pub fn remedy(a: &Party, b: &Party, array: &str, role: Role) -> String {
     help(cause, &words)
 }
 
-/// Whether the two accesses may mean different tiles: in one loop they reach an array with several, or through pointers.
+/// Whether the two accesses may be meant for different tiles: the array has several, or a loop reaches it through pointers.
 pub fn has_buffers(a: &Party, b: &Party, place: &Place) -> bool {
     let Some(array) = place.array() else { return false };
     let many = pointers(&a.location, &array.name).len() > 1 || !of_words(&a.location, &array.name);
@@ -128,7 +128,7 @@ fn between_blocks(a: &Party, b: &Party, array: &str) -> &'static str {
     }
 }
 
-/// What to do about two lines that store to one place in what the kernel takes for two arrays.
+/// What to do about two lines that store to one place, although the kernel treats it as two arrays.
 pub fn apart([a, b]: [&Location; 2], array: &str) -> Option<String> {
     let [one, other] = [a, b].map(|place| set_by_line(place).map_or(String::new(), |set| set.last().to_owned()));
     let distinct = one != other && !one.is_empty() && !other.is_empty() && one != array && other != array;
@@ -137,7 +137,7 @@ pub fn apart([a, b]: [&Location; 2], array: &str) -> Option<String> {
             let set = setters(place, true, 9);
             set.iter().find(|(known, _)| known == name).map(|(_, line)| *line)
         };
-        // The one that is declared last begins behind the other one.
+        // The array that is declared last begins behind the other one.
         let (first, last) = (begins(&one, a), begins(&other, b));
         let text = code_at(&Location { line: last, ..b.clone() });
         let place = |name: &str| text.split(|c: char| !c.is_alphanumeric() && c != '_').position(|word| word == name);
@@ -149,14 +149,14 @@ pub fn apart([a, b]: [&Location; 2], array: &str) -> Option<String> {
     })
 }
 
-/// Whether blocks may tell each other of something in this file: by atomic operations.
+/// Whether the file has atomic operations, with which blocks may signal each other.
 fn counts(place: &Location) -> bool {
     let lines = places::lines_of(place);
     lines.iter().any(|line| code(line).contains("atomic"))
 }
 
-/// Where the barrier belongs, and what it is good for: between the two lines, or on the way back from the lower to the
-/// upper one in the next pass of a loop.
+/// Where the barrier belongs, and what it protects: between the two lines, or on the way back from the lower to the upper one
+/// in the next pass of a loop.
 fn barrier(back: bool, above: Action, below: Action) -> &'static str {
     match (back, above, below) {
         (true, first, Action::Reads) if first.writes() => "race back: read below",

@@ -60,7 +60,7 @@ fn in_cuda(hazard: &Hazard) -> String {
     help(cause, &[("array", array.to_owned()), ("one", one), ("two", two), ("wait", wait.to_owned())])
 }
 
-/// The name under which the texts have a hazard.
+/// The name of a hazard in `texts.txt`.
 pub fn text_of(hazard: &Hazard) -> &'static str {
     match hazard.parties.len() {
         2 if hazard.kind == HazardKind::WrittenTwice => "element written more than once, by two threads",
@@ -70,7 +70,7 @@ pub fn text_of(hazard: &Hazard) -> &'static str {
 
 fn exit_before_barrier(waits: &Party, ended: &Party) -> String {
     let (barrier, end) = (at(&waits.location), at(&ended.location));
-    // The condition that the barrier itself stands in sends threads past it, wherever they end.
+    // If the barrier is under a condition, that condition sends threads past it, wherever they end.
     let its_own = match around(&waits.location, &["if"]).first() {
         _ if code_at(&waits.location).contains("if (") => Some("its condition".into()),
         line => line.map(|line| format!("the condition in line {line}")),

@@ -14,11 +14,11 @@ use super::underline;
 pub struct Diagnostic {
     /// What is wrong, in one line.
     pub title: String,
-    /// It is a warning: nothing is wrong by the rules.
+    /// It is a warning: no rule is broken.
     pub warning: bool,
     /// Whether only the place is known, and not what is wrong there.
     pub vague: bool,
-    /// The matrix if `help` follows from how A, B and C of A·B lie in memory: elsewhere they may lie in another way.
+    /// The matrix, if `help` assumes the layout that A, B and C have in A·B. In other tasks they may have another layout.
     pub laid_out: Option<String>,
     /// The places in the kernel: none, one or two.
     pub(crate) marks: Vec<Mark>,
@@ -36,7 +36,7 @@ pub(crate) struct Mark {
     pub element: Option<simt::Place>,
     pub writes: bool,
     pub label: String,
-    /// It only helps to understand the others, and is underlined as such.
+    /// It only helps to understand the other marks, and is underlined differently.
     pub aside: bool,
 }
 

@@ -39,17 +39,17 @@ pub enum Way {
     Down,
     /// A barrier lies between them: the one that is missing belongs on the way back, in the next pass of a loop.
     Back,
-    /// A barrier lies between them, and behind it something is waited for: if that is a copy, the barrier came too early.
+    /// A barrier lies between them, and a wait comes after it. If that waits for a copy, the barrier came too early.
     WaitLast,
 }
 
-/// How two accesses lie to each other, in the function in which both happen: there each of them is its line, or the call that
-/// leads to it.
+/// How two accesses lie to each other in the function that both belong to. An access in a function that it calls counts as the
+/// line of the call.
 pub struct Situation {
     pub way: Way,
     /// The upper one first.
     pub lines: [u32; 2],
-    /// The line of a condition, under which is a barrier, that the two do not share.
+    /// The line of a condition around a barrier, if neither access is under that condition.
     pub conditional_barrier: Option<u32>,
     /// Both stand in one loop.
     pub in_one_loop: bool,
@@ -79,7 +79,7 @@ pub fn situation(one: &Location, other: &Location) -> Option<Situation> {
     let [(above, first), (below, second)] = both;
     let conditions = |at: usize| source.around(at, &["if"]);
     let shared = [conditions(first), conditions(second)].concat();
-    // Not every way between the two comes by it.
+    // Then a thread may get from one access to the other without the barrier.
     let condition_of = |barrier: usize| conditions(barrier).into_iter().find(|at| !shared.contains(at));
     let barriers: Vec<usize> = source.function(first).filter(|&at| source.is_barrier(at)).collect();
     let lies_between = |at: usize| above < source.line(at) && source.line(at) < below;

@@ -15,7 +15,7 @@ pub struct Source {
     pub lines: Arc<[String]>,
     tokens: Vec<Token>,
     pub statements: Vec<Statement>,
-    /// The functions outside of others, by their numbers from 1.
+    /// The names of the functions that are not within another one; their numbers begin with 1.
     pub functions: Vec<String>,
     sets: OnceCell<Vec<Set>>,
 }
@@ -47,7 +47,7 @@ impl Set {
         self.path.split('.').next().unwrap_or_default()
     }
 
-    /// Whether what is set and its value stand to both sides of the operator: not in a call or in the head of a loop.
+    /// Whether the place is on the left of the operator and the value on the right: not so in a call or in the head of a loop.
     pub fn has_sides(&self) -> bool {
         !matches!(&self.operator[..], "." | "->" | "in")
     }
@@ -156,7 +156,7 @@ impl Source {
         std::iter::successors(Some(number), |&number| self.statements[number].parent)
     }
 
-    /// Whether what one statement declares is known in another one below: it stands around it, or beside what does.
+    /// Whether a declaration is in scope at a statement below it: it is around that, or beside something that is.
     pub fn is_seen(&self, declares: usize, number: usize) -> bool {
         let around = if self.statements[declares].keyword.is_empty() {
             self.statements[declares].parent
@@ -187,7 +187,7 @@ impl Source {
         value.is_some_and(|value| value.text.starts_with(|c: char| c.is_ascii_digit()))
     }
 
-    /// The variables that are used here, each once, with the member that is: not functions, nor what CUDA brings.
+    /// The variables that are used here, each once, with the member that is used. Functions and namespaces are left out.
     pub fn names(&self, of: &Range<usize>) -> Vec<String> {
         let text = |at: usize| if at < of.end { self.tokens[at].text.as_str() } else { "" };
         let mut names: Vec<String> = vec![];
@@ -235,7 +235,7 @@ impl Source {
         self.sets().iter().filter(move |set| set.at == number)
     }
 
-    /// What the statements of a function declare and set: of the one that a statement is in.
+    /// What is declared and set in the function that a statement is in.
     pub fn sets_around(&self, number: usize) -> impl Iterator<Item = &Set> {
         let function = self.statements[number].function;
         self.sets().iter().filter(move |set| self.statements[set.at].function == function)

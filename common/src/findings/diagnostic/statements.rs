@@ -1,5 +1,5 @@
-//! The text of a kernel's file taken apart: into words and operators, and those into statements. Nothing is refused: what is no
-//! statement that is known here is one of no kind.
+//! Takes the text of a kernel's file apart: into words and operators, and those into statements. Nothing is refused: a statement
+//! that is not known here is simply one without a keyword.
 
 use std::ops::Range;
 
@@ -82,7 +82,7 @@ pub fn statements(tokens: &[Token]) -> (Vec<Statement>, Vec<String>) {
     let mut parser = Parser { tokens, at: 0, rust, statements: vec![], functions: vec![], body: 0, depth: 0 };
     while parser.at < tokens.len() {
         parser.statement(None, 0);
-        // A brace too many.
+        // There is a brace too many.
         parser.take("}");
     }
     (parser.statements, parser.functions)
@@ -100,7 +100,7 @@ struct Parser<'a> {
     depth: usize,
 }
 
-/// Statements in each other at most. What is deeper is no kernel that anybody writes.
+/// How deep statements may be nested. Nobody writes a kernel that is deeper.
 const DEEPEST: usize = 100;
 
 impl Parser<'_> {
@@ -131,7 +131,7 @@ impl Parser<'_> {
         self.at = closing(self.tokens, self.at) + 1;
     }
 
-    /// What stands in braces, of which the first one is next.
+    /// The statements in braces; the opening brace comes next.
     fn block(&mut self, parent: Option<usize>, function: usize) {
         self.at += 1;
         while self.at < self.tokens.len() && !self.take("}") {

@@ -20,7 +20,7 @@ pub fn text(name: &str, words: &[Word]) -> [String; 2] {
     found.map(|text| if text == "-" { String::new() } else { fill(text) })
 }
 
-/// What to do alone.
+/// Only what to do.
 pub fn help(name: &str, words: &[Word]) -> String {
     let [_, help] = text(name, words);
     help

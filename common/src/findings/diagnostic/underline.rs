@@ -15,7 +15,7 @@ pub struct Use {
     pub writes: bool,
 }
 
-/// Lines that a statement takes at most: a search beyond would find another statement's access.
+/// How many lines a statement may take. A longer search would find the access of another statement.
 const LINES: u32 = 6;
 
 /// A line without the comment at its end.
@@ -41,7 +41,7 @@ pub fn access(
     let all = source.on_lines(line, LINES);
     let end = all.clone().find(ends).unwrap_or(all.end);
     let found = element.and_then(array_name).map(|array| source.uses(start.unwrap_or(own.end)..end, array));
-    // The best is last: of several that are equal, the one that comes first in the line.
+    // Among equals, the one that comes first in the line.
     let best = found.into_iter().flatten().rev().max_by_key(|found| {
         let direction = if writes { found.writes } else { found.reads };
         (direction, agrees(source.written(&found.tokens), &element.map(Place::index).unwrap_or_default()))
@@ -97,7 +97,7 @@ impl Source {
     fn one_use(&self, name: usize) -> Option<Use> {
         if self.text(name + 1) == "." {
             let open = (name + 2..self.end()).find(|&at| self.text(at) == "(")?;
-            // Not of a component of a vector: `pair.x = f(y)`.
+            // `pair.x = f(y)` sets a component of a vector, and is not a call of a method.
             let of_call = |at| self.text(at).chars().all(|c| is_name(c) || ":<>".contains(c));
             let reads = ["load", "get"].iter().any(|begin| self.text(name + 2).starts_with(begin));
             let tokens = name..self.behind(open, self.end());
@@ -110,7 +110,7 @@ impl Source {
         let (before, after) = (if name > 0 { self.text(name - 1) } else { "" }, self.text(end));
         let set = after == "=";
         let changed = is_assignment(after) && !set || [before, after].iter().any(|it| matches!(*it, "++" | "--"));
-        // An address: what happens at it stands elsewhere.
+        // The address is taken here, and used elsewhere.
         let address = before == "&";
         let (reads, writes) = (changed || address || !set, changed || address || set);
         (end > name + 1).then_some(Use { tokens: name..end, reads, writes })

@@ -75,7 +75,7 @@ impl Asked {
         }
     }
 
-    /// `k = 0 to 15, 32 and 40 to 44`. Of sums of rows it is told whether whole columns or whole k are meant.
+    /// `k = 0 to 15, 32 and 40 to 44`. For row sums, the words say whether whole columns or whole k are meant.
     pub fn ks(&self, all: &[u64]) -> String {
         let n = self.problem.n;
         let numbers = |part: fn(u64, u64) -> u64| all.iter().map(|&pair| part(pair, n)).collect::<BTreeSet<u64>>();
@@ -141,7 +141,7 @@ impl Asked {
             Side::B if self.kind == Kind::RowSums => (0, index),
             _ if self.is_by_lines(side) => (index / depth, index % depth),
             Side::A => (index % m, index / m),
-            // Beyond the end of B the rows go on.
+            // An index beyond the end of B is in a row that would follow.
             Side::B if self.batch == 1 => (index % n, index / n),
             Side::B => (index / (depth * n) * n + index % n, index / n % depth),
         }

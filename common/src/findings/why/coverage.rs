@@ -120,7 +120,7 @@ impl Teller<'_> {
             marks.extend(at_lines(&location, around(&location, &["for", "while", "if"]), "it depends on this"));
             self.set_by(stored, true, &mut marks);
         }
-        // It is no condition's fault if another way to the store has none.
+        // If the store is also reached without a condition, no condition is to blame.
         let ifs: Vec<Vec<u32>> = stores.iter().map(|&stored| around(&self.origins.location(stored), &["if"])).collect();
         let under_all = !ifs.iter().any(Vec::is_empty);
         let conditions: BTreeSet<u32> = ifs.into_iter().flatten().filter(|_| under_all).collect();
@@ -148,7 +148,7 @@ impl Teller<'_> {
         noted(self.told(Mistake::Unset, "", marks, &[]), Some(note.into()))
     }
 
-    /// The sum goes on when each k has been multiplied.
+    /// The sum goes on after every k has been multiplied.
     pub fn beyond(&self, pair: &Pair) -> HazardReport {
         let at = self.origins.location(pair.term.instruction);
         let mut marks = vec![self.mark(pair.term.instruction, None, "it is multiplied here")];
@@ -166,7 +166,7 @@ impl Teller<'_> {
         let k = self.element.depth;
         let cause = if k == self.asked.problem.k { "k too large" } else { "k that the element does not need" };
         let words = [self.product(pair), vec![("k", k.to_string())]].concat();
-        // Of a tile it follows from what was loaded, which a fault may tell better.
+        // With a tile it follows from what was loaded, and a fault of that load may explain it better.
         let of_tile = Side::BOTH.iter().any(|&side| pair.of(side).is_some_and(|(_, value)| value.shared.is_some()));
         let mistake = if of_tile { Mistake::Part } else { Mistake::Beyond };
         let mut report = self.told(mistake, cause, marks, &words);
@@ -196,7 +196,7 @@ impl Teller<'_> {
             (_, []) => format!("{never} {} never multiplied for {name}", are(&never)),
             _ => format!("for {name} {twice} {} multiplied more than once, and {never} never", are(&twice)),
         };
-        // Only a sum of products has parts.
+        // A sum with missing or repeated k has at least one product.
         let multiply = self.element.pairs[0].term.instruction;
         let place = self.origins.location(multiply);
         let loops = around(&place, &["for", "while"]);
@@ -243,7 +243,7 @@ impl Teller<'_> {
         add(&mut marks, also_set(&location));
         let rest = element.formed.rest.iter().filter(|value| matches!(value.source, Source::Constant(_)));
         let begins = rest.filter_map(|value| Some(self.mark(value.loaded?, None, "it begins with this number here")));
-        // The compiler names any line for a number that several lines may have set.
+        // If several lines may have set a number, the compiler names any of them.
         let root = |place: &Location| set_by_line(place).map(|set| set.root().to_owned());
         let own = root(&location);
         add(&mut marks, begins.filter(|mark| own.is_some() && root(&mark.location) == own));
@@ -288,7 +288,7 @@ impl Teller<'_> {
         let again = gap.repeated.first();
         let stands_for_zero = || element.with_zeros.get(k as usize).is_some_and(Pair::is_zero);
         let arrived = Side::BOTH.into_iter().find_map(|side| Some((side, self.came(side, k)?)));
-        // How often an element that is multiplied again has come.
+        // The arrivals of an element that is multiplied again.
         let times = again.zip(Side::BOTH.into_iter().find(|&side| self.is_shared(side)));
         let came: Vec<Arrived> = times.map_or(vec![], |(&again, side)| {
             let of = self.arrived(side).into_iter().filter(|(place, _)| *place == (element.own(side), again));
@@ -305,7 +305,7 @@ impl Teller<'_> {
                     (Side::BOTH.into_iter()).find_map(|side| Some((side, pair.of(side)?)))
             {
                 let passage = value.shared?;
-                // The first tile may have a line of its own; the others' is to blame.
+                // The first tile may be stored by a line of its own. The line that stores the others is to blame.
                 let mut others = self.arrived(side).into_iter().map(|(_, arrived)| arrived);
                 let other = others.rfind(|other| {
                     Some(other.stored) != passage.stored && self.same_but_for_buffer(other.address, passage.address)
@@ -413,13 +413,13 @@ impl Teller<'_> {
         let whole_tiles = tile.is_some_and(|tile| tile > 1 && missing.iter().all(|&k| of_tile(k, tile)));
         let came = Side::BOTH.into_iter().all(|side| !self.is_shared(side) || self.came(side, missing[0]).is_some());
         let inner = came && !whole_tiles;
-        // What is left of the sum is its end, and there are no zeros in place of the rest.
+        // Only the end of the sum is left, and nothing was replaced by zeros.
         let lost = missing.len() as u64;
         let is_end = lost * 2 >= depth && missing.last() == Some(&(lost - 1));
         let no_zeros = self.element.with_zeros.len() as u64 + lost < depth + lost.min(64);
         let sets = !keeps(place);
         if is_end && no_zeros && came || sets && lost + 1 == depth {
-            // A function gives back its sum, and the line that calls it sets that of the element.
+            // A function returns its sum, and the line that calls it sets the sum of the element.
             let setter =
                 and_callers(place).find(|at| set_by_line(at).is_some() && !self::keeps(at)).unwrap_or(place.clone());
             let mark = Mark { location: setter.clone(), ..self.mark(gap.multiply, None, "the sum is set here") };
@@ -434,7 +434,7 @@ impl Teller<'_> {
         if self.asked.kind == Kind::RowSums && over.iter().any(counts) {
             over.retain(counts);
         }
-        // What counts k is around what reads a factor, too.
+        // The loop that counts k is also around the line that reads a factor.
         let reads = self.element.pairs[0].factors.map(|(_, value)| value.shared.map(|it| it.loaded).or(value.loaded));
         let around_one = |line: &u32| {
             let loops = |at: &u32| around(&self.origins.location(*at), &["for", "while"]);
@@ -444,7 +444,7 @@ impl Teller<'_> {
             over.retain(around_one);
         }
         let found = if inner { over.first() } else { over.last() }.copied();
-        // The size at which it ends, if that is another one.
+        // The size at which the loop ends, if it is not K.
         let ends = |line: u32| {
             let mut all = vec![head(line)];
             all.extend(set_by(&all[0], false).into_iter().map(|mark| mark.location));

@@ -13,7 +13,7 @@ use crate::code::places::told;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Factor {
     Of(Side, Place),
-    /// What the kernel takes for an element beyond the edge.
+    /// The number that the kernel uses for an element beyond the edge.
     Zero,
     Number(f32),
     /// A word of shared memory that nobody has stored.
@@ -51,7 +51,7 @@ impl Factor {
 /// A product in a sum.
 #[derive(Clone, Copy, Debug)]
 pub struct Pair {
-    /// That of A first, if one is.
+    /// The factor from A first, if there is one.
     pub factors: [(Factor, Value); 2],
     pub term: Term,
 }
@@ -61,12 +61,12 @@ impl Pair {
         self.factors.iter().any(|(factor, _)| *factor == Factor::Zero)
     }
 
-    /// Whether a factor is a part of a number, of fewer bits.
+    /// Whether a factor is a number of fewer bits, split from an element.
     pub fn has_part(&self) -> bool {
         self.factors.iter().any(|(_, value)| value.part)
     }
 
-    /// Whether it adds what numbers of fewer bits have lost, in its place.
+    /// Whether the product adds what was lost when an element was rounded to fewer bits.
     pub(super) fn is_loss(&self, needs: [u64; 2]) -> bool {
         self.has_part() && self.k_of(needs).is_some() && self.term.scale.to_bits() == 1.0f32.to_bits()
     }
@@ -99,7 +99,7 @@ pub struct Element {
     pub needs: [u64; 2],
     /// Products that it needs.
     pub depth: u64,
-    /// By what its products were multiplied as a whole, and what was in C.
+    /// The factor of all its products, and the factor of what was in C.
     pub weights: [f32; 2],
     /// The instruction that multiplied them so.
     pub scaled: Option<u32>,
@@ -109,7 +109,7 @@ pub struct Element {
     /// Without those with a zero.
     pub pairs: Vec<Pair>,
     pub with_zeros: Vec<Pair>,
-    /// Whether what numbers of fewer bits have lost of an operand is added.
+    /// For each operand, whether what was lost when it was rounded to fewer bits is added.
     pub losses: [bool; 2],
     pub formed: Formed,
     /// It is the product of a sum.
@@ -149,7 +149,7 @@ impl Origins {
         Self { kernel, provenance, arrays, extents }
     }
 
-    /// Elements of C, one after the other, spread over all of it: the first ones are as good as any others.
+    /// All elements of C, in an order in which the first ones are spread over all of it.
     pub(super) fn elements(&self, asked: &Asked) -> impl Iterator<Item = Element> {
         const PRIME: u64 = 7919;
         let mut stores = self.stores_of_c();
@@ -183,13 +183,13 @@ impl Origins {
     fn element(&self, asked: &Asked, index: u64, mut earlier: Vec<Store>) -> Element {
         let store = earlier.pop();
         let mut formed = store.as_ref().map(|store| self.provenance.formed(store)).unwrap_or_default();
-        // A factor that is a sum: only in the sum of a row is that a way to the result.
+        // A factor may be a sum itself, which gives several terms. Only the task of row sums can be solved in that way.
         let spread = |pair: &[Term]| {
             let one = pair[0].tag == pair[1].tag && !pair[0].matrix;
             one && pair[0].factors.map(|of| of.source) != pair[1].factors.map(|of| of.source)
         };
         let spreads = asked.kind != Kind::RowSums && formed.terms.windows(2).any(spread);
-        // Several such products may be a way to the result, and one alone is none.
+        // One such product alone cannot be right. Of several, nothing is known.
         let of_sums = spreads && formed.terms.windows(2).all(|pair| pair[0].tag == pair[1].tag);
         if spreads && !of_sums {
             formed.rest.push(Value::default());
@@ -200,7 +200,7 @@ impl Origins {
         let mut reads_of_c = vec![];
         if asked.kind == Kind::Scaled {
             weights[1] = 0.0;
-            // What comes from C is no product of A and B.
+            // A product with an element of C adds what was in C before.
             with_zeros.retain(|pair| match pair.factors.map(|(factor, _)| factor) {
                 [Factor::Number(number), Factor::Other] | [Factor::Other, Factor::Number(number)] => {
                     weights[1] += pair.term.scale * if pair.term.negative { -number } else { number };
@@ -339,7 +339,7 @@ impl Origins {
         self.stores_of_c().values().flatten().map(|store| store.instruction).max()
     }
 
-    /// Whether a word lies in shared memory that the launch asks for: nothing says how it is divided.
+    /// Whether a word lies in the shared memory whose size the launch gives: the kernel declares no arrays in it.
     pub(super) fn is_dynamic(&self, address: u32) -> bool {
         let array = self.kernel.shared_arrays().iter().rfind(|array| array.offset <= address);
         array.is_some_and(|array| self.extents.iter().all(|(name, _)| *name != array.source_name))

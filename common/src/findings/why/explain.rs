@@ -22,13 +22,13 @@ pub fn explain(origins: &Origins, asked: &Asked) -> Option<HazardReport> {
     let mut counts: Vec<(Key, u64)> = vec![];
     let mut kept: Vec<(Element, Verdict)> = vec![];
     let mut looked_at = 0;
-    // Where in C each sum lies that is the whole one of an element, and whether there are others.
+    // The sums that are complete for some element, with where each is stored; and whether any sum is not.
     let mut sums: Vec<(Place, i64)> = vec![];
     let mut mixed = false;
     let stored = origins.stored();
     let mut products = 0;
     for element in origins.elements(asked).take(MOST_ELEMENTS) {
-        // Those that are wrong in the same way as many others tell nothing new.
+        // One more element that is wrong in the same way tells nothing new.
         if products > MOST_PRODUCTS || looked_at >= ENOUGH && kept.len() as u64 >= MOST_KEPT {
             break;
         }
@@ -45,12 +45,12 @@ pub fn explain(origins: &Origins, asked: &Asked) -> Option<HazardReport> {
             kept.push((element, verdict));
         }
     }
-    // Sums that are right and lie elsewhere by one rule are stored there: whole rows that are moved may as well be read wrongly.
+    // If complete sums are displaced by one rule, the store is wrong. Whole rows that are moved may also have been read wrongly.
     let n = asked.problem.n as i64;
     let moved = rule::affine(&sums)
         .filter(|_| asked.batch == 1)
         .filter(|&[row, col, start]| !mixed && ((row, col) != (n, 1) || start % n != 0));
-    // So is the sum of an element that nobody stores.
+    // A sum also belongs elsewhere if nothing was stored in the element that it is for.
     let mut changed = false;
     for (element, verdict) in &mut kept {
         let is_moved = |&(row, col): &Place| {
@@ -78,7 +78,7 @@ pub fn explain(origins: &Origins, asked: &Asked) -> Option<HazardReport> {
         let Element { needs: [row, col], depth, .. } = *element;
         (row == col, row == 0 || col == 0, asked.kind == Kind::Lower && depth < 6, row + col)
     };
-    // One of each block: where an element never arrives, nothing but its load can be wrong.
+    // One example from each block: in a block that never received the element, only the load can be wrong.
     let mut of_blocks: Vec<&(Element, Verdict)> = vec![];
     for one in alike.iter().copied() {
         let block = |(element, _): &(Element, Verdict)| element.store.map(|store| store.block);
@@ -94,23 +94,23 @@ pub fn explain(origins: &Origins, asked: &Asked) -> Option<HazardReport> {
     Teller { element, ..teller }.tell(verdict)
 }
 
-/// Elements of C that are looked at, products in them, and elements that are kept of each mistake.
+/// At most so many elements of C are looked at, products in them, and elements kept for each mistake.
 const MOST_ELEMENTS: usize = 4096;
 const ENOUGH: u64 = 1024;
 const MOST_PRODUCTS: usize = 1 << 19;
 const MOST_KEPT: u64 = 256;
 
-/// What tells one mistake from another: how much it says, which verdict it is, and of which operand.
+/// What tells one mistake from another: how much it explains, the verdict, and the operand.
 type Key = (u8, std::mem::Discriminant<Verdict>, Option<Side>);
 
 fn key(element: &Element, verdict: &Verdict) -> Key {
     let side = if let Verdict::Factor(side, ..) = verdict { Some(*side) } else { None };
-    // What nobody stored is somewhere else, if anything is.
+    // An element that was never stored explains least: its sum may have gone to another element.
     let says = match verdict {
         Verdict::Unwritten => 0,
         Verdict::Zero(..) if element.pairs.is_empty() => 1,
         Verdict::Empty | Verdict::Rounded(..) => 1,
-        // Other blocks take elements from anywhere.
+        // With B·A, the other blocks take elements from anywhere, so this explains most.
         Verdict::Swapped => 3,
         _ => 2,
     };
@@ -206,7 +206,7 @@ impl Teller<'_> {
     fn weight(&self) -> HazardReport {
         let element = self.element;
         let Problem { m, n, k, .. } = self.asked.problem;
-        // A quotient is told by its size.
+        // A factor that is one over a size is named by it: `1/K`.
         let told = |factor: f32| {
             let is_part = |&&(_, size): &&(&str, u64)| size > 1 && (factor * size as f32 - 1.0).abs() < 1e-6;
             let part = [("K", k), ("N", n), ("M", m)].iter().find(is_part).map(|(name, _)| format!("1/{name}"));
@@ -230,12 +230,12 @@ impl Teller<'_> {
         let part = element.pairs.iter().find(|pair| pair.has_part() && pair.k_of(element.needs).is_some());
         let put = part.and_then(|pair| pair.factors.iter().find(|(_, value)| value.part)?.1.shared?.stored);
         add(&mut marks, put.map(|put| self.mark(put, None, "what rounding has lost is stored here")));
-        // C counts once if it is added once.
+        // How many times C was added; once is right.
         let times = if self.asked.kind == Kind::Scaled { element.weights[1] / self.asked.weights[1] } else { 1.0 };
         let read = element.reads_of_c.first().copied().filter(|_| times > 1.5);
         let mut loops = self.common_loops(read, &mut marks);
         if loops.is_empty() && read.is_some() && (times - k as f32).abs() < 0.5 {
-            // The compiler has read it before the loop.
+            // The compiler has moved the read of C out of the loop.
             loops = self.common_loops(element.pairs.first().map(|pair| pair.term.instruction), &mut marks);
         }
         let cause = match part {
@@ -362,7 +362,7 @@ impl Teller<'_> {
         value.is_none_or(|value| self.arrival(side, (self.element.own(side), k), &value).is_some())
     }
 
-    /// A thread that has no element of C stores to one.
+    /// A thread beyond the edge of C stores to an element of another thread.
     fn outside(&self, (row, column): Place) -> HazardReport {
         let mut marks: Vec<Mark> = self.store_mark("it is stored here").into_iter().collect();
         let mut bound = None;

@@ -23,7 +23,7 @@ impl Teller<'_> {
             if *of != side {
                 continue;
             }
-            // The k of the example tells how the others count: as the other factor does, or in their order.
+            // The k of the example shows how to number the others: by the other factor, or by their order.
             let other = side.other();
             let by_other = element.pairs[*at].of(other).is_some_and(|((_, other), _)| other == *k);
             for (n, pair) in element.pairs.iter().enumerate() {
@@ -35,7 +35,7 @@ impl Teller<'_> {
         samples
     }
 
-    /// Whether the products of the sum of a row are all there: they do not tell which index is the wrong one.
+    /// Whether all products of a row sum are there. Then they do not show which index is the wrong one.
     fn has_all_products(&self) -> bool {
         let [row, _] = self.element.needs;
         let fits = |pair: &&Pair| pair.places().is_some_and(|[(own, p), (_, q)]| own == row && p == q);
@@ -110,7 +110,7 @@ impl Teller<'_> {
         let put = put.filter(|put| *put != self.line_of(load));
 
         let mut marks = self.way(&taken_name, array, &value);
-        // The other factor may be a wrong one, too.
+        // The other factor may also be wrong.
         if pair.of(side.other()).is_some_and(|(place, _)| place != (element.own(side.other()), k)) {
             marks.extend(self.passage(pair, side.other()));
         }
@@ -124,7 +124,7 @@ impl Teller<'_> {
                 value.loaded.inspect(|&loaded| self.set_by(loaded, false, &mut marks));
                 "not brought to shared memory"
             }
-            // The tile is right, and so is the sum: it is that of another row or column.
+            // Both the tile and the sum are right, but the sum is that of another row or column.
             (Some(passage), Some(_))
                 if mistake == Mistake::Line && whole(element).is_some() && self.is_in_order(side) =>
             {

@@ -38,9 +38,9 @@ pub enum Verdict {
     Elsewhere(Place),
     /// It is the sum of a row and a column that C does not have: what a thread beyond the edge has computed.
     Outside(Place),
-    /// All products are there, and this one, which belongs to another element.
+    /// All products are there, and also this one, which belongs to another element.
     Mixed(usize),
-    /// The sum is whole before this pair, and goes on.
+    /// The sum is complete before this pair, and goes on.
     Beyond(usize),
     /// The elements of one operand are not those that belong here: the first such pair, and the k that it should have.
     Factor(Side, usize, u64),
@@ -83,8 +83,8 @@ pub fn judge(origins: &Origins, asked: &Asked, element: &Element) -> Verdict {
     }
 }
 
-/// The row and the column of the thread that stores the element, if it lies beyond the end of an earlier row: it multiplies what
-/// begins in memory behind that row of B, or zeros.
+/// The row and the column of the thread that stores the element, if that thread lies beyond the end of an earlier row. Such a
+/// thread multiplies the elements that follow that row of B in memory, or zeros.
 fn outside(asked: &Asked, element: &Element) -> Option<Place> {
     let Problem { n, k: depth, .. } = asked.problem;
     let (row, _) = element.with_zeros.iter().find_map(|pair| pair.of(Side::A))?.0;
@@ -94,7 +94,7 @@ fn outside(asked: &Asked, element: &Element) -> Option<Place> {
         Some([(own, k), (col, q)]) => {
             (own * depth + k).checked_sub(row * depth).is_some_and(|k| q * n + col == k * n + column)
         }
-        // Of zeros nobody can tell how far behind the end they lie.
+        // Zeros do not show how far beyond the end they lie.
         None => element.needs[0] == row + 1 && pair.of(Side::B).is_none(),
     };
     let is_product = matches!(asked.kind, Kind::Product | Kind::Scaled);
@@ -147,13 +147,13 @@ fn of_sum(asked: &Asked, element: &Element) -> Verdict {
         let mut strangers = pairs.iter().zip(&ks).filter(|(_, k)| !right(k)).map(|(pair, _)| pair);
         match ks.len().checked_sub(depth) {
             _ if own.len() + 1 >= depth && too_large(at) => return Verdict::Beyond(at),
-            // What comes before a whole sum is what that began with.
+            // Products before a complete sum are what the sum began with.
             Some(more) if own.len() == depth && is_whole(&ks[more..]) => return Verdict::Beginning,
-            // What comes after it is too much; the sums of parts of numbers come last.
+            // Products after it are too many. Products of parts of numbers may come last.
             Some(_) if own.len() == depth && is_whole(&ks[..depth]) && !pairs[at].has_part() => {
                 return Verdict::Beyond(at);
             }
-            // The sum of elements of B goes on from another k.
+            // In a row sum, the sum of elements of B goes on with another k.
             Some(_)
                 if own.len() == depth
                     && of_rows
@@ -171,7 +171,7 @@ fn of_sum(asked: &Asked, element: &Element) -> Verdict {
         if let Some(at) = pairs.iter().position(|pair| pair.term.negative) {
             return Verdict::Sign(at);
         }
-        // A part of a number that counts too much is no second product.
+        // A part of a number with a wrong weight is not a product that is there twice.
         if pairs.iter().any(Pair::has_part) {
             return Verdict::Weight;
         }
@@ -184,13 +184,13 @@ fn of_sum(asked: &Asked, element: &Element) -> Verdict {
         let at = ks.iter().position(|k| !right(k)).unwrap_or_default();
         return Some(coverage(element, &ks)).filter(|part| *part != Verdict::Right).unwrap_or(Verdict::Beyond(at));
     }
-    // The parts of a number lie as the number does.
+    // The parts of a number were read from the same place as the number, so one of them is enough.
     let whole = |at: &usize| !pairs[*at].has_part();
     let kept: Vec<usize> = (0..pairs.len()).filter(|at| whole(at) || !(0..pairs.len()).any(|at| whole(&at))).collect();
     let places: Vec<[Place; 2]> = kept.iter().filter_map(|&at| pairs[at].places()).collect();
     let [row, col] = element.needs;
     let swapped = |&[(own, p), (other, q)]: &[Place; 2]| p == col && q == row && own == other;
-    // The tiles that follow may be others than those of B·A, too.
+    // Only the first products are compared, because later tiles may differ from those of B·A.
     if row != col && places.iter().take(8).all(swapped) {
         return Verdict::Swapped;
     }
@@ -216,13 +216,13 @@ fn wrong_side(asked: &Asked, element: &Element, places: &[[Place; 2]]) -> (Side,
             last = Some(k);
             seen.insert(k);
         }
-        // In the right row, and each k once: in any order, or in theirs.
+        // Whether all are in the right row, whether each k is there once, and whether the k ascend.
         (own, seen.len() == places.len(), ascending, places.len() as u64 == element.depth)
     };
     let [a, b] = Side::BOTH.map(fits);
     let side = if b > a { Side::A } else { Side::B };
     let (own, once, ..) = if side == Side::A { b } else { a };
-    // The sum of a row has no order of its own.
+    // A row sum may add its products in any order.
     let by_other = own && once || asked.kind == Kind::RowSums;
     let expected = |n: usize| if by_other { places[n][side.other() as usize].1 } else { n as u64 };
     let wrong = (0..places.len()).filter(|&n| places[n][side as usize] != (element.own(side), expected(n)));
@@ -280,10 +280,10 @@ fn coverage(element: &Element, ks: &[Option<u64>]) -> Verdict {
     if !(missing.is_empty() && repeated.is_empty()) {
         return Verdict::Part { missing, repeated };
     }
-    // Tensor cores take nothing else.
+    // For tensor cores, the elements have to be converted.
     let own = element.pairs.iter().filter(|pair| !pair.term.matrix);
     let converted = || own.flat_map(|pair| pair.factors).find_map(|(_, value)| value.converted);
-    // The last of them in the list is the first that was made.
+    // The last one in the list was made first.
     if let Some(instruction) = element.formed.conversions.last().copied().or_else(converted) {
         return Verdict::Converted(instruction);
     }

@@ -70,7 +70,7 @@ impl Rule {
         }
     }
 
-    /// Whether one index is always the same or always as far off: then it is what is read that is wrong, however it was stored.
+    /// Whether one index is always the same, or always off by the same distance. Then the read is wrong, however it was stored.
     pub fn is_of_reader(self) -> bool {
         matches!(self, Self::OneIndex(text, _) if !["k mixed", "lines mixed"].contains(&text))
     }
@@ -141,7 +141,7 @@ pub fn affine(samples: &[(Place, i64)]) -> Option<[i64; 3]> {
         (other_own as i64 - own as i64, other_k as i64 - k as i64, other - value)
     };
     let deltas: Vec<(i64, i64, i64)> = samples.iter().map(delta).collect();
-    // Two samples that lie in different directions from the first one tell both factors.
+    // Two samples in different directions from the first one determine both factors.
     let &(own_1, k_1, by_1) = deltas.iter().find(|&&(own, k, _)| (own, k) != (0, 0))?;
     let &(own_2, k_2, by_2) = deltas.iter().find(|&&(own, k, _)| own * k_1 != k * own_1)?;
     let determinant = own_1 * k_2 - own_2 * k_1;

@@ -16,14 +16,14 @@ use crate::findings::diagnostic::{
 };
 use crate::findings::hazard_kind::{Mistake, ReportKind};
 
-/// Tells of one element, and of all that have the same mistake.
+/// Writes the finding about one element, and about all others with the same mistake.
 pub struct Teller<'a> {
     pub origins: &'a Origins,
     pub asked: &'a Asked,
     /// All elements with the mistake.
     pub alike: &'a [&'a (Element, Verdict)],
     pub element: &'a Element,
-    /// How the sums lie in C, if all are whole and lie elsewhere by one rule: row, column and start.
+    /// If all sums are complete and displaced by one rule, that rule: factors of row and column, and the start.
     pub moved: Option<[i64; 3]>,
     /// How many elements have the mistake, of how many.
     pub count: u64,
@@ -103,8 +103,8 @@ impl Teller<'_> {
         value.shared.map_or(simt::Place::Shared(0), |passage| self.word(passage.address))
     }
 
-    /// The element of a shared array that a word is. In memory that the launch asks for it is named as in the line that stores
-    /// there.
+    /// The element of a shared array that a word is. In shared memory whose size the launch gives, it has the name that the line
+    /// uses which stores there.
     pub fn word(&self, address: u32) -> simt::Place {
         let place = self.origins.word(address);
         if !self.origins.is_dynamic(address) {
@@ -130,7 +130,7 @@ impl Teller<'_> {
         self.element.store.map(|store| self.origins.arrived(self.asked, store.block, side)).unwrap_or_default()
     }
 
-    /// The value, read in the line that multiplies it if that names the array: the compiler reads once for several lines.
+    /// The value, as if read in the line that multiplies it, if that line names the array: one load may serve several lines.
     pub fn seen(&self, pair: &Pair, side: Side, value: Value) -> Value {
         let product = pair.term.instruction;
         let names = |at| !uses(&self.origins.location(at), self.asked.array(side)).is_empty();
@@ -144,7 +144,7 @@ impl Teller<'_> {
         value.shared.iter().map(mark).collect()
     }
 
-    /// The way of a factor to where it is multiplied, the last part first.
+    /// How a factor came to where it is multiplied, the last stop first.
     pub fn passage(&self, pair: &Pair, side: Side) -> Vec<Mark> {
         let Some((place, value)) = pair.of(side) else { return vec![] };
         self.way(&self.asked.name(side, place), self.asked.array(side), &self.seen(pair, side, value))
@@ -174,7 +174,7 @@ impl Teller<'_> {
         marks
     }
 
-    /// Marks the conditions around a store, and says that it is needed without them, too; nothing if there are none.
+    /// Marks the conditions around a store, and says that the store is also needed without them; empty if there are none.
     pub fn not_only_under(&self, stored: u32, marks: &mut Vec<Mark>) -> String {
         let place = self.origins.location(stored);
         let lines = BTreeSet::from_iter(around(&place, &["if"]));
@@ -217,7 +217,7 @@ impl Teller<'_> {
         self.element.store.inspect(|store| self.set_by(store.instruction, true, marks));
     }
 
-    /// Where an element was put, if it was: nearest to where another one was read in its place.
+    /// Where an element was stored, if it was: the place nearest to the one that was read instead.
     pub fn arrival(&self, side: Side, needed: Place, value: &Value) -> Option<Arrived> {
         let read = value.shared.map_or(0, |passage| passage.address);
         let arrived = self.arrived(side).into_iter();
@@ -236,14 +236,14 @@ impl Teller<'_> {
         one.is_beside(&other) && index == same
     }
 
-    /// Where the elements of an operand lie that were the first in their words: as the block fills shared memory.
+    /// The elements of an operand with which the block first fills shared memory, and their addresses.
     fn first_fill(&self, side: Side) -> Vec<(Place, i64)> {
         let mut seen = BTreeSet::new();
         let arrived = self.arrived(side).into_iter().filter(|(_, arrived)| seen.insert(arrived.address));
         arrived.map(|(place, arrived)| (place, arrived.address.into())).collect()
     }
 
-    /// Whether a word was right in the first step, in any of its buffers: then what comes later is loaded from the wrong place.
+    /// Whether a word was right in the first step, in any of its buffers. Then the later loads are the ones that go wrong.
     pub fn moved(&self, side: Side, needed: Place, passage: Passage) -> bool {
         let mut first = self.first_fill(side);
         first.retain(|((own, _), _)| *own == needed.0);
@@ -271,8 +271,8 @@ impl Teller<'_> {
         depth.is_some_and(|depth| depth > 1 && needed.abs_diff(taken).is_multiple_of(depth))
     }
 
-    /// How many k of an operand a tile has: those that follow each other with the same distance; for certain if the next one
-    /// lies where the first one does, perhaps in another buffer.
+    /// How many k of an operand a tile has: as many as follow each other at the same distance. It is certain if the next k lies
+    /// where the first one does, perhaps in another buffer.
     pub fn depth_of_tile(&self, side: Side, certain: bool) -> Option<u64> {
         let mut arrived = self.arrived(side);
         arrived.retain(|((own, _), _)| *own == self.element.own(side));
@@ -316,8 +316,8 @@ impl Teller<'_> {
         self.first_fill(side).len() == self.arrived(side).len()
     }
 
-    /// Whether the rows or columns of an operand follow each other in shared memory as they do in the matrix, or lie mixed with the
-    /// k: not if they were stored in another order, or one of them in several places.
+    /// Whether the rows or columns of an operand keep their order in shared memory, or are mixed with the k. They do not if they were
+    /// stored in another order, or one of them in several places.
     pub fn is_in_order(&self, side: Side) -> bool {
         let mut by_k: BTreeMap<u64, BTreeMap<u64, i64>> = BTreeMap::new();
         for ((own, k), address) in self.first_fill(side) {
@@ -327,7 +327,7 @@ impl Teller<'_> {
         }
         let distances = |lines: &BTreeMap<u64, i64>| -> Vec<(Place, i64)> {
             let begin = lines.values().next().copied().unwrap_or_default();
-            // Two that are no neighbours tell the factor of a second index.
+            // The rule for two indices needs samples in two directions, so each row or column is given twice.
             lines
                 .iter()
                 .flat_map(|(&own, address)| [((own, 0), address - begin), ((own, 1), address - begin)])
@@ -337,14 +337,14 @@ impl Teller<'_> {
         !all.windows(2).all(|pair| pair[0] == pair[1]) || all.first().is_none_or(|lines| rule::affine(lines).is_some())
     }
 
-    /// Whether the tile of an operand lies in shared memory with fixed strides, as each word was filled first: then it is what
-    /// is read that is wrong, and not how it was stored.
+    /// Whether the tile of an operand lies in shared memory with fixed strides when it is first filled. Then the read is wrong, and
+    /// not the store.
     pub fn is_laid_out(&self, side: Side) -> bool {
         rule::affine(&self.first_fill(side)).is_some()
     }
 }
 
-/// A finding with something else worth knowing, before how often it is so.
+/// A finding with one more note, before the one that counts the elements.
 pub fn noted(mut report: HazardReport, note: Option<String>) -> HazardReport {
     let notes: Vec<String> = note.into_iter().chain(report.diagnostic.note).collect();
     report.diagnostic.note = Some(notes.join("; "));
