@@ -1,6 +1,6 @@
-//! The state of a warp: 32 lanes in lockstep. Where they part, one side runs to the meeting point before the other
-//! starts; unless that side waits for the other, as at a lock that one of its own lanes holds: then they take turns.
-//! With its local memory, and its asynchronous copies in flight.
+//! The state of a warp: 32 lanes in lockstep, its local memory, and its asynchronous copies in flight. If lanes part, one side runs
+//! to the meeting point before the other side starts. They take turns only if the first side waits for the other, as at a lock that
+//! one of the warp's own lanes holds.
 
 use super::alu::set;
 use super::context::Barrier;
@@ -9,7 +9,7 @@ use crate::lanes::{each, select};
 use crate::lower::Code;
 use crate::lower::inst::{Inst, NONE, Op, sub};
 
-/// Lanes that go on somewhere else later.
+/// Lanes that do not run now, and go on here later.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Parked {
     pub pc: u32,
@@ -22,7 +22,7 @@ pub(super) struct Parked {
 #[derive(Default)]
 pub(super) struct Warp {
     pub number: u32,
-    /// Lanes that exist: the last warp of a block may be short.
+    /// Lanes that exist. The last warp of a block may have fewer than 32.
     full: u32,
     /// Lanes whose threads have not ended.
     pub live: u32,
@@ -34,38 +34,38 @@ pub(super) struct Warp {
     pub predicates: Vec<u32>,
     pub local: LocalMemory,
     pub done: bool,
-    /// It has ended its last turn because it asked for what others do.
+    /// Whether its last turn ended because it polled for what others do.
     pub asks: bool,
-    /// Barrier it waits at.
+    /// The barrier that it waits at.
     pub waiting_at: Option<u32>,
     /// Instruction number of that barrier.
     pub waiting_pc: u32,
-    /// Where the reduction of `bar.red` goes: register or predicate, kind.
+    /// Where the result of `bar.red` goes, whether that is a predicate, and the kind of the reduction.
     pub reduction: Option<(u32, bool, u8)>,
     pub flights: Flights,
-    /// What the warp has done as one of a warpgroup: the same in all four.
+    /// A hash of what the warp has done as part of a warpgroup. It must be equal in all four warps.
     pub together: u64,
     /// Parked lanes that wait at a `bar.warp.sync` for others of its mask.
     pub waiting_lanes: u32,
-    /// Some lanes have gone on without those they were to meet.
+    /// Whether some lanes have gone on without those that they were to meet.
     apart: bool,
-    /// Parked lanes that wait at an instruction for others to come there, too.
+    /// Parked lanes that wait at an instruction for others to come there.
     gathering: u32,
-    /// Lanes that wait at a barrier for the rest of their warp to come to it, each by a way of its own.
+    /// Lanes that wait at a barrier for the rest of their warp. They may have come to it by different ways.
     barred: Vec<Parked>,
-    /// Lanes that wait at a barrier for the rest of their warp, and those that look again whether it has come.
+    /// The lanes in `barred`, and those that left it to check again whether the rest of the warp has come.
     pub early: u32,
     /// The barrier that they wait at.
     pub early_at: u32,
-    /// The lanes that ran at the end of the last turn, and how many turns they have ended.
+    /// The lanes that ran at the end of the last turn, and how many turns in a row they have ended.
     alone: (u32, u32),
 }
 
-/// Turns that the same lanes may end while others are parked, before these go on.
+/// How many turns in a row the same lanes may end before parked lanes go on.
 const PATIENCE: u32 = 2;
 
 impl Warp {
-    /// A warp that is not ready to run yet.
+    /// Makes a warp. [`Self::reset`] must follow before it runs.
     pub fn new(number: u32, threads: u32, code: &Code) -> Self {
         let count = (threads - number * 32).min(32);
         Self {
@@ -77,7 +77,7 @@ impl Warp {
         }
     }
 
-    /// Ready to run a new block.
+    /// Prepares for a new block.
     pub fn reset(&mut self) {
         let Self { number, full, mut predicates, mut local, .. } = std::mem::take(self);
         predicates.fill(0);
@@ -85,7 +85,7 @@ impl Warp {
         *self = Self { number, full, live: full, active: full, join: NONE, predicates, local, ..Self::default() };
     }
 
-    /// Lanes wait at the barrier just read for the rest of their warp, which goes on. False if nobody is on the way.
+    /// Lets lanes wait at the barrier just read for the rest of their warp. Returns false if no others are on the way.
     pub fn wait_for_warp(&mut self, lanes: u32, barrier: u32) -> bool {
         let rest = self.active & !lanes;
         let others = self.topmost_ready();
@@ -101,7 +101,7 @@ impl Warp {
         true
     }
 
-    /// The whole warp has come to the barrier just read: those who waited for it go on from there later.
+    /// Ends the wait for the rest of the warp, which has come to the barrier just read. Lanes that came by other ways go on later.
     pub fn all_have_come(&mut self) {
         for parked in self.barred.drain(..) {
             if parked.pc + 1 == self.pc && parked.join == self.join {
@@ -114,7 +114,7 @@ impl Warp {
         self.early = 0;
     }
 
-    /// The barrier has opened: takes the result of its reduction.
+    /// Takes the result of a reduction, because its barrier has opened.
     pub fn reduced(&mut self, barrier: &Barrier, registers: Registers) {
         let Some((to, predicate, kind)) = self.reduction.take() else { return };
         let value = match kind {
@@ -130,10 +130,10 @@ impl Warp {
         }
     }
 
-    /// Goes on with parked lanes; false when there are none left.
+    /// Goes on with parked lanes. Returns false if none are left.
     pub fn resume(&mut self) -> bool {
         if self.apart || !self.barred.is_empty() {
-            // Nobody passes a barrier because those it waits for come later.
+            // No lane may pass a barrier while others that it waits for can still come.
             self.active = 0;
             if let Some(at) = self.topmost_ready() {
                 self.run_parked(at);
@@ -148,7 +148,7 @@ impl Warp {
         while let Some(parked) = self.stack.pop() {
             let lanes = parked.lanes & self.live;
             if lanes != 0 {
-                // If they still wait, those they wait for do not come.
+                // If they still wait, the lanes that they wait for do not come.
                 self.waiting_lanes &= !lanes;
                 self.gathering &= !lanes;
                 self.active = lanes;
@@ -160,7 +160,7 @@ impl Warp {
         false
     }
 
-    /// The active lanes wait for the `missing` ones: some of these run next, if they are on their way by themselves.
+    /// Lets the active lanes wait for the `missing` ones. If some of these are parked without others, they run next.
     pub fn wait_for(&mut self, missing: u32) {
         let comes = |parked: &Parked| parked.lanes & self.live != 0 && parked.lanes & self.live & !missing == 0;
         let Some(at) = self.stack.iter().rposition(comes) else { return };
@@ -171,19 +171,19 @@ impl Warp {
         self.gathering &= !lanes;
     }
 
-    /// The lanes of a parked entry that are there and wait for nobody. An entry of a meeting point also names those on their way
-    /// to it: they run, or are parked above it.
+    /// Returns the lanes of a parked entry that are there and do not wait. The entry of a meeting point also names lanes that are
+    /// on their way to it: they run, or are parked above it.
     fn ready(&self, at: usize) -> u32 {
         let on_their_way = self.stack[at + 1..].iter().fold(self.active, |lanes, above| lanes | above.lanes);
         self.stack[at].lanes & self.live & !on_their_way & !self.waiting_lanes & !self.gathering & !self.early
     }
 
-    /// The parked entry with lanes that are ready which was parked last.
+    /// Returns the last parked entry with lanes that are ready.
     fn topmost_ready(&self) -> Option<usize> {
         (0..self.stack.len()).rev().find(|&at| self.ready(at) != 0)
     }
 
-    /// Goes on with the lanes of a parked entry that are ready.
+    /// Goes on with the ready lanes of a parked entry.
     fn run_parked(&mut self, at: usize) {
         let lanes = self.ready(at);
         let entry = &mut self.stack[at];
@@ -202,8 +202,8 @@ impl Warp {
         self.stack.push(parked);
     }
 
-    /// A turn of the warp is over: if the same lanes have run for long, they may wait for parked ones, and these go on, even
-    /// from where they would meet. Those that have been parked longest go first.
+    /// Ends a turn of the warp. If the same lanes have run for several turns, they may wait for parked ones, so those that have
+    /// been parked longest go on, even if they were to meet others first.
     pub fn take_turns(&mut self) {
         let turns = if self.alone.0 == self.active { self.alone.1 + 1 } else { 1 };
         self.alone = (self.active, turns % PATIENCE);
@@ -216,9 +216,9 @@ impl Warp {
         }
     }
 
-    /// Waits for the `needed` lanes to come to the instruction just read, or to end: those that went apart by turns, and those
-    /// that meet the active ones only at the end of the kernel. True if the warp goes on elsewhere, or here with those who have
-    /// come. False if the active ones are all there will be.
+    /// Lets the active lanes wait for the `needed` ones to come to the instruction just read, or to end: lanes that took turns, or
+    /// that meet the active ones only at the end of the kernel. Returns true if the warp goes on elsewhere, or here with lanes that
+    /// have come, and false if no others will come.
     pub fn gather(&mut self, needed: u32, insts: &[Inst]) -> bool {
         let (here, before) = (self.pc - 1, self.active);
         if needed & self.live & !self.active == 0 {
@@ -252,7 +252,7 @@ impl Warp {
         true
     }
 
-    /// Ends the threads of the lanes; true when others go on.
+    /// Ends the threads of the lanes. Returns true if others go on.
     pub fn end(&mut self, lanes: u32) -> bool {
         self.live &= !lanes;
         self.active &= !lanes;
@@ -267,12 +267,12 @@ impl Warp {
         false
     }
 
-    /// Lanes part: `taken` go to `target`, the rest goes on at the next instruction; they meet at `meeting`.
+    /// Lets lanes part: `taken` go to `target`, and the rest goes on at the next instruction. They meet at `meeting`.
     pub fn part(&mut self, taken: u32, target: u32, meeting: u32) {
         let rest = self.active & !taken;
         let next = self.pc;
-        // Lanes already on their way to the same meeting point need no second entry for it; where they never meet again,
-        // there is nothing to come back to.
+        // Lanes that are already on their way to this meeting point need no second entry for it. If they never meet again, there is
+        // nothing to come back to.
         if self.join != meeting && meeting != NONE {
             self.stack.push(Parked { pc: meeting, lanes: self.active, join: self.join });
         }
@@ -294,18 +294,18 @@ impl Warp {
 /// Words of a page.
 const PAGE: usize = 1024;
 
-/// Local memory of the 32 lanes, one area after the other. A block finds zeros in it.
+/// Local memory of the 32 lanes, one area after the other. It is zero when a block starts.
 #[derive(Default)]
 pub(super) struct LocalMemory {
-    /// Fresh from the operating system, which gives a page only when it is written.
+    /// Fresh from the operating system, which provides a page only when it is written.
     words: Vec<u32>,
-    /// By page: whether it has been written in this block.
+    /// By page: whether this block has written it.
     written: Vec<bool>,
     pages: Vec<usize>,
 }
 
 impl LocalMemory {
-    /// For areas of `bytes` bytes a lane, a multiple of 4.
+    /// Makes local memory with `bytes` bytes for each lane, a multiple of 4.
     pub fn new(bytes: u32) -> Self {
         let words = bytes as usize * 8;
         Self { words: vec![0; words], written: vec![false; words.div_ceil(PAGE)], pages: vec![] }
@@ -315,8 +315,8 @@ impl LocalMemory {
         self.words[word]
     }
 
-    /// The words, of which the one that holds byte `at` is going to be written, and those after it up to the next multiple
-    /// of 16 bytes.
+    /// Returns all words. The caller may write the word that holds byte `at`, and those after it up to the next multiple of 16
+    /// bytes.
     pub fn at(&mut self, at: usize) -> &mut [u32] {
         let page = at / 4 / PAGE;
         if !std::mem::replace(&mut self.written[page], true) {
@@ -325,7 +325,7 @@ impl LocalMemory {
         &mut self.words
     }
 
-    /// Zeros again, where something was written.
+    /// Sets what was written to zero again.
     pub fn clear(&mut self) {
         for page in self.pages.drain(..) {
             let end = self.words.len().min((page + 1) * PAGE);
@@ -335,7 +335,7 @@ impl LocalMemory {
     }
 }
 
-/// The copies of an instruction.
+/// The copies of one instruction.
 pub(crate) struct Flight {
     pub instruction: u32,
     pub lanes: u32,
@@ -344,20 +344,20 @@ pub(crate) struct Flight {
     pub data: [[u32; 4]; 32],
 }
 
-/// Copies of a warp that have not arrived.
+/// The most copies of a warp that are in flight.
 const MOST: usize = 1024;
 
 #[derive(Default)]
 pub(crate) struct Flights {
     /// Each with the group of each lane's copy.
     all: Vec<(Flight, [u32; 32])>,
-    /// Groups that each lane has closed.
+    /// How many groups each lane has closed.
     closed: [u32; 32],
 }
 
 impl Flights {
-    /// Copies take off. They may arrive whenever they like: so that a kernel that never waits does not fill the host's memory, the older
-    /// half of too many arrives now.
+    /// Starts copies. They may land at any time, so if too many are in flight, the older half lands now. Otherwise a kernel that
+    /// never waits would fill the host's memory.
     pub fn start(&mut self, flight: Flight, mut write: impl FnMut(&Flight, u32)) {
         self.all.push((flight, self.closed));
         if self.all.len() > MOST {
@@ -365,12 +365,12 @@ impl Flights {
         }
     }
 
-    /// Lanes close a group.
+    /// Closes a group of copies for these lanes.
     pub fn commit(&mut self, lanes: u32) {
         each(lanes).for_each(|lane| self.closed[lane] += 1);
     }
 
-    /// Lands the copies of the lanes whose group is older than the `keep` latest closed ones, or all.
+    /// Lands the lanes' copies of groups older than the `keep` latest closed ones, or all of them.
     pub fn land(&mut self, lanes: u32, keep: Option<u32>, mut write: impl FnMut(&Flight, u32)) {
         let closed = self.closed;
         self.all.retain_mut(|(flight, group)| {
@@ -384,7 +384,7 @@ impl Flights {
         });
     }
 
-    /// The copies that nobody has waited for never land.
+    /// Drops the copies that nobody has waited for.
     pub fn clear(&mut self) {
         self.all.clear();
     }

@@ -83,8 +83,7 @@ struct Site<'a, 'b, 'd> {
     r: Registers<'d>,
 }
 
-/// Computes the sixteen rows of D that belong to the warp. Notes the pieces of shared memory that they need, and returns how many
-/// are of A.
+/// Computes the warp's sixteen rows of D. Notes the pieces of shared memory that they need, and returns how many of these are of A.
 fn multiply(
     site: &Site<'_, '_, '_>,
     product: &Product,

@@ -17,7 +17,7 @@ use crate::place::Space;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// An atomic operation. Of a generic address, lanes in shared memory go before those in global memory.
+/// Executes an atomic operation. If the addresses are generic, lanes in shared memory go before those in global memory.
 #[inline(never)]
 pub(crate) fn atomic(context: &mut Context, at: At) -> Checked<()> {
     let At { inst, r, lanes, .. } = at;
@@ -33,7 +33,7 @@ pub(crate) fn atomic(context: &mut Context, at: At) -> Checked<()> {
         }
         _ => (0, 0),
     };
-    // Only a compare-and-swap may leave its place as it is.
+    // Only a compare-and-swap may fail and write nothing.
     let mask = if wide { u64::MAX } else { 0xffff_ffff };
     let fails = |old: u64, b: u64| atomic.op == AtomicOp::Cas && (old ^ b) & mask != 0;
     let arrives = matches!(atomic.op, AtomicOp::Arrive | AtomicOp::ArriveDrop);
@@ -58,7 +58,7 @@ pub(crate) fn atomic(context: &mut Context, at: At) -> Checked<()> {
                 let c = if arrives { expect(context, at as u32, c as i64) } else { c };
                 let old = read_element(|word| context.shared[word], at, bytes);
                 let new = combine(atomic.op, atomic.kind, old, b, c, false);
-                // Who waits for a phase of a barrier waits for all who arrive.
+                // An arrival at a barrier does not count, because threads that wait for a phase wait for all arrivals.
                 context.told |= !arrives && new != old;
                 write_words(&mut context.shared, at, bytes, new);
                 old
@@ -76,7 +76,7 @@ pub(crate) fn atomic(context: &mut Context, at: At) -> Checked<()> {
     Ok(())
 }
 
-/// Updates an element of global memory in one step; gives what was there.
+/// Updates an element of global memory in one step, and returns the old one.
 fn update(context: &Context, words: &[AtomicU32], at: usize, bytes: u32, new: impl Fn(u64) -> u64) -> u64 {
     if bytes == 8 {
         let _lock = context.launch.progress.atomic.lock().unwrap_or_else(PoisonError::into_inner);
@@ -84,7 +84,7 @@ fn update(context: &Context, words: &[AtomicU32], at: usize, bytes: u32, new: im
         write_atomic(words, at, 8, new(old));
         return old;
     }
-    // An element of 16 bits is a part of its word.
+    // An element of 16 bits is only part of a word.
     let (shift, ones) = if bytes == 2 { (8 * (at as u32 & 2), 0xffff) } else { (0, u32::MAX) };
     let element = |word: u32| u64::from(word >> shift & ones);
     let update = |word: u32| Some(word & !(ones << shift) | (new(element(word)) as u32 & ones) << shift);
@@ -93,14 +93,14 @@ fn update(context: &Context, words: &[AtomicU32], at: usize, bytes: u32, new: im
     }
 }
 
-/// A sum of two numbers of half precision.
+/// Returns the sum of two numbers in half precision.
 fn half_sum(kind: Type, x: u64, y: u64) -> u64 {
     let format = Format::of(kind);
     let [x, y] = [x, y].map(|bits| Real::read(bits, format, false));
     x.plus(y, Rounding::Nearest).round(format, Rounding::Nearest)
 }
 
-/// What an atomic operation leaves in memory. Sums of single precision in global memory flush what is subnormal.
+/// Returns what an atomic operation leaves in memory. Single-precision sums flush subnormal numbers in global memory only.
 fn combine(op: AtomicOp, kind: Type, old: u64, b: u64, c: u64, global: bool) -> u64 {
     let signed = kind.is_signed();
     let narrow = kind.bytes() == 4;

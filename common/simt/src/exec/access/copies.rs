@@ -1,7 +1,7 @@
-//! Asynchronous copies from global to shared memory: read when they start, written when somebody waits for them.
+//! Asynchronous copies from global to shared memory. They are read when they start, and written when a thread waits for them.
 //!
-//! Of bulk copies, one thread copies a piece of any size, and its bytes arrive at a barrier in shared memory. They land
-//! as late as they may: when somebody asks the barrier or arrives there, and they are all that it still awaits.
+//! A bulk copy is started by one thread and has any size. Its bytes arrive at a barrier in shared memory. It lands as late as
+//! possible: when a thread asks the barrier or arrives there, and the barrier waits for nothing but bulk copies.
 
 use super::plain::place;
 use super::request::{At, addresses, check_global, check_shared, check_within, read_element, write_words};
@@ -85,7 +85,7 @@ pub(crate) fn copy_async(context: &mut Context, at: At, warp: &mut Warp) -> Chec
     Ok(())
 }
 
-/// Writes what the copies of some lanes bring.
+/// Writes the data of the copies of some lanes.
 fn write(context: &mut Context, warp: u32, at: u32, flight: &Flight, lanes: u32) {
     let &Flight { instruction, bytes, ref to, ref data, .. } = flight;
     let words = bytes as usize / 4;
@@ -101,10 +101,10 @@ pub(crate) fn land(context: &mut Context, warp: &mut Warp, at: u32, lanes: u32, 
     warp.flights.land(lanes, keep, |flight, lanes| write(context, warp.number, at, flight, lanes));
 }
 
-/// Bulk copies that may be under way to one barrier. A kernel that never waits must not fill the host's memory.
+/// The most bulk copies that may be under way to one barrier. A kernel that never waits must not fill the host's memory.
 const MOST_UNDER_WAY: usize = 1 << 16;
 
-/// Starts bulk copies: the lanes' sizes are in `c` of the instruction.
+/// Starts bulk copies. Operand `c` of the instruction holds the lanes' sizes.
 fn start_bulk(context: &mut Context, at: At, barrier: BarrierPlace) -> Checked<()> {
     let At { inst, r, warp, lanes } = at;
     let copy = context.code.copies[inst.imm as usize];
@@ -126,7 +126,7 @@ fn start_bulk(context: &mut Context, at: At, barrier: BarrierPlace) -> Checked<(
         }
         let writing = Access::new((warp, inst.pc, 1 << lane), (AccessKind::CopyDestination, Space::Shared), unit, &to);
         let reading = Access::new((warp, inst.pc, 1 << lane), (AccessKind::CopySource, Space::Global), unit, &from);
-        // Both its ends are inside: the last unit, and the first.
+        // Both its first and its last unit must be inside.
         for start in [0, u64::from(bytes - unit)] {
             let [to, from] = [to, from].map(|all| all.map(|address| address.wrapping_add(start)));
             check_within(context, &Access { addresses: &to, ..writing }, shared)?;
@@ -143,7 +143,7 @@ fn start_bulk(context: &mut Context, at: At, barrier: BarrierPlace) -> Checked<(
         }
         let copy = BulkCopy { thread, instruction, bytes, from, to: to[lane] as u32, barrier: at[lane] as u32 };
         context.tell(|observer| observer.bulk_copy(&copy));
-        // It counts towards the limit as the copies do that a warp makes of as many bytes.
+        // A warp copies 512 bytes with one instruction, so a bulk copy counts as much towards the limit.
         context.executed += u64::from(bytes / 512);
         let under_way = &mut context.transactions.entry(copy.barrier).or_default().under_way;
         if under_way.len() < MOST_UNDER_WAY {
@@ -153,7 +153,7 @@ fn start_bulk(context: &mut Context, at: At, barrier: BarrierPlace) -> Checked<(
     Ok(())
 }
 
-/// Somebody asks a barrier whether its phase is complete.
+/// Lands bulk copies when a thread asks a barrier whether its phase is complete.
 #[inline(never)]
 pub(crate) fn settle(context: &mut Context, inst: &Inst, r: Registers, lanes: u32) {
     if context.transactions.is_empty() {
@@ -169,7 +169,7 @@ pub(crate) fn settle(context: &mut Context, inst: &Inst, r: Registers, lanes: u3
     }
 }
 
-/// Before an arrival a barrier awaits so many more bytes; gives how many it awaits now.
+/// Lets a barrier wait for more bytes, before an arrival. Returns how many it waits for now.
 pub(super) fn expect(context: &mut Context, barrier: u32, bytes: i64) -> u64 {
     land_bulk(context, barrier);
     if bytes == 0 && !context.transactions.contains_key(&barrier) {
@@ -180,7 +180,7 @@ pub(super) fn expect(context: &mut Context, barrier: u32, bytes: i64) -> u64 {
     *awaited as u64
 }
 
-/// If bulk copies are all that a barrier still awaits, they land now.
+/// Lands the bulk copies of a barrier if it waits for nothing else.
 fn land_bulk(context: &mut Context, barrier: u32) {
     let Some(awaited) = context.transactions.get_mut(&barrier).filter(|awaited| !awaited.under_way.is_empty()) else {
         return;
@@ -200,8 +200,8 @@ fn land_bulk(context: &mut Context, barrier: u32) {
     write_words(&mut context.shared, barrier as usize, 8, arrive(state, 0, 0, 0));
 }
 
-/// Arrivals at a barrier: when as many have come as were awaited, and `bytes` is zero, the next phase begins. Later phases await
-/// `drop` fewer.
+/// Returns a barrier's state after `by` arrivals. The next phase begins if no arrivals are pending and `bytes` is zero. Later
+/// phases wait for `drop` fewer arrivals.
 pub(super) fn arrive(old: u64, by: u64, drop: u64, bytes: u64) -> u64 {
     let ones = (1 << COUNT_BITS) - 1;
     let (pending, expected, phase) = (old & ones, old >> COUNT_BITS & ones, old >> (2 * COUNT_BITS));

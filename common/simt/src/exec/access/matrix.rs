@@ -1,4 +1,4 @@
-//! Matrices from memory to the registers of a warp and back.
+//! Moves matrices between memory and the registers of a warp.
 
 use super::plain::place;
 use super::request::{At, addresses, check_global, check_shared, show};
@@ -44,14 +44,14 @@ struct Area {
 }
 
 impl Area {
-    /// Loads or stores all of it. The lanes take its words in turn, in the order of memory, whatever they keep of them.
+    /// Loads or stores all of it. The lanes take its words in turn, in the order of memory, whichever elements they hold.
     fn transfer(&self, context: &mut Context, at: At, registers: &[u32], store: bool) -> Checked<()> {
         let At { inst, r, warp, .. } = at;
         let Fragment { kind, rows, columns, .. } = self.fragment;
         let (rows, columns, size) = (rows as usize, columns as usize, kind.bytes() as usize);
         let length = if self.by_column { rows } else { columns };
         let words = length * size / 4;
-        // Where an element is in row order, by its number in the order of memory.
+        // The number of an element in row order, given its number in the order of memory.
         let element = |at: usize| if self.by_column { at % length * columns + at / length } else { at };
         let mut bytes = vec![0; rows * columns * size];
         if store {
@@ -116,17 +116,17 @@ impl Area {
     }
 }
 
-/// `ldmatrix` and `stmatrix`: eight lanes give the rows of each matrix, 16 bytes each; every lane has two elements of a row, or of
-/// a column if the matrix is exchanged.
+/// Executes `ldmatrix` or `stmatrix`. Eight lanes give the addresses of the rows of each matrix, 16 bytes each. Every lane holds
+/// two elements of a row, or of a column if rows and columns are `exchanged`.
 fn rows(context: &mut Context, at: At, matrix: &Matrix, (count, exchanged, store): (u32, bool, bool)) -> Checked<()> {
     let At { inst, r, warp, .. } = at;
     let given = addresses(r, inst.a, matrix.wide, matrix.offset, u32::MAX);
-    // Lanes whose addresses are not asked for may have any.
+    // Other lanes may have any addresses, so they are replaced.
     let rows = std::array::from_fn(|lane| given[lane % (8 * count as usize)]);
     let lanes = u32::MAX >> (32 - 8 * count);
     let what = (if store { AccessKind::Store } else { AccessKind::Load }, Space::Shared);
     check_shared(context, &Access::new((warp, inst.pc, lanes), what, 16, &rows))?;
-    // Rows and columns exchange their places, whether on the way in or out.
+    // Exchanges rows and columns if asked to, for loads and stores alike.
     let turned = |words: [u32; 32]| {
         let half = |row: usize, column: usize| words[4 * row + column / 2] >> (16 * (column % 2)) & 0xffff;
         let word = |lane: usize| half(2 * (lane % 4), lane / 4) | half(2 * (lane % 4) + 1, lane / 4) << 16;

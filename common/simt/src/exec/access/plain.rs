@@ -14,7 +14,7 @@ use crate::observe::Access;
 use crate::place::Space;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// Loads lane by lane; `element` gives what a lane finds so many bytes after its address.
+/// Loads lane by lane. `element` returns what a lane finds at a number of bytes after its address.
 #[inline(always)]
 fn load_lanes(At { inst, r, lanes, .. }: At, shape: Shape, element: impl Fn(usize, usize) -> u64) {
     for lane in each(lanes) {
@@ -24,7 +24,7 @@ fn load_lanes(At { inst, r, lanes, .. }: At, shape: Shape, element: impl Fn(usiz
     }
 }
 
-/// Stores lane by lane; `element` puts what a lane stores so many bytes after its address.
+/// Stores lane by lane. `element` writes what a lane stores at a number of bytes after its address.
 #[inline(always)]
 fn store_lanes(At { inst, r, lanes, .. }: At, shape: Shape, mut element: impl FnMut(usize, usize, u64)) {
     for lane in each(lanes) {
@@ -34,7 +34,7 @@ fn store_lanes(At { inst, r, lanes, .. }: At, shape: Shape, mut element: impl Fn
     }
 }
 
-/// A load from shared memory; `window` is where that starts in the addresses of this instruction.
+/// Loads from shared memory. `window` is where it starts in the addresses of this instruction.
 #[inline(always)]
 pub(crate) fn load_shared(context: &mut Context, at: At, window: u64) -> Checked<()> {
     let (shape, addresses) = at.addresses(window);
@@ -58,7 +58,7 @@ pub(crate) fn load_shared(context: &mut Context, at: At, window: u64) -> Checked
     Ok(())
 }
 
-/// A store to shared memory; `window` as for loads.
+/// Stores to shared memory. `window` is where it starts in the addresses of this instruction.
 #[inline(always)]
 pub(crate) fn store_shared(context: &mut Context, at: At, window: u64) -> Checked<()> {
     let (shape, addresses) = at.addresses(window);
@@ -72,7 +72,7 @@ pub(crate) fn store_shared(context: &mut Context, at: At, window: u64) -> Checke
     Ok(())
 }
 
-/// The words of the allocation that holds an address already checked, and the position in it.
+/// Returns the words of the allocation that holds a checked address, and the byte in it.
 #[inline]
 pub(super) fn place<'a>(context: &Context<'a>, cache: Option<Cache<'a>>, address: u64) -> (&'a [AtomicU32], usize) {
     if let Some(cache) = cache {
@@ -133,8 +133,8 @@ pub(crate) fn store_global(context: &mut Context, at: At) -> Checked<()> {
     Ok(())
 }
 
-/// A load or store of the local memory of a warp, which holds the lanes' areas one after the other. `window` is where it starts in
-/// the addresses of this instruction.
+/// Loads from or stores to the local memory of a warp, which holds the lanes' areas one after the other. `window` is where it
+/// starts in the addresses of this instruction.
 #[inline(never)]
 pub(crate) fn local(context: &mut Context, at: At, memory: &mut LocalMemory, window: u64, load: bool) -> Checked<()> {
     let (shape, addresses) = at.addresses(window);
@@ -154,7 +154,7 @@ pub(crate) fn local(context: &mut Context, at: At, memory: &mut LocalMemory, win
     Ok(())
 }
 
-/// A load from the parameter area at an address computed by the kernel.
+/// Loads from the parameter area, at addresses that the kernel computed.
 #[inline(never)]
 pub(crate) fn load_param(context: &Context, at: At) -> Checked<()> {
     let (shape, addresses) = at.addresses(0);
@@ -166,8 +166,8 @@ pub(crate) fn load_param(context: &Context, at: At) -> Checked<()> {
     Ok(())
 }
 
-/// A load or store whose address says which memory it means: the lanes are sorted by memory. The load of one memory may
-/// overwrite the address register that the next needs, but never in the same lanes.
+/// Executes a load or store whose addresses say which memory each lane means, one memory after the other. A load may overwrite
+/// address registers, but not in the lanes of the memories that follow.
 #[inline(never)]
 pub(crate) fn generic(context: &mut Context, at: At, memory: &mut LocalMemory, load: bool) -> Checked<()> {
     let (_, addresses) = at.addresses(0);

@@ -1,6 +1,6 @@
-//! A request of a warp: its lanes, their addresses and data registers, and elements of 1 to 8 bytes in words of memory.
-//! It is built once as the observer's [`Access`], checked, and shown. The loads of runs from shared memory are checked
-//! and shown all at once.
+//! A request of a warp: its lanes, their addresses and data registers, and elements of 1 to 8 bytes in words of memory. It is built
+//! once, as the observers' [`Access`], then checked and shown. The loads of a run from shared memory are checked and shown all at
+//! once.
 
 use crate::Allocation;
 use crate::error::{AccessKind, FaultKind};
@@ -19,9 +19,9 @@ pub(crate) struct Summary {
     pub high: u64,
     /// All bits that are set in any of them.
     pub bits: u64,
-    /// All the same.
+    /// Whether all are equal.
     pub same: bool,
-    /// Each 4 above the one before.
+    /// Whether each is 4 above the one before.
     pub next: bool,
 }
 
@@ -42,7 +42,7 @@ impl Summary {
     }
 }
 
-/// Where the lanes' addresses of a base lie, in words.
+/// The lanes' addresses in a base register of a run, in words.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 pub(crate) struct Pattern {
@@ -53,9 +53,9 @@ pub(crate) struct Pattern {
 /// The frequent arrangements of 32 addresses.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Arrangement {
-    /// All the same.
+    /// All lanes have one address.
     Broadcast,
-    /// One word after the other.
+    /// Each lane has the word after that of the lane before.
     Contiguous,
     Scattered,
 }
@@ -70,21 +70,21 @@ pub(crate) struct At<'a> {
 }
 
 impl At<'_> {
-    /// The shape of a load or store, and its addresses; `window` is where its memory starts in them.
+    /// Returns the shape of a load or store, and its addresses minus `window`, where its memory starts in them.
     #[inline(always)]
     pub(super) fn addresses(self, window: u64) -> (Shape, [u64; 32]) {
         let (shape, offset) = (Shape::unpack(self.inst.sub), i64::from(self.inst.imm).wrapping_sub_unsigned(window));
         (shape, addresses(self.r, self.inst.a, shape.wide_address, offset, self.lanes))
     }
 
-    /// The request of a load or store as its instruction describes it.
+    /// Returns the request of a load or store, as its instruction describes it.
     #[inline(always)]
     pub(super) fn request(self, kind: AccessKind, space: Space, addresses: &[u64; 32]) -> Access<'_> {
         let shape = Shape::unpack(self.inst.sub);
         Access::new((self.warp, self.inst.pc, self.lanes), (kind, space), shape.bytes * shape.count, addresses)
     }
 
-    /// What a store shows an observer of its data.
+    /// Returns the data of a store for the observers, if there are any.
     #[inline(always)]
     pub(super) fn stored(self, context: &Context) -> Option<[[u32; 4]; 32]> {
         context.is_watched().then(|| {
@@ -101,7 +101,7 @@ impl At<'_> {
     }
 }
 
-/// Shows the observer a request that has been checked.
+/// Shows the observers a request that has been checked.
 #[inline(always)]
 pub(super) fn show(context: &mut Context, access: &Access) {
     context.tell(|observer| observer.access(access));
@@ -117,8 +117,7 @@ pub(super) fn check_shared(context: &Context, access: &Access) -> Checked<()> {
     Ok(())
 }
 
-/// Finds the allocation of a request to global memory when all lanes are in one; otherwise checks each lane and returns
-/// none.
+/// Checks a request to global memory. Returns the allocation if all lanes are in one, and what the addresses have in common.
 #[inline(always)]
 pub(super) fn check_global<'a>(context: &mut Context<'a>, access: &Access) -> Checked<(Option<Cache<'a>>, Summary)> {
     let summary = Summary::of(access.addresses);
@@ -158,7 +157,7 @@ pub(super) fn check_global<'a>(context: &mut Context<'a>, access: &Access) -> Ch
     Ok((None, summary))
 }
 
-/// Checks a request to memory that starts at 0 and has `size` bytes: local memory and parameters.
+/// Checks a request to a memory of `size` bytes that starts at 0: local memory or parameters.
 #[inline]
 pub(super) fn check_within(context: &Context, access: &Access, size: u64) -> Checked<()> {
     let bytes = u64::from(access.bytes);
@@ -167,8 +166,7 @@ pub(super) fn check_within(context: &Context, access: &Access, size: u64) -> Che
     if each(access.lanes).all(good) { Ok(()) } else { Err(context.bad_access(*access, inside)) }
 }
 
-/// Sets the lanes that do not take part to the address of one that does, so that checks and loads can treat all lanes
-/// alike.
+/// Gives lanes that do not take part the address of one that does, so that checks and loads can treat all lanes alike.
 #[inline(always)]
 pub(super) fn fill(addresses: &mut [u64; 32], lanes: u32) {
     if lanes != u32::MAX {
@@ -179,7 +177,7 @@ pub(super) fn fill(addresses: &mut [u64; 32], lanes: u32) {
     }
 }
 
-/// Addresses of an instruction, lanes outside `lanes` filled.
+/// Returns the addresses of an instruction. Lanes outside `lanes` are filled.
 #[inline(always)]
 pub(super) fn addresses(r: Registers, register: u32, wide: bool, offset: i64, lanes: u32) -> [u64; 32] {
     let mut out = [0; 32];
@@ -197,13 +195,13 @@ pub(super) fn addresses(r: Registers, register: u32, wide: bool, offset: i64, la
     out
 }
 
-/// The data registers of a load or store.
+/// Returns the data registers of a load or store.
 #[inline(always)]
 pub(super) fn data(inst: &Inst) -> [u32; 4] {
     [inst.d, inst.b, inst.c, inst.e]
 }
 
-/// The data registers of the elements, each with the bytes that lie before its element.
+/// Returns the data register of each element, and the bytes that lie before the element.
 #[inline(always)]
 pub(super) fn parts(inst: &Inst, shape: Shape) -> impl Iterator<Item = (u32, u32)> {
     data(inst).into_iter().zip((0..shape.count).map(move |part| part * shape.bytes))
@@ -233,7 +231,7 @@ pub(super) fn read_element(word: impl Fn(usize) -> u32, address: usize, bytes: u
     }
 }
 
-/// Reads what a load of this shape puts in a register.
+/// Reads what a load of this shape puts into a register.
 #[inline(always)]
 pub(super) fn load_element(word: impl Fn(usize) -> u32, address: usize, shape: Shape) -> u64 {
     let value = read_element(word, address, shape.bytes);
@@ -246,7 +244,7 @@ pub(crate) fn sign_extend(value: u64, bytes: u32) -> u64 {
     ((value << shift) as i64 >> shift) as u64
 }
 
-/// Writes an element of 1 to 8 bytes; `put` sets the bits of a mask in a word.
+/// Writes an element of 1 to 8 bytes. `put` sets the bits of a mask in a word.
 #[inline(always)]
 fn write_element(address: usize, bytes: u32, value: u64, mut put: impl FnMut(usize, u32, u32)) {
     let (low, shift) = (value as u32, 8 * (address as u32 & 3));
@@ -274,15 +272,15 @@ pub(super) fn write_atomic(words: &[AtomicU32], address: usize, bytes: u32, valu
     });
 }
 
-/// Checks all loads of a run at once; none when one of them would be a fault (or might be, for a wide address), which
-/// the instructions one by one will find.
+/// Checks all loads of a run at once. Returns `None` if one of them would be a fault, or might be because an address is wide: the
+/// instructions then execute one by one and find it.
 #[inline(always)]
 pub(crate) fn bases(context: &Context, run: &Run, r: Registers) -> Option<[Pattern; BASES]> {
     let mut patterns = [Pattern { index: [0; 32], kind: Arrangement::Scattered }; BASES];
     for (base, pattern) in run.bases.iter().zip(&mut patterns) {
         let addresses = addresses(r, base.register, base.wide, 0, u32::MAX);
         let Summary { low, high, bits, same, next } = Summary::of(&addresses);
-        // Positions beyond 4 GiB are outside without further sums.
+        // Positions beyond 4 GiB are outside, and the sums might overflow.
         let inside = high < 1 << 32
             && low as i64 + i64::from(base.low) >= 0
             && high as i64 + i64::from(base.high) <= i64::from(context.launch.shared_bytes);
@@ -301,7 +299,7 @@ pub(crate) fn bases(context: &Context, run: &Run, r: Registers) -> Option<[Patte
     Some(patterns)
 }
 
-/// Shows an observer the loads of a run.
+/// Shows the observers the loads of a run.
 #[inline(never)]
 pub(crate) fn show_run(context: &mut Context, run: &Run, bases: &[Pattern; BASES], warp: u32) {
     let bases = bases.each_ref().map(|base| &base.index);
