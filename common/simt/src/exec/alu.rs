@@ -1,7 +1,7 @@
-//! Everything that computes from registers to registers, for all 32 lanes of a warp. The function is instantiated for
-//! each instruction set; the results are the same in each.
+//! Everything that computes from registers to registers, for all 32 lanes of a warp. The function is compiled once for each
+//! instruction set, and the results are the same in each.
 //!
-//! The rows of the table under `vector` are written so that the compiler makes vector code of them: an operation on 32 lanes at once,
+//! The rows of the table under `vector` are written so that the compiler vectorises them: each is an operation on all 32 lanes,
 //! inlined into the function of each instruction set.
 
 use super::convert::holds;
@@ -68,7 +68,7 @@ operation!(A a);
 operation!(A a B b);
 operation!(A a B b C c);
 
-/// The bits of the lanes for which something holds.
+/// Returns the bits of the lanes for which something holds.
 #[inline(always)]
 fn lanes(mut f: impl FnMut(usize) -> bool) -> u32 {
     let mut bits = 0;
@@ -113,7 +113,7 @@ fn compare(inst: &Inst, r: Registers, detail: &Detail) -> u32 {
     }
 }
 
-/// Lane by lane.
+/// Computes lane by lane.
 #[inline(never)]
 fn generic(inst: &Inst, r: Registers, predicates: &mut [u32], detail: &Detail, mask: u32) {
     let offsets = [inst.d, inst.a, inst.b, inst.c, inst.e];
@@ -150,8 +150,8 @@ fn generic(inst: &Inst, r: Registers, predicates: &mut [u32], detail: &Detail, m
     }
 }
 
-/// A sum with a carry, which may come in, go out, or both. A difference is the sum of a, of what b lacks to all ones, and of the
-/// carry, which is one if none comes in: so there is one flag for both, as in the hardware.
+/// Adds with a carry, which may come in, go out, or both. A difference is the sum of a, the complement of b, and the carry, which
+/// is one if none comes in. So one flag serves both, as in the hardware.
 #[inline(never)]
 fn carry(inst: &Inst, r: Registers, predicates: &mut [u32], detail: &Detail, mask: u32) {
     let (wide, flip) = (detail.wide[0], if detail.negate { u64::MAX } else { 0 });

@@ -9,10 +9,10 @@ use std::arch::x86_64::{
     _mm512_unpackhi_epi32, _mm512_unpackhi_epi64, _mm512_unpacklo_epi32, _mm512_unpacklo_epi64,
 };
 
-/// Words that follow each other for each lane.
+/// Loads consecutive words for each lane.
 ///
 /// # Safety
-/// Those that are wanted must lie inside `words`.
+/// The words that are wanted must lie inside `words`.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
 #[inline]
 pub(crate) unsafe fn load(to: &[u32], base: &Pattern, offset: i32, words: &[u32], r: Registers) {
@@ -30,7 +30,7 @@ pub(crate) unsafe fn load(to: &[u32], base: &Pattern, offset: i32, words: &[u32]
     }
 }
 
-/// One word a lane.
+/// Loads one word for each lane.
 ///
 /// # Safety
 /// Every lane's word must lie inside `words`.
@@ -64,7 +64,7 @@ unsafe fn one(to: u32, base: &Pattern, offset: i32, words: &[u32], r: Registers)
     }
 }
 
-/// Four words a lane: 16 lanes at a time, quads loaded whole and transposed.
+/// Loads four words for each lane, 16 lanes at a time: quads are loaded whole and transposed.
 ///
 /// # Safety
 /// Every lane's four words must lie inside `words`.

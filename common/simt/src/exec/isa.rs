@@ -1,4 +1,4 @@
-//! The instruction sets of the host that a warp can be run with.
+//! The instruction sets of the host that can run a warp.
 
 use super::access::{Arrangement, Pattern};
 use super::alu::{Operation, alu};
@@ -7,8 +7,8 @@ use super::avx512;
 use super::registers::Registers;
 use crate::lower::inst::{BASES, Detail, Inst, Micro, NONE, Op};
 
-/// The instruction sets a warp can be run with. It is the same code, which the compiler makes vector code of, but for
-/// the loads of runs with AVX-512.
+/// An instruction set that can run a warp. All of them share the code, which the compiler vectorises; only AVX-512 loads the words
+/// of runs in its own way.
 pub(crate) trait Isa {
     /// Executes an instruction that only computes.
     ///
@@ -21,8 +21,7 @@ pub(crate) trait Isa {
     /// The processor must have the instruction set, and every load of the run must lie inside `words`.
     unsafe fn run(steps: &[Micro], bases: &[Pattern; BASES], words: &[u32], registers: Registers);
 
-    /// Loads words that follow each other for each lane, those that are wanted: the first one is `offset` words from
-    /// the base.
+    /// Loads consecutive words for each lane, without those that are not wanted. The first one is `offset` words from the base.
     ///
     /// # Safety
     /// The processor must have the instruction set, and the words must lie inside `words`.
@@ -54,7 +53,7 @@ macro_rules! isa {
     };
 }
 isa! {
-    /// What every processor has.
+    /// The instructions that every processor has.
     Plain
 }
 #[cfg(target_arch = "x86_64")]
@@ -73,10 +72,10 @@ isa! {
     }
 }
 
-/// A run, vectorised by the compiler for the instruction set it is inlined into.
+/// Executes a run. The compiler vectorises it for the instruction set that it is inlined into.
 ///
 /// # Safety
-/// As for [`Isa::run`].
+/// See [`Isa::run`].
 #[inline(always)]
 unsafe fn run<I: Isa>(steps: &[Micro], bases: &[Pattern; BASES], words: &[u32], registers: Registers) {
     for step in steps {

@@ -1,5 +1,5 @@
-//! One operation on one lane: the rows of the table under `lane` and `half`, and what the other families compute.
-//! Operands and results are bit patterns in 64 bits; a closure's arguments say what it wants to see in them.
+//! One operation on one lane: the rows of the table under `lane` and `half`, and what the other families compute. Operands and
+//! results are bit patterns in 64 bits. The types of a closure's arguments say how to read them.
 
 use super::convert::{
     Types, convert, convert_pair, cut, distances, dot2, dot4, extend, extract, find_nth_set, highest, holds, insert,
@@ -11,21 +11,21 @@ use crate::lower::inst::{Combine, Detail, Function, Rounding};
 use crate::lower::{LOCAL_WINDOW, SHARED_WINDOW};
 use std::num::FpCategory;
 
-/// An integer operand or result of the instruction's type: extended as its sign says, clamped under `.sat`, cut to the
-/// type's bits.
+/// An integer operand or result of the instruction's type. An operand is extended as its sign says. A result is clamped under
+/// `.sat`, and cut to the type's bits.
 type Int = i128;
 
 /// The lowest 24 bits of an integer operand.
 struct Int24(i128);
 
-/// The number that is part of the instruction.
+/// The number that is encoded in the instruction.
 struct Number(u8);
 
 fn width(kind: Type) -> u32 {
     kind.bytes() * 8
 }
 
-/// What a closure's arguments are taken from: operands one after the other, and the instruction's modifiers.
+/// Where a closure's arguments come from: the operands, one after the other, and the instruction's modifiers.
 struct Source<'a> {
     detail: &'a Detail,
     values: [u64; 4],
@@ -112,7 +112,7 @@ give! {
     };
 }
 
-/// A product as the host rounded it, and how to get it exactly. The smallest normal number may be what the host made of
+/// A product as the host rounded it, and how to get it exactly. If the host's is the smallest normal number, the exact one may be
 /// one that `.ftz` flushes.
 struct Host<Exact>(f32, Exact);
 
@@ -149,7 +149,7 @@ operation!(A B C);
 operation!(A B C D);
 operation!(A B C D E);
 
-/// What `.ftz`, `.sat` and `.relu` make of the bits of a floating-point result.
+/// Applies `.ftz`, `.sat` and `.relu` to the bits of a floating-point result.
 #[inline(always)]
 pub(super) fn modified(bits: u64, format: Format, detail: &Detail) -> u64 {
     let bits = if detail.ftz { format.flush(bits) } else { bits };
@@ -157,7 +157,7 @@ pub(super) fn modified(bits: u64, format: Format, detail: &Detail) -> u64 {
     if detail.sat { format.saturate(bits) } else { bits }
 }
 
-/// An operation on each half-precision number of the operands.
+/// Applies an operation to each half-precision number of the operands.
 fn halves<Arguments>(operation: &impl Operation<Arguments>, detail: &Detail, values: [u64; 4]) -> u64 {
     let half = |part: u32| operation.call(detail, values.map(|bits| bits >> (16 * part) & 0xffff));
     if detail.kind.is_packed() { half(1) << 16 | half(0) } else { half(0) }
@@ -198,7 +198,7 @@ pub(crate) fn eval(detail: &Detail, values: [u64; 4]) -> u64 {
     crate::instructions::instructions!(evaluate)
 }
 
-/// The double-precision approximations: only the upper half of the operand counts, and of the result.
+/// Computes an approximation in double precision. Only the upper half of the operand counts, and of the result.
 fn gross(bits: u64, function: impl Fn(f64) -> f64) -> u64 {
     let format = Format::of(Type::F64);
     let result = function(f64::from_bits(format.flush(bits) & !ones(32)));
@@ -228,7 +228,7 @@ fn set(detail: &Detail, [a, b, c, _]: [u64; 4]) -> u64 {
     }
 }
 
-/// The elements side by side, the first one lowest.
+/// Puts the elements side by side, the first one lowest.
 fn pack(detail: &Detail, values: [u64; 4]) -> u64 {
     let bits = width(detail.kind);
     let elements = if bits < 32 { 4 } else { 2 };

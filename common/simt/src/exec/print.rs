@@ -1,9 +1,9 @@
-//! What kernels print: the texts of all blocks in order, and `printf`'s conversions.
+//! What kernels print: the texts of all blocks in order, and the conversions of `printf`.
 
 use crate::memory::GlobalMemory;
 use std::collections::BTreeMap;
 
-/// The texts of a launch, by block: their order does not depend on which block runs first.
+/// The texts of a launch, by block, so that their order does not depend on which block runs first.
 #[derive(Default)]
 pub(super) struct Printed {
     blocks: BTreeMap<u64, String>,
@@ -14,7 +14,7 @@ impl Printed {
     pub fn add(&mut self, block: u64, text: &str) {
         self.blocks.entry(block).or_default().push_str(text);
         self.bytes += text.len();
-        // The last blocks go first, as far as the first ones alone are more than a launch can print.
+        // The texts of the last blocks are dropped if those of the others are already all that a launch can print.
         while let Some(last) = self.blocks.last_entry()
             && self.bytes - last.get().len() >= GlobalMemory::LARGEST_PRINT
         {
@@ -37,7 +37,7 @@ impl Printed {
         self.bytes > GlobalMemory::LARGEST_PRINT && self.blocks.last_key_value().is_some_and(|(&last, _)| last <= block)
     }
 
-    /// All of it, with a last line that says so if there was more.
+    /// Returns all texts. If something is lost, the last line says so.
     pub fn text(&self) -> String {
         let all: String = self.blocks.values().map(String::as_str).collect();
         if all.len() <= GlobalMemory::LARGEST_PRINT {
@@ -47,7 +47,7 @@ impl Printed {
     }
 }
 
-/// As much of a text as a launch can print.
+/// Returns as much of a text as a launch can print.
 fn cut(text: &str) -> &str {
     let mut end = GlobalMemory::LARGEST_PRINT.min(text.len());
     while !text.is_char_boundary(end) {
@@ -58,7 +58,7 @@ fn cut(text: &str) -> &str {
 
 /// Flags, width and precision of a conversion.
 #[derive(Default)]
-#[allow(clippy::struct_excessive_bools)] // They are the flags of C, each by itself.
+#[allow(clippy::struct_excessive_bools)] // They are independent flags of C.
 struct Conversion {
     left: bool,
     plus: bool,
@@ -67,16 +67,16 @@ struct Conversion {
     alternate: bool,
     width: usize,
     precision: Option<usize>,
-    /// The argument is 64 bits wide.
+    /// Whether the argument is 64 bits wide.
     long: bool,
-    /// ... or is cut to this number of bits.
+    /// The number of bits that the argument is cut to, or 0.
     short: u32,
 }
 
-/// Widest field: what is wider is a mistake.
+/// The widest field. A wider one is a mistake.
 const WIDEST: usize = 4096;
 
-/// Arguments one after the other, each aligned to its size.
+/// The arguments, one after the other, each aligned to its size.
 struct Arguments<F> {
     read: F,
     at: u64,
@@ -96,13 +96,13 @@ impl<F: Fn(u64) -> Option<u8>> Arguments<F> {
     }
 }
 
-/// The text of `printf`, and how many arguments it used. `byte` gives a byte of the arguments, `string` the text at an
+/// Returns the text of `printf`, and how many arguments it used. `byte` returns a byte of the arguments, `string` the text at an
 /// address.
 pub(super) fn format(format: &str, byte: impl Fn(u64) -> Option<u8>, string: impl Fn(u64) -> String) -> (String, u32) {
     let mut arguments = Arguments { read: byte, at: 0, count: 0 };
     let mut out = String::new();
     let mut rest = format;
-    // More than a launch can print is not worth its memory.
+    // Stops early if the text is longer than a launch can print.
     while let Some(at) = rest.find('%').filter(|_| out.len() <= GlobalMemory::LARGEST_PRINT) {
         out += &rest[..at];
         rest = &rest[at + 1..];
@@ -111,7 +111,7 @@ pub(super) fn format(format: &str, byte: impl Fn(u64) -> Option<u8>, string: imp
                 out += &text;
                 rest = &rest[used..];
             }
-            // What is no conversion stands for itself.
+            // A `%` without a conversion stands for itself.
             None => out.push('%'),
         }
     }
@@ -119,7 +119,7 @@ pub(super) fn format(format: &str, byte: impl Fn(u64) -> Option<u8>, string: imp
     (out, arguments.count)
 }
 
-/// A conversion after its `%`: its text and its length.
+/// Returns the text of a conversion, and its length after the `%`.
 fn one<F: Fn(u64) -> Option<u8>>(
     text: &str,
     arguments: &mut Arguments<F>,
@@ -198,7 +198,7 @@ fn one<F: Fn(u64) -> Option<u8>>(
 }
 
 impl Conversion {
-    /// Puts a sign or a prefix before digits, and both into the field.
+    /// Puts a sign or a prefix before digits, and pads both to the width of the field.
     fn pad(&self, sign: &str, digits: &str) -> String {
         let (all, width) = (format!("{sign}{digits}"), self.width);
         match (self.left, self.zero) {
@@ -255,7 +255,7 @@ impl Conversion {
         self.pad(sign, &if upper { text.to_uppercase() } else { text })
     }
 
-    /// As C's library on Linux does: a digit, a point, thirteen digits without their zeros, and a power of two.
+    /// Formats like the C library on Linux: a digit, a point, thirteen digits without zeros at their end, and a power of two.
     fn hexadecimal(&mut self, value: f64, upper: bool) -> String {
         const DIGITS: usize = 13;
         if !value.is_finite() {
@@ -282,7 +282,7 @@ impl Conversion {
         if upper { self.pad(&sign.to_uppercase(), &text.to_uppercase()) } else { self.pad(&sign, &text) }
     }
 
-    /// `#` asks for a point even where no digit follows.
+    /// Adds a point if `#` asks for one even though no digit follows.
     fn point(&self, text: String) -> String {
         if self.alternate && !text.contains('.') { text + "." } else { text }
     }
@@ -296,7 +296,7 @@ impl Conversion {
     }
 }
 
-/// A number without the zeros at the end of its fraction.
+/// Returns a number without the zeros at the end of its fraction.
 fn without_zeros(text: &str) -> String {
     let (digits, exponent) = text.split_at(text.find('e').unwrap_or(text.len()));
     let digits = if digits.contains('.') { digits.trim_end_matches('0').trim_end_matches('.') } else { digits };

@@ -1,7 +1,7 @@
 //! The registers of a warp: the lowest layer, and the only place where register memory is touched.
 //!
-//! A 32-bit register is 32 words in a row, one a lane; a 64-bit one 32 double words. Instructions hold word offsets
-//! that the lowering computed, so they are in range by construction; debug builds check.
+//! A 32-bit register is 32 consecutive words, one for each lane; a 64-bit register is 32 double words. Instructions hold word
+//! offsets that the lowering computed, so they are in range by construction. Debug builds check them.
 
 use crate::lower::Home;
 use crate::observe::RegisterFile;
@@ -36,7 +36,7 @@ impl<'a> Registers<'a> {
         }
     }
 
-    /// A register.
+    /// Returns a pointer to a register.
     #[inline(always)]
     pub fn get<W: Word>(self, offset: u32) -> *mut [W; 32] {
         #[cfg(debug_assertions)]
@@ -46,7 +46,7 @@ impl<'a> Registers<'a> {
         unsafe { self.base.add(offset as usize).cast() }
     }
 
-    /// The value of a register.
+    /// Returns the value of a register.
     #[inline(always)]
     pub fn read<W: Word>(self, offset: u32) -> [W; 32] {
         // SAFETY: `get` is in range and aligned, and no reference to register memory outlives an instruction.
@@ -81,10 +81,10 @@ impl<'a> Registers<'a> {
         }
     }
 
-    /// Loads one word a lane: lane `i` gets `words[index[i]]`, if it is in `mask`.
+    /// Loads one word for each lane: lane `i` gets `words[index[i]]`, if it is in `mask`.
     ///
     /// # Panics
-    /// When an index is not one of `words`, as slices do.
+    /// If an index is not inside `words`.
     #[inline(always)]
     pub fn gather(self, offset: u32, mask: u32, words: &[u32], index: &[u32; 32]) {
         let last = index.iter().fold(0, |last, &index| last.max(index));
@@ -98,7 +98,7 @@ impl<'a> Registers<'a> {
     }
 }
 
-/// The registers of a warp, for somebody who may ask for any place: those outside are zero.
+/// The registers of a warp for observers, which may ask for any offset. Those outside are zero.
 pub(super) struct WarpRegisters<'a> {
     pub registers: Registers<'a>,
     pub planes: u32,

@@ -1,4 +1,4 @@
-//! The loop that executes a warp's instructions, once for each instruction set of the host.
+//! The loop that executes a warp's instructions, compiled once for each instruction set of the host.
 
 use super::access::{self, At};
 use super::barrier::{arrive, arrive_early, takes_one_by_one};
@@ -19,12 +19,12 @@ use crate::lower::inst::{GUARD_NEGATED, Inst, NO_GUARD, NONE, Op};
 use crate::lower::matrix::MatrixOp;
 use crate::observe::Executed;
 
-/// What runs a warp with the instructions of the host that this processor was found to have.
+/// The loop for an instruction set that this processor was found to have.
 #[derive(Clone, Copy)]
 pub(super) struct Level(unsafe fn(&mut Warp, Registers<'_>, &mut Context<'_>, i64) -> Checked<Stop>);
 
 impl Level {
-    /// The best this processor has, up to what is asked for; for an observer that is told of every instruction, the plain one.
+    /// Returns the best loop up to what is asked for, or the plain one if observers are told of every instruction.
     pub fn detect(asked: InstructionSet, steps: bool) -> Self {
         if steps {
             return Self(stepping);
@@ -55,11 +55,11 @@ pub(super) enum Stop {
     Yield,
     /// It gives the rest of its turn to others.
     Idle,
-    /// It has asked for what others do.
+    /// It has polled for what others do.
     Asked,
-    /// Others may have waited for what it has just done.
+    /// Others may wait for what it has just done.
     Told,
-    /// It waits, or another may now go on.
+    /// It has arrived at a barrier.
     Barrier,
     /// All its threads have ended.
     Done,
@@ -104,7 +104,7 @@ unsafe fn run<I: Isa, const STEPS: bool>(
     let code = context.code;
     let insts = &code.insts[..];
     let mut budget = quantum;
-    // Instructions of this turn that are left, if they are watched one by one.
+    // Instructions that this turn has left, if observers are told of each.
     let mut left = context.launch.config.turn;
     let mut over = Stop::Yield;
     let stop = loop {
@@ -132,7 +132,7 @@ unsafe fn run<I: Isa, const STEPS: bool>(
         match inst.op {
             Op::Enter => {
                 if here == warp.join {
-                    // All that met here so far wait for the others.
+                    // The lanes that have met here wait for the others.
                     if warp.resume() {
                         continue;
                     }
@@ -153,7 +153,7 @@ unsafe fn run<I: Isa, const STEPS: bool>(
                 }
                 context.tell(|observer| observer.enter(warp.number, inst.d, inst.pc, inst.pc + inst.imm as u32, mask));
             }
-            // Watched one by one are the instructions that it stands for.
+            // An observer that is told of every instruction sees those that the run stands for.
             Op::Run if STEPS => continue,
             Op::Follow => {
                 show(warp, context, inst, r, mask);
@@ -231,7 +231,7 @@ unsafe fn run<I: Isa, const STEPS: bool>(
                 continue;
             }
             Op::Yield => {
-                // What is left of its turn does not count as executed.
+                // The rest of its turn does not count as executed.
                 quantum -= budget.max(0);
                 budget = budget.min(0);
                 over = Stop::Idle;
@@ -250,7 +250,7 @@ unsafe fn run<I: Isa, const STEPS: bool>(
     Ok(stop)
 }
 
-/// Tells an observer that wants to know of each instruction.
+/// Tells the observers of an instruction, if they want to know of each.
 #[inline(always)]
 fn executed<const STEPS: bool>(warp: &Warp, context: &mut Context, inst: &Inst, r: Registers, lanes: u32) {
     if STEPS && inst.op != Op::Enter {
@@ -258,7 +258,7 @@ fn executed<const STEPS: bool>(warp: &Warp, context: &mut Context, inst: &Inst, 
     }
 }
 
-/// Shows an observer what the registers hold.
+/// Shows the observers what the registers hold.
 #[inline(never)]
 fn show(warp: &Warp, context: &mut Context, inst: &Inst, r: Registers, lanes: u32) {
     let registers = WarpRegisters { registers: r, planes: context.code.planes, predicates: &warp.predicates };
@@ -269,7 +269,7 @@ fn show(warp: &Warp, context: &mut Context, inst: &Inst, r: Registers, lanes: u3
     }
 }
 
-/// What kernels do seldom, out of line, so that the loop above stays small.
+/// Executes what kernels do seldom. It is out of line, so that the loop above stays small.
 #[inline(never)]
 fn seldom(warp: &mut Warp, context: &mut Context, inst: &Inst, r: Registers, mask: u32) -> Checked<()> {
     if matches!(inst.op, Op::Matrix | Op::Warpgroup) && warp.gather(warp.live, &context.code.insts) {
@@ -291,7 +291,7 @@ fn seldom(warp: &mut Warp, context: &mut Context, inst: &Inst, r: Registers, mas
     }
 }
 
-/// An indexed branch: the lanes of each target in turn, from the last to the first.
+/// Executes an indexed branch: the lanes of each target run in turn, from the last target to the first.
 #[inline(never)]
 fn indexed(warp: &mut Warp, context: &mut Context, inst: &Inst, r: Registers) -> Checked<()> {
     let targets = &context.code.tables[inst.imm as usize];
@@ -314,15 +314,15 @@ fn indexed(warp: &mut Warp, context: &mut Context, inst: &Inst, r: Registers) ->
         warp.stack.push(Parked { pc: meeting, lanes: all, join: warp.join });
         warp.join = meeting;
     }
-    // Lanes whose target is the meeting point are there already.
+    // Lanes whose target is the meeting point are already there.
     let join = warp.join;
     warp.stack.extend(sides.iter().filter(|side| side.0 != meeting).map(|&(pc, lanes)| Parked { pc, lanes, join }));
-    // With two targets or more at least one is not the meeting point.
+    // Of two or more targets, at least one is not the meeting point.
     warp.resume();
     Ok(())
 }
 
-/// Clocks count the instructions that the block has executed: the same in every run.
+/// Reads a clock. Clocks count the instructions that the block has executed, so they are the same in every run.
 #[inline(never)]
 fn clock(context: &Context, inst: &Inst, r: Registers, mask: u32, now: u64) {
     let now = context.clock + context.executed + now;

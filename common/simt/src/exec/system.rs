@@ -1,4 +1,4 @@
-//! Calls of functions that the device's system has.
+//! Calls of functions that the device's system provides: `printf` and `assert`.
 
 use super::context::{Checked, Context, Outcome};
 use super::print::format;
@@ -12,7 +12,7 @@ use crate::place::Space;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Longest text that is read from memory: a format without an end is a mistake.
+/// The longest text that is read from memory. A format without an end is a mistake.
 const LONGEST: u64 = 1 << 16;
 
 /// Calls the function for each lane.
@@ -24,7 +24,7 @@ pub(super) fn system(warp: &mut Warp, context: &mut Context, inst: &Inst, mask: 
         let argument = |index: usize| memory.local(u64::from(system.arguments[index]), 8);
         match system.call {
             SystemCall::Print => {
-                // One instruction may print more than others compute in a second.
+                // Printing takes long, so the deadline is checked for each lane.
                 if context.launch.config.is_over() {
                     return Err(Box::new(Outcome::Limit(context.launch.kernel.location(inst.pc))));
                 }
@@ -64,12 +64,12 @@ struct Memory<'a, 'b> {
 }
 
 impl Memory<'_, '_> {
-    /// Up to 8 bytes of local memory.
+    /// Returns up to 8 bytes of local memory.
     fn local(&self, address: u64, bytes: u64) -> u64 {
         (0..bytes).fold(0, |sum, at| sum | u64::from(self.byte(LOCAL_WINDOW + address + at).unwrap_or(0)) << (8 * at))
     }
 
-    /// The byte at a generic address, if there is one.
+    /// Returns the byte at a generic address, if there is one.
     fn byte(&self, address: u64) -> Option<u8> {
         let of = |word: u32| word.to_le_bytes()[address as usize % 4];
         let within = |start: u64, bytes: u32| {
@@ -87,7 +87,7 @@ impl Memory<'_, '_> {
         allocation.words().get(word).map(|word| of(word.load(Relaxed)))
     }
 
-    /// The text that begins at an address and ends with a zero.
+    /// Returns the text that begins at an address and ends with a zero.
     fn text(&self, address: u64) -> String {
         let bytes: Vec<u8> =
             (0..LONGEST).map_while(|at| self.byte(address.wrapping_add(at))).take_while(|&byte| byte != 0).collect();
