@@ -202,7 +202,7 @@ export function makeMatrices(view) {
       hint,
       pointed
         ? `${describeElement(view.run, pointed, meaning)}${more}`
-        : "Point at an element to see what it is. Click on C to look at the block that computes it.",
+        : "Point at an element, or tap on it, to see what it is. Click on C to look at the block that computes it.",
     );
   };
   /// Lights the pairs one after the other; all at once for those who want no motion, or if they were lit already.
@@ -231,7 +231,8 @@ export function makeMatrices(view) {
     ask(false);
   };
   whenPointed(canvas, (x, y) => point(elementAt(grids, x, y)));
-  canvas.addEventListener("pointerleave", () => point(null));
+  // A finger leaves as soon as it is lifted; what it pointed at stays until it points elsewhere.
+  canvas.addEventListener("pointerleave", ({ pointerType }) => pointerType !== "touch" && point(null));
   const chooseBlock = () => {
     const block = pointed?.name === "C" ? blockOf(view.run, pointed) : null;
     if (block !== null) view.choose({ block });

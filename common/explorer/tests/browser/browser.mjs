@@ -40,6 +40,7 @@ export class Opened {
       viewport: { width: options.width ?? 1200, height: options.height ?? 900 },
       colorScheme: options.scheme ?? "light",
       reducedMotion: options.motion ?? "no-preference",
+      hasTouch: options.touch ?? false,
     });
     opened.complaints = [];
     opened.page = await opened.context.newPage();

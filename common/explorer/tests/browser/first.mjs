@@ -82,6 +82,19 @@ async function checkKeys(opened, check) {
   check((await opened.time()) === time, "the arrow keys of the matrices move time");
 }
 
+/// On a phone, a tap on an element says what it is, and what is said stays when the finger is lifted.
+async function checkTap(opened, check) {
+  const [x, y] = await opened.do(() => {
+    const { x, y, cell } = window.explorer.views[0].panels[0].grids().find(({ name }) => name === "C");
+    const { left, top } = document.querySelector(".matrices canvas").getBoundingClientRect();
+    return [left + x + 3.5 * cell, top + y + 1.5 * cell];
+  });
+  await opened.page.touchscreen.tap(x, y);
+  await opened.drawn();
+  const said = await opened.page.locator(".matrices .hint").textContent();
+  check(/^C\[1\]\[3\]/.test(said), `after a tap on C[1][3] it says: ${said}`);
+}
+
 /// Everything of the first minute.
 export async function checkFirstMinute(browser, address, check) {
   for (const id of ["step02_gpu_naive", "step03_single_block", "step04_tiled", "step05_thread_tile", "step06_prefetch"]) {
@@ -89,7 +102,7 @@ export async function checkFirstMinute(browser, address, check) {
       [FRAME, "light"],
       [PHONE, "dark"],
     ]) {
-      const opened = await Opened.at(browser, `${address}#${id}`, { ...size, scheme, motion: "reduce" });
+      const opened = await Opened.at(browser, `${address}#${id}`, { ...size, scheme, motion: "reduce", touch: size === PHONE });
       opened.phone = size === PHONE;
       await opened.drawn();
       await checkOpening(opened, id, check);
@@ -98,6 +111,7 @@ export async function checkFirstMinute(browser, address, check) {
         await opened.follow(`#${id}?predict=1`);
         await checkSeen(opened, `${id} with its tour`, check);
       } else {
+        await checkTap(opened, check);
         const both = async () => [await boxOf(opened, ".matrices canvas"), await boxOf(opened, ".source")].map((box) => box !== null).join();
         check((await both()) === "true,false", `${id}: a phone shows picture and source: ${await both()}`);
         await opened.page.locator("#turn").click();
