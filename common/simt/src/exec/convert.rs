@@ -1,5 +1,5 @@
-//! Integers of any width, as bit patterns in 64 bits and as numbers in 128, and instructions on bits that take more
-//! than an expression; conversions between types, and comparisons of numbers of any type.
+//! Integers of any width, as bit patterns in 64 bits and as numbers in 128; instructions on bits that take more than an expression;
+//! conversions between types; comparisons of numbers of any type.
 
 use super::real::{Format, Real};
 use crate::ast::Type;
@@ -16,7 +16,7 @@ pub(crate) fn convert(detail: &Detail, a: u64) -> u64 {
     let (to, from) = (detail.kind, detail.source);
     let whole =
         matches!(detail.rounding, Rounding::IntNearest | Rounding::IntZero | Rounding::IntDown | Rounding::IntUp);
-    // Nothing to compute: the bits move, and even a NaN keeps its own.
+    // There is nothing to compute: the bits move, and even a NaN keeps its bits.
     if to == Type::F32 && matches!(from, Type::F32 | Type::Bf16) && !(whole || detail.ftz || detail.sat) {
         return if from == Type::Bf16 { (a & 0xffff) << 16 } else { a & 0xffff_ffff };
     }
@@ -37,14 +37,14 @@ pub(crate) fn convert(detail: &Detail, a: u64) -> u64 {
         return number(detail, value, a);
     }
     let (low, high) = range(to);
-    // What a NaN becomes is said in the manual.
+    // The manual says what a NaN becomes.
     let wide = from == Type::F64 || to.bytes() == 8;
     let of_nan = if wide { extend(1 << (8 * to.bytes() - 1), to) } else { 0 };
     value.clamp(low, high).unwrap_or(of_nan) as u64
 }
 
-/// What a NaN becomes, before `.sat` and `.relu`, as an H200 says: a double's hands on what of its fraction there is room for.
-/// Whether a negative one stays negative as `tf32` was not seen; here it does not.
+/// Returns what a NaN becomes, before `.sat` and `.relu`, as on an H200: a double's NaN keeps as much of its fraction as there is
+/// room for. Whether a negative NaN stays negative as `tf32` was not measured. Here it does only with `.rna`.
 const fn nan(detail: &Detail, a: u64) -> u64 {
     match (detail.kind, detail.source, detail.rounding) {
         (Type::F32, Type::F64, _) => (a >> 63) << 31 | 0x7fc0_0000 | (a >> 29) & 0x3f_ffff,
@@ -54,7 +54,7 @@ const fn nan(detail: &Detail, a: u64) -> u64 {
     }
 }
 
-/// A result that is a number with a fraction, made of the bits `a`.
+/// Returns the bits of a result that has a fraction. The operand has the bits `a`.
 fn number(detail: &Detail, value: Real, a: u64) -> u64 {
     let format = Format::of(detail.kind);
     let value = if detail.ftz && detail.kind == Type::F32 { value.flushed(format, detail.rounding) } else { value };
@@ -62,16 +62,16 @@ fn number(detail: &Detail, value: Real, a: u64) -> u64 {
     let bits = if detail.relu { format.rectify(bits) } else { bits };
     let bits = if detail.sat { format.saturate(bits) } else { bits };
     match detail.kind {
-        // A single whose last bits are zero.
+        // In a register, `tf32` is a `float` whose last bits are zero.
         Type::Tf32 => bits << 13,
         _ => bits,
     }
 }
 
-/// The binade above those of other formats, which `e4m3` has instead of infinity: its only NaN is all ones.
+/// Two: instead of infinity, `e4m3` has one more binade, with twice the numbers of the one below. Its only NaN is all ones.
 const TOP: Real = Real::Finite { negative: false, bits: 2, exponent: 0 };
 
-/// A number of eight bits, made of an exact one: too large ones become the largest.
+/// Returns the bits of an eight-bit number. A number that is too large becomes the largest one.
 fn brief(detail: &Detail, value: Real) -> u64 {
     let format = Format::of(detail.kind);
     let half = Real::Finite { negative: false, bits: 1, exponent: -1 };
@@ -92,7 +92,7 @@ fn brief(detail: &Detail, value: Real) -> u64 {
     if detail.relu && bits > format.magnitude() && !matches!(value, Real::Nan) { 0 } else { bits }
 }
 
-/// What a number of the source's format stands for.
+/// Returns the number that bits in the source's format stand for.
 fn read(detail: &Detail, bits: u64) -> Real {
     let format = Format::of(detail.source);
     let magnitude = bits & format.magnitude();
@@ -102,7 +102,7 @@ fn read(detail: &Detail, bits: u64) -> Real {
     Real::read(bits, format, detail.ftz)
 }
 
-/// Two numbers converted and put side by side, `a` above `b`: `cvt.rn.f16x2.f32`, and `cvt.pack`, which puts them below `c`.
+/// Converts two numbers and puts `a` above `b`. This is `cvt.rn.f16x2.f32`, and `cvt.pack`, which puts `c` above both.
 pub(crate) fn convert_pair(detail: &Detail, [a, b, c, _]: [u64; 4]) -> u64 {
     let Detail { kind, source, .. } = *detail;
     if !is_real(source) && !source.is_brief() {
@@ -145,22 +145,22 @@ pub(crate) fn holds(detail: &Detail, kind: Type, a: u64, b: u64) -> bool {
     }
 }
 
-/// The lowest bits set, as many as are asked for.
+/// Returns a number whose `count` lowest bits are set.
 pub(crate) fn ones(count: u32) -> u64 {
     if count >= 64 { u64::MAX } else { (1 << count) - 1 }
 }
 
-/// Two words in one, the first one low.
+/// Returns two words in one, the first one low.
 pub(crate) fn pair(low: u32, high: u32) -> u64 {
     u64::from(high) << 32 | u64::from(low)
 }
 
-/// Position of the highest bit that differs from the sign.
+/// Returns the position of the highest bit that differs from the sign.
 pub(crate) fn highest(value: i128) -> Option<u32> {
     (if value < 0 { !value } else { value }).checked_ilog2()
 }
 
-/// `lop3`: for each bit the entry of the table that the three operands' bits number.
+/// `lop3`: for each bit, the bits of the three operands are the number of an entry of the table.
 pub(crate) fn lookup(table: u8, a: u32, b: u32, c: u32) -> u32 {
     (0..8u32).filter(|index| table >> index & 1 == 1).fold(0, |sum, index| {
         let term = |bits: u32, bit: u32| if index >> bit & 1 == 1 { bits } else { !bits };
@@ -168,12 +168,12 @@ pub(crate) fn lookup(table: u8, a: u32, b: u32, c: u32) -> u32 {
     })
 }
 
-/// A field's start or length: of 32 bits only the lowest 8 bits of the number count, of 64 bits the whole number does.
+/// Returns a field's start or length. In 32 bits, only the lowest 8 bits of the number count; in 64 bits, all do.
 fn place(width: u32, number: u32) -> u32 {
     if width == 64 { number } else { number & 255 }
 }
 
-/// `bfe`: a field of bits, which repeats its highest bit if the type has a sign.
+/// `bfe`: returns a field of bits. If the type has a sign, the field's highest bit is repeated.
 pub(crate) fn extract(kind: Type, bits: u64, start: u32, length: u32) -> u64 {
     let width = kind.bytes() * 8;
     let (start, length) = (place(width, start), place(width, length));
@@ -187,7 +187,7 @@ pub(crate) fn extract(kind: Type, bits: u64, start: u32, length: u32) -> u64 {
     field & low | if sign { !low } else { 0 }
 }
 
-/// `bfi`: the lowest bits of `from` in place of a field of `into`.
+/// `bfi`: replaces a field of `into` by the lowest bits of `from`.
 pub(crate) fn insert(kind: Type, from: u64, into: u64, start: u32, length: u32) -> u64 {
     let width = kind.bytes() * 8;
     let (start, length) = (place(width, start), place(width, length));
@@ -198,7 +198,7 @@ pub(crate) fn insert(kind: Type, from: u64, into: u64, start: u32, length: u32) 
     into & !field | from << start & field
 }
 
-/// `szext`: the lowest bits, extended as the type says.
+/// `szext`: returns the lowest bits, extended as the type says.
 pub(crate) fn resize(kind: Type, bits: u32, width: u32) -> u32 {
     if width == 0 {
         return 0;
@@ -207,8 +207,8 @@ pub(crate) fn resize(kind: Type, bits: u32, width: u32) -> u32 {
     if kind.is_signed() { ((bits << shift) as i32 >> shift) as u32 } else { bits << shift >> shift }
 }
 
-/// `fns`: position of the n-th set bit from a start; all ones if there is none. The
-/// offset without a positive counterpart gives zero, whatever the rest.
+/// `fns`: returns the position of the n-th set bit from a start, or all ones if there is none. An offset that has no positive
+/// counterpart gives zero.
 pub(crate) fn find_nth_set(mask: u32, base: u32, offset: i32) -> u32 {
     if offset == i32::MIN {
         return 0;
@@ -230,7 +230,7 @@ pub(crate) fn find_nth_set(mask: u32, base: u32, offset: i32) -> u32 {
     u32::MAX
 }
 
-/// Byte `index` of two words.
+/// Returns byte `index` of two words.
 fn byte(a: u32, b: u32, index: u32) -> u32 {
     (pair(a, b) >> (8 * (index & 7))) as u32 & 255
 }
@@ -251,11 +251,11 @@ pub(crate) fn select_bytes(a: u32, b: u32, selector: u32) -> u32 {
     })
 }
 
-/// Types of the first and the second operand of a product.
+/// The types of the first and the second operand of a product.
 #[derive(Clone, Copy)]
 pub(crate) struct Types(pub Type, pub Type);
 
-/// Part number `at` of a word that is cut into parts of a width in bits.
+/// Returns part `at` of a word that is divided into parts of `bits` bits.
 fn part(kind: Type, word: u32, at: u32, bits: u32) -> i64 {
     let part = word >> (bits * at) << (32 - bits);
     if kind.is_signed() { i64::from(part as i32 >> (32 - bits)) } else { i64::from(part >> (32 - bits)) }
@@ -271,13 +271,13 @@ pub(crate) fn dot2(types: Types, a: u32, b: u32) -> u32 {
     (0..2).map(|at| part(types.0, a, at, 16) * part(types.1, b, at, 8)).sum::<i64>() as u32
 }
 
-/// `vabsdiff4`: how far four bytes are apart.
+/// `vabsdiff4`: returns the distances of four pairs of bytes.
 pub(crate) fn distances(a: u32, b: u32) -> [u32; 4] {
     let (a, b) = (a.to_le_bytes(), b.to_le_bytes());
     std::array::from_fn(|at| u32::from(a[at].abs_diff(b[at])))
 }
 
-/// Bits of the type, sign-extended when it is signed.
+/// Extends a value from the type's bits, with its sign if the type has one.
 pub(crate) fn extend(value: u64, kind: Type) -> i128 {
     let bits = kind.bytes() * 8;
     if bits == 0 || bits > 64 {
@@ -294,7 +294,7 @@ pub(crate) fn cut(value: i128, kind: Type) -> u64 {
     if bits >= 64 { value } else { value & ((1 << bits) - 1) }
 }
 
-/// The smallest and the largest number of the type.
+/// Returns the smallest and the largest number of the type.
 pub(crate) fn range(kind: Type) -> (i128, i128) {
     let bits = kind.bytes() * 8;
     if kind.is_signed() { (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) } else { (0, (1 << bits) - 1) }

@@ -1,18 +1,17 @@
-//! Products of matrices in the registers of a warp, and how tensor cores add up products of small floating-point
-//! numbers.
+//! Products of matrices in the registers of a warp, and how tensor cores add up products of small floating-point numbers.
 //!
-//! Tensor cores do not add one product after the other. In one step they take several exact products and the element of
-//! C, shift all of them to the largest exponent among them, cut off what lies below the last place that they keep, and
-//! add the rest as integers. The sum is rounded once: to `float` by cutting, to `f16` to nearest. So the order inside a
-//! step does not matter, but the largest number decides how much of the others counts.
+//! Tensor cores do not add one product after the other. In one step they take several exact products and the element of C, shift
+//! all of them to the largest exponent among them, cut off what lies below the last place that they keep, and add the rest as
+//! integers. The sum is rounded once: towards zero to `float`, to nearest to `f16`. So the order within a step does not matter, but
+//! the largest number decides how much of the others counts.
 //!
-//! The exponent of a product is the sum of its operands' exponents, although its leading digit may be one place higher; that
-//! of a subnormal number is the smallest of its format.
+//! The exponent of a product is the sum of its operands' exponents, even if its leading digit is one place higher. The exponent of
+//! a subnormal number is the smallest of its format.
 //!
-//! What Hopper does was read from an H200 (`tests/instructions/ask_tensor_cores.py`): this model agrees with it in every bit of
-//! every product that was asked for, by `mma.sync` and by `wgmma`. Ampere and what came before follow the literature (Fasi,
-//! Higham, Mikaitis and Pranesh, *Numerical behavior of NVIDIA tensor cores*, 2021; Li and others, *FTTN*, 2024), which
-//! tells the places kept and the length of a step, and nobody has compared them here.
+//! The model of Hopper follows an H200 (`tests/instructions/ask_tensor_cores.py`). It agrees in every bit of every product that the
+//! H200 was asked for, by `mma.sync` and by `wgmma`. For Ampere and earlier GPUs, the places kept and the length of a step are from
+//! the literature (Fasi, Higham, Mikaitis and Pranesh, *Numerical behavior of NVIDIA tensor cores*, 2021; Li and others, *FTTN*,
+//! 2024). They were not compared with a GPU here.
 
 use super::context::{Checked, Context};
 use super::real::{Format, Real, canonical64};
@@ -22,12 +21,12 @@ use crate::error::FaultKind;
 use crate::lower::inst::{Inst, Rounding};
 use crate::lower::matrix::{Fragment, MatrixOp};
 
-/// The bits of the elements of A·B + C, in row order.
+/// Returns the bits of the elements of A·B + C, in row order.
 pub(super) fn multiplied(core: TensorCore, product: &Product<'_>) -> Vec<u64> {
     if covers(product.kinds[1]) { on_tensor_cores(core, product) } else { in_order(product) }
 }
 
-/// The bits of A·B + C whose numbers are added one after the other: in double precision, or integers, whose sums are exact.
+/// Returns the bits of A·B + C, added one after the other: in double precision, or as integers, whose sums are exact.
 fn in_order(product: &Product<'_>) -> Vec<u64> {
     let Product { a, b, c, kinds: [result, left, right, before], length, columns, saturates } = *product;
     let read = |elements: &[u64], kind: Type| elements.iter().map(|&bits| number(bits, kind)).collect::<Vec<_>>();
@@ -43,7 +42,7 @@ fn in_order(product: &Product<'_>) -> Vec<u64> {
     c.iter().map(|&value| bits(end(value), result)).collect()
 }
 
-/// What an element's bits stand for. The integers are small enough for double precision.
+/// Returns the number that an element's bits stand for. The integers are small enough for double precision.
 fn number(bits: u64, kind: Type) -> f64 {
     match kind {
         Type::S32 => f64::from(bits as i32),
@@ -61,7 +60,7 @@ fn bits(value: f64, kind: Type) -> u64 {
     }
 }
 
-/// The bits of a fragment's elements, in row order.
+/// Returns the bits of a fragment's elements, in row order.
 pub(super) fn gather(fragment: &Fragment, registers: &[u32], r: Registers) -> Vec<u64> {
     let mut out = vec![0; (fragment.rows * fragment.columns) as usize];
     let bytes = fragment.kind.bytes() as usize;
@@ -88,7 +87,7 @@ pub(super) fn scatter(fragment: &Fragment, registers: &[u32], r: Registers, elem
     }
 }
 
-/// A warp works on matrices with all its lanes.
+/// Checks that all lanes of a warp take part, as instructions on matrices need them.
 pub(super) fn whole(context: &Context, inst: &Inst, warp: u32, mask: u32) -> Checked<()> {
     if mask == u32::MAX {
         return Ok(());
@@ -97,7 +96,7 @@ pub(super) fn whole(context: &Context, inst: &Inst, warp: u32, mask: u32) -> Che
     Err(context.fault(kind, inst.pc, warp, Some((!mask).trailing_zeros())))
 }
 
-/// D = A·B + C.
+/// Computes D = A·B + C.
 #[inline(never)]
 pub(super) fn multiply(context: &Context, inst: &Inst, r: Registers, warp: u32, mask: u32) -> Checked<()> {
     whole(context, inst, warp, mask)?;
@@ -130,10 +129,10 @@ pub(crate) struct TensorCore {
 impl TensorCore {
     pub const VOLTA: Self = Self { places: 0, step: 8 };
     pub const AMPERE: Self = Self { places: 1, step: 16 };
-    /// As much as any instruction has.
+    /// One step takes the longest row of any instruction.
     pub const HOPPER: Self = Self { places: 2, step: 32 };
 
-    /// Those of a compute capability.
+    /// Returns the tensor cores of a compute capability.
     pub const fn of(target: u32) -> Self {
         match target {
             0..80 => Self::VOLTA,
@@ -153,12 +152,12 @@ pub(crate) struct Product<'a> {
     /// Columns of A, and of B.
     pub length: usize,
     pub columns: usize,
-    /// Sums of integers stop at the ends of their type.
+    /// Whether sums of integers stop at the ends of their type, instead of wrapping.
     pub saturates: bool,
 }
 
-/// A number: `digits` · 2^(`exponent` − `places`). The exponent is that of its format's smallest normal number if it is below, and
-/// less than that of any number if it is zero.
+/// A number: `digits` · 2^(`exponent` − `places`). If it is subnormal, its exponent is that of the format's smallest normal number.
+/// If it is zero, its exponent is less than that of any number.
 #[derive(Debug, Clone, Copy, Default)]
 struct Term {
     digits: i64,
@@ -166,7 +165,7 @@ struct Term {
     places: i32,
 }
 
-/// Far below the exponents of products.
+/// The exponent of zero, far below those of products.
 const OF_ZERO: i32 = -1 << 20;
 
 impl Term {
@@ -179,12 +178,12 @@ impl Term {
     }
 }
 
-/// Whether products of the type are added up in this way.
+/// Whether tensor cores add up products of this type.
 pub(crate) const fn covers(kind: Type) -> bool {
     matches!(kind, Type::F16 | Type::Bf16 | Type::Tf32)
 }
 
-/// What a register holds of a number, as its format has it.
+/// Returns the bits of a register that belong to a number, as its format lays them out.
 const fn trimmed(bits: u64, kind: Type) -> u64 {
     match kind {
         Type::Tf32 => bits >> 13 & 0x7_ffff,
@@ -193,7 +192,7 @@ const fn trimmed(bits: u64, kind: Type) -> u64 {
     }
 }
 
-/// None if it is no finite number.
+/// Returns the number, or `None` if it is not finite.
 fn term(bits: u64, kind: Type) -> Option<Term> {
     let format = Format::of(kind);
     let Real::Finite { negative, bits, exponent } = Real::read(trimmed(bits, kind), format, false) else { return None };
@@ -205,7 +204,7 @@ fn term(bits: u64, kind: Type) -> Option<Term> {
     Some(Term { digits: if negative { -digits } else { digits }, exponent: exponent + places, places })
 }
 
-/// The bits of the elements of A·B + C, in row order.
+/// Returns the bits of the elements of A·B + C, in row order, as tensor cores compute them.
 fn on_tensor_cores(core: TensorCore, product: &Product<'_>) -> Vec<u64> {
     let Product { a, b, c, kinds: [result, kind, ..], length, columns, .. } = *product;
     let [left, right] = [a, b].map(|bits| bits.iter().map(|&bits| term(bits, kind)).collect::<Vec<_>>());
@@ -235,12 +234,12 @@ fn on_tensor_cores(core: TensorCore, product: &Product<'_>) -> Vec<u64> {
     (0..c.len()).map(element).collect()
 }
 
-/// One step: the sum before, and products; the bits of the sum of a type.
+/// Executes one step: adds products to the sum before, and returns the bits of the new sum.
 fn add(core: TensorCore, first: Term, products: &[Term], kind: Type) -> u64 {
     let largest = products.iter().fold(first.exponent, |largest, term| largest.max(term.exponent));
     let last = largest - Format::of(Type::F32).places() - core.places;
     let aligned = |term: Term| match term.exponent - term.places - last {
-        // To the left by few places, as many as a sum has more than a product.
+        // The shift is by few places: those that a sum has more than a product.
         by @ 0.. => term.digits << by,
         // Cut towards zero.
         by @ -63..0 => term.digits.signum() * (term.digits.abs() >> -by),
@@ -256,11 +255,11 @@ fn add(core: TensorCore, first: Term, products: &[Term], kind: Type) -> u64 {
         Type::F32 => exact.round(format, Rounding::Zero),
         _ => exact.round(format, Rounding::Nearest),
     };
-    // Nothing is left: a positive zero.
+    // If nothing is left, the result is a positive zero.
     if rounded & format.magnitude() == 0 { 0 } else { rounded }
 }
 
-/// A sum in which not all is finite: the finite numbers do not matter.
+/// Returns a sum in which not all numbers are finite. The finite ones do not matter.
 fn special(kind: Type, products: impl Iterator<Item = (u64, u64)>, (first, before): (u64, Type)) -> Real {
     let read = |bits: u64, kind: Type| Real::read(trimmed(bits, kind), Format::of(kind), false);
     products.fold(read(first, before), |sum, (x, y)| sum.plus(read(x, kind).times(read(y, kind)), Rounding::Nearest))

@@ -1,6 +1,6 @@
-//! Floating-point numbers of every format: computed exactly, rounded once. The host's own arithmetic does the same, and
-//! faster, for single and double precision rounded to nearest; everything else is computed here.
-//! There, single precision has one NaN, and one of two zeros is the smaller.
+//! Floating-point numbers of every format: computed exactly, and rounded once. The host's own arithmetic does that faster for
+//! single and double precision rounded to nearest, so this file computes everything else. To match the GPU, the functions at its
+//! end give the host's single precision one NaN, and make one of two zeros the smaller.
 
 use crate::ast::Type;
 use crate::lower::inst::Rounding;
@@ -14,7 +14,7 @@ pub(crate) struct Format {
 }
 
 impl Format {
-    /// The format of a type, or of each half of a packed one. A type that is no floating-point number counts as `f64`.
+    /// Returns the format of a type, or of each half of a packed one. A type without floating point counts as `f64`.
     #[inline(always)]
     pub const fn of(kind: Type) -> Self {
         match kind {
@@ -28,27 +28,27 @@ impl Format {
         }
     }
 
-    /// Bits of the fraction: the places behind the first digit.
+    /// Returns the bits of the fraction: the places behind the first digit.
     pub const fn places(self) -> i32 {
         self.fraction as i32
     }
 
-    /// Exponent of the largest number.
+    /// Returns the exponent of the largest number.
     pub const fn largest(self) -> i32 {
         1 - self.least()
     }
 
-    /// The bits of a number without its sign.
+    /// Returns a mask of all bits but the sign.
     pub const fn magnitude(self) -> u64 {
         self.sign() - 1
     }
 
-    /// Exponent of the smallest normal number.
+    /// Returns the exponent of the smallest normal number.
     const fn least(self) -> i32 {
         2 - (1 << (self.exponent - 1))
     }
 
-    /// The bits of infinity, which no larger exponent follows.
+    /// Returns the bits of infinity. No number has a larger exponent.
     pub const fn infinity(self) -> u64 {
         ((1 << self.exponent) - 1) << self.fraction
     }
@@ -57,28 +57,28 @@ impl Format {
         1 << (self.fraction + self.exponent)
     }
 
-    /// As many ones as a number has bits.
+    /// Returns as many ones as a number has bits.
     const fn all(self) -> u64 {
         self.sign() | (self.sign() - 1)
     }
 
-    /// The only NaN that arithmetic produces: all ones behind the sign, but for double precision, where it is what the
-    /// host's processors make of ∞ − ∞ too.
+    /// Returns the only NaN that arithmetic produces: all ones behind the sign, except in double precision, where it is the NaN
+    /// that the host's processors produce for ∞ − ∞, too.
     pub const fn nan(self) -> u64 {
         if self.fraction == 52 { 0xfff8 << 48 } else { self.sign() - 1 }
     }
 
-    /// One.
+    /// Returns the bits of one.
     const fn one(self) -> u64 {
         ((1 << (self.exponent - 1)) - 1) << self.fraction
     }
 
-    /// A subnormal number becomes zero of the same sign.
+    /// Turns a subnormal number into zero of the same sign.
     pub const fn flush(self, bits: u64) -> u64 {
         if bits & self.infinity() == 0 { bits & self.sign() } else { bits }
     }
 
-    /// `.sat`: to between 0 and 1; a NaN becomes 0.
+    /// `.sat`: clamps a number to between 0 and 1, and turns a NaN into 0.
     pub const fn saturate(self, bits: u64) -> u64 {
         match bits {
             _ if bits & self.sign() != 0 || bits > self.infinity() => 0,
@@ -87,17 +87,17 @@ impl Format {
         }
     }
 
-    /// `.relu`: a negative number becomes 0; a NaN stays one.
+    /// `.relu`: turns a negative number into 0. A NaN stays a NaN.
     pub const fn rectify(self, bits: u64) -> u64 {
         if bits & self.sign() != 0 && bits & !self.sign() <= self.infinity() { 0 } else { bits }
     }
 }
 
-/// An exact number. Where `bits` could not hold all of it, its lowest bit is set in the place of what is lost: far below
-/// what any format keeps, that is all rounding needs to know.
+/// An exact number. If `bits` cannot hold all of it, its lowest bit is set in place of what is lost. This is far below what any
+/// format keeps, so it is all that rounding needs to know.
 #[derive(Clone, Copy)]
 pub(crate) enum Real {
-    /// No number.
+    /// Not a number.
     Nan,
     /// ±∞
     Infinite { negative: bool },
@@ -107,7 +107,7 @@ pub(crate) enum Real {
 
 use Real::{Finite, Infinite, Nan};
 
-/// Shifts to the right; what is lost is kept in the lowest bit.
+/// Shifts to the right. If any ones are lost, the lowest bit is set.
 const fn shift_right(bits: u128, by: u32) -> u128 {
     match by {
         0 => bits,
@@ -117,7 +117,7 @@ const fn shift_right(bits: u128, by: u32) -> u128 {
 }
 
 impl Real {
-    /// What the bits of a format stand for.
+    /// Returns the number that the bits of a format stand for.
     #[inline]
     pub const fn read(bits: u64, format: Format, flush: bool) -> Self {
         let bits = bits & format.all();
@@ -139,7 +139,7 @@ impl Real {
         Finite { negative: value < 0, bits: value.unsigned_abs(), exponent: 0 }
     }
 
-    /// The nearest number of the format in the direction of rounding.
+    /// Returns the bits of the nearest number of the format in the direction of rounding.
     #[inline]
     pub const fn round(self, format: Format, rounding: Rounding) -> u64 {
         let (negative, bits, exponent) = match self {
@@ -154,7 +154,7 @@ impl Real {
         let size = exponent + bits.ilog2() as i32;
         let size = if size < format.least() { format.least() } else { size };
         let whole = whole(negative, bits, size - format.fraction as i32 - exponent, rounding);
-        // A carry runs into the exponent, which is what rounding up to the next power of two means.
+        // A carry runs into the exponent, which is right: the number was rounded up to the next power of two.
         let above = (size - format.least()) as u64;
         let infinity = format.infinity();
         let encoded =
@@ -171,9 +171,9 @@ impl Real {
         sign | if away { infinity } else { infinity - 1 }
     }
 
-    /// `.ftz`: zero of the same sign if the number is subnormal. It is if it lies below the smallest normal number after
-    /// rounding to as many digits as a normal number has. That is how NVIDIA's assembler builds the conversion of a double
-    /// with `.ftz`. What an H200 said of products and quotients fits it, and would fit a test before rounding too.
+    /// `.ftz`: turns a subnormal number into zero of the same sign. It is subnormal if it lies below the smallest normal number
+    /// after rounding to as many digits as a normal number has. NVIDIA's assembler converts a double with `.ftz` in this way. The
+    /// products and quotients of an H200 agree with this, but they would also agree with a test before rounding.
     pub const fn flushed(self, format: Format, rounding: Rounding) -> Self {
         let Finite { negative, bits, exponent } = self else { return self };
         if bits == 0 {
@@ -185,7 +185,7 @@ impl Real {
         if size + carry < format.least() { Self::zero(negative) } else { self }
     }
 
-    /// The nearest whole number in the direction of rounding.
+    /// Returns the nearest whole number in the direction of rounding.
     pub const fn integral(self, rounding: Rounding) -> Self {
         match self {
             Finite { negative, bits, exponent } if exponent < 0 => {
@@ -195,7 +195,7 @@ impl Real {
         }
     }
 
-    /// A whole number within limits, which `low` and `high` are; none for a NaN.
+    /// Returns a whole number, clamped to the range from `low` to `high`, which are whole, or `None` for a NaN.
     pub fn clamp(self, low: i128, high: i128) -> Option<i128> {
         match self {
             Nan => None,
@@ -241,7 +241,7 @@ impl Real {
         if by < 0 { (shift_right(bits, by.unsigned_abs()), exponent - by) } else { (bits << by, exponent - by) }
     }
 
-    /// A sum. The direction of rounding decides the sign of a difference of equal numbers.
+    /// Returns the sum. The direction of rounding decides the sign of a zero that is the difference of equal numbers.
     pub const fn plus(self, other: Self, rounding: Rounding) -> Self {
         let (x, y) = match (self, other) {
             (Nan, _) | (_, Nan) => return Nan,
@@ -280,7 +280,7 @@ impl Real {
         self.plus(other.negated(), rounding)
     }
 
-    /// A product of two numbers that were read: their bits fit.
+    /// Returns the product of two numbers from [`Self::read`], so that their bits fit.
     pub const fn times(self, other: Self) -> Self {
         let negative = self.negative() != other.negative();
         match (self, other) {
@@ -293,7 +293,7 @@ impl Real {
         }
     }
 
-    /// A quotient of two numbers that were read.
+    /// Returns the quotient of two numbers from [`Self::read`].
     pub const fn over(self, other: Self) -> Self {
         let negative = self.negative() != other.negative();
         match (self, other) {
@@ -327,12 +327,12 @@ impl Real {
         }
     }
 
-    /// None when one is a NaN.
+    /// Compares two numbers. Returns `None` if one is a NaN.
     pub fn order(self, other: Self) -> Option<Ordering> {
         match self.minus(other, Rounding::Nearest) {
             Nan => match (self, other) {
                 (Nan, _) | (_, Nan) => None,
-                // Infinities of one sign.
+                // Both are infinities of one sign.
                 _ => Some(Ordering::Equal),
             },
             Finite { bits: 0, .. } => Some(Ordering::Equal),
@@ -340,7 +340,7 @@ impl Real {
         }
     }
 
-    /// The smaller number, with −0 below +0; the other one if one is a NaN.
+    /// Returns the smaller number, with −0 below +0. If one is a NaN, returns the other one.
     pub fn minimum(self, other: Self) -> Self {
         match self.order(other) {
             None if matches!(self, Nan) => other,
@@ -350,17 +350,17 @@ impl Real {
         }
     }
 
-    /// The larger number, with +0 above −0; the other one if one is a NaN.
+    /// Returns the larger number, with +0 above −0. If one is a NaN, returns the other one.
     pub fn maximum(self, other: Self) -> Self {
         self.negated().minimum(other.negated()).negated()
     }
 
-    /// The number, if the other one is not a NaN.
+    /// Returns the number, or a NaN if the other one is a NaN.
     pub const fn unless_nan(self, other: Self) -> Self {
         if matches!(other, Nan) { Nan } else { self }
     }
 
-    /// A function in double precision, which rounds once more than the exact one.
+    /// Applies a function in double precision. The result is rounded once more than an exact one.
     pub fn approximately(self, function: impl Fn(f64) -> f64) -> Self {
         let format = Format::of(Type::F64);
         let value = function(f64::from_bits(self.round(format, Rounding::Nearest)));
@@ -368,14 +368,14 @@ impl Real {
     }
 }
 
-/// `bits` without their `cut` lowest ones (or with zeros added if negative), rounded.
+/// Returns `bits` without the `cut` lowest ones, rounded. If `cut` is negative, zeros are added.
 const fn whole(negative: bool, bits: u128, cut: i32, rounding: Rounding) -> u128 {
     if cut <= 0 {
         return bits << cut.unsigned_abs();
     }
     let (whole, rest, half) = match cut {
         1..=127 => (bits >> cut, bits << (128 - cut), 1 << 127),
-        // Numbers have at most 127 bits: this is less than a half.
+        // Numbers have at most 127 bits, so this is less than a half.
         _ => (0, (bits != 0) as u128, 2),
     };
     let up = match rounding {
@@ -388,16 +388,16 @@ const fn whole(negative: bool, bits: u128, cut: i32, rounding: Rounding) -> u128
     whole + up as u128
 }
 
-/// The only NaN a GPU's single-precision arithmetic produces.
+/// The only NaN that single-precision arithmetic of a GPU produces.
 pub(crate) const NAN: u32 = 0x7fff_ffff;
 
-/// Bits of a single-precision result.
+/// Returns the bits of a single-precision result.
 #[inline(always)]
 pub(crate) fn canonical(value: f32) -> u32 {
     if value.is_nan() { NAN } else { value.to_bits() }
 }
 
-/// Bits of a double-precision result: one NaN, whatever the host makes of the operands' NaNs.
+/// Returns the bits of a double-precision result, with one NaN whatever the host makes of the operands' NaNs.
 #[inline(always)]
 pub(crate) fn canonical64(value: f64) -> u64 {
     if value.is_nan() { 0xfff8 << 48 } else { value.to_bits() }
@@ -408,7 +408,7 @@ pub(crate) fn flush(value: f32, ftz: bool) -> f32 {
     if ftz && value.is_subnormal() { 0.0f32.copysign(value) } else { value }
 }
 
-/// IEEE 754-2008 minNum, with −0 below +0.
+/// Returns minNum of IEEE 754-2008, with −0 below +0.
 pub(crate) fn minimum(x: f32, y: f32) -> f32 {
     match (x.is_nan(), y.is_nan()) {
         (true, _) => y,
@@ -418,12 +418,12 @@ pub(crate) fn minimum(x: f32, y: f32) -> f32 {
     }
 }
 
-/// IEEE 754-2008 maxNum, with +0 above −0.
+/// Returns maxNum of IEEE 754-2008, with +0 above −0.
 pub(crate) fn maximum(x: f32, y: f32) -> f32 {
     -minimum(-x, -y)
 }
 
-/// A magnitude with the sign that the product of two numbers has.
+/// Returns a magnitude with the sign that the product of two numbers has.
 pub(crate) fn signed(magnitude: f32, x: f32, y: f32) -> f32 {
     magnitude.copysign(x) * 1.0f32.copysign(y)
 }

@@ -1,5 +1,5 @@
-//! The model against what an H200 said (`tests/instructions/ask_tensor_cores.py`), and models that differ from it in one thing
-//! each. `SIMT_TENSOR_CORES=FOLDER` reads another record, `-- --nocapture` shows how many products agree with each model.
+//! Compares the model with the sums of an H200 (`tests/instructions/ask_tensor_cores.py`). Models that differ in one thing must not
+//! agree. `SIMT_TENSOR_CORES=FOLDER` reads another record, `-- --nocapture` shows how many elements agree with each model.
 
 use super::*;
 use std::fmt::Write as _;
@@ -45,7 +45,7 @@ fn recorded() -> Vec<Recorded> {
     products
 }
 
-/// How many elements of D agree in every bit, and how many there are.
+/// Returns how many elements of D agree in every bit, and how many there are.
 fn agree(core: TensorCore, recorded: &Recorded) -> [usize; 2] {
     let Recorded { kinds: [kind, sum], length, parts: [a, b, c, d], .. } = recorded;
     let (kinds, columns) = ([*sum, *kind, *kind, *sum], b.len() / length);
@@ -84,7 +84,7 @@ fn the_same_sums_as_a_gpu() {
     println!("{text}");
 }
 
-/// The example of the literature: what is left of small numbers beside a large one.
+/// An example from the literature: what is left of small numbers beside a large one.
 #[test]
 fn small_numbers_beside_a_large_one() {
     let one = |exponent: i32| u64::from((2.0_f32.powi(exponent)).to_bits());
@@ -99,7 +99,7 @@ fn small_numbers_beside_a_large_one() {
     // Three times a whole last place, a half, a quarter, an eighth of it.
     assert_eq!([-23, -24, -25, -26].map(|small| sum(TensorCore::HOPPER, small) / unit), [3.0, 1.0, 0.0, 0.0]);
     assert_eq!([-23, -24, -25, -26].map(|small| sum(TensorCore::AMPERE, small) / unit), [3.0, 1.0, 0.0, 0.0]);
-    // Two of them are in the step of the large one; before it, the others count.
+    // A sum keeps no places below those of a `float`, so each half is cut off.
     assert_eq!([-23, -24].map(|small| sum(TensorCore::VOLTA, small) / unit), [3.0, 0.0]);
     let minus = |exponent: i32| one(exponent) | 1 << 31;
     let left = |core| of(core, [one(0), one(-25), one(-25), minus(0)]);

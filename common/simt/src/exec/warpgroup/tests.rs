@@ -1,5 +1,5 @@
-//! Where an H200 found the elements (`tests/instructions/ask_tensor_cores.py`): every swizzle, both orders, distances of every
-//! size, starts inside the pattern, and numbers of the first row.
+//! Compares with the places where an H200 found the elements (`tests/instructions/ask_tensor_cores.py`): every swizzle, both
+//! orders, distances of every size, starts inside the pattern, and numbers of the first row.
 
 use super::*;
 use crate::exec::matrix::tests::folder;
