@@ -97,7 +97,7 @@ pub(super) const BARRIERS: usize = 16;
 pub(super) struct Barrier {
     /// Mask of the warps that wait.
     pub waiting: u32,
-    /// Number of arrivals. This is no mask, because a warp that does not wait may arrive again.
+    /// Number of arrivals. This is not a mask, because a warp that does not wait may arrive again.
     pub arrived: u32,
     /// Threads that must arrive, or 0 for all.
     pub expected: u32,
@@ -227,7 +227,7 @@ impl<'a> Context<'a> {
         let kind = if address.is_multiple_of(u64::from(bytes)) {
             FaultKind::OutOfBounds { space, access: kind, bytes, place }
         } else {
-            // Outside of its memory there is no place to name, only an address.
+            // An address outside of its memory is in no array that could be named.
             let place = if inside(address) { place } else { Place::Address(address) };
             FaultKind::Misaligned { space, access: kind, bytes, place }
         };

@@ -207,8 +207,7 @@ pub(crate) fn resize(kind: Type, bits: u32, width: u32) -> u32 {
     if kind.is_signed() { ((bits << shift) as i32 >> shift) as u32 } else { bits << shift >> shift }
 }
 
-/// `fns`: returns the position of the n-th set bit from a start, or all ones if there is none. An offset that has no positive
-/// counterpart gives zero.
+/// `fns`: returns the position of the n-th set bit from a start, or all ones if there is none. The offset `i32::MIN` gives zero.
 pub(crate) fn find_nth_set(mask: u32, base: u32, offset: i32) -> u32 {
     if offset == i32::MIN {
         return 0;

@@ -19,7 +19,7 @@ pub(super) fn groups(names: [u32; 32], mask: u32) -> impl Iterator<Item = (u32, 
     })
 }
 
-/// Returns the lane that a shuffle reads, and whether it is in the segment. If it is not, each lane reads its own value.
+/// Returns the lane that a shuffle reads, and whether it is in the segment. If it is not, the lane reads its own value.
 pub(crate) fn source(mode: u8, lane: usize, by: u32, bounds: u32) -> (usize, bool) {
     let (clamp, segment) = ((bounds & 31) as i32, (bounds >> 8 & 31) as i32);
     let (by, me) = ((by & 31) as i32, lane as i32);

@@ -239,7 +239,7 @@ fn add(core: TensorCore, first: Term, products: &[Term], kind: Type) -> u64 {
     let largest = products.iter().fold(first.exponent, |largest, term| largest.max(term.exponent));
     let last = largest - Format::of(Type::F32).places() - core.places;
     let aligned = |term: Term| match term.exponent - term.places - last {
-        // The shift is by few places: those that a sum has more than a product.
+        // The shift is small, because a sum keeps only few places more than a product has.
         by @ 0.. => term.digits << by,
         // Cut towards zero.
         by @ -63..0 => term.digits.signum() * (term.digits.abs() >> -by),

@@ -28,7 +28,7 @@ impl Format {
         }
     }
 
-    /// Returns the bits of the fraction: the places behind the first digit.
+    /// Returns the number of bits of the fraction: the places behind the first digit.
     pub const fn places(self) -> i32 {
         self.fraction as i32
     }
