@@ -1,26 +1,37 @@
 // Any kernel: PTX that the reader pastes, with the launch that it needs.
 
 import { element, fill } from "./elements.js";
-import { sentenceOf } from "./words.js";
+import { sentenceOf, several } from "./words.js";
 
-/// The fields of a launch: what they are called, and how they are read and written.
+/// The fields of a launch: what they are called, and how many whole numbers they take; null if it is not numbers alone.
 const FIELDS = [
-  ["grid", "Grid"],
-  ["block", "Block"],
-  ["shared_bytes", "Dynamic shared memory, bytes"],
-  ["args", "Arguments"],
-  ["tile", "Tile of C per block, columns and rows"],
+  ["grid", "Grid", [1, 3]],
+  ["block", "Block", [1, 3]],
+  ["shared_bytes", "Dynamic shared memory, bytes", [0, 1]],
+  ["args", "Arguments", null],
+  ["tile", "Tile of C per block, columns and rows", [0, 2]],
 ];
 const NUMBER = /^-?\d+(\.\d+)?$/;
+const LARGEST = 2 ** 32 - 1;
 
 const written = (value) => (Array.isArray(value) ? value.join(", ") : String(value ?? ""));
 
-/// A launch as its fields say.
+/// Refuses what is no list of so many whole numbers.
+function checkNumbers(label, words, read, [least, most]) {
+  const odd = read.findIndex((one) => !Number.isInteger(one) || one < 0 || one > LARGEST);
+  if (odd >= 0) throw new Error(`"${words[odd]}" is no whole number; correct the field "${label}"`);
+  if (read.length >= least && read.length <= most) return;
+  const wants = least > 0 ? `${least} to ${most} numbers` : `at most ${most === 1 ? "one number" : `${most} numbers`}`;
+  throw new Error(`the field "${label}" has ${several(read.length, "number")}; give it ${wants}`);
+}
+
+/// A launch as its fields say; a field with something else than its numbers is named.
 function launchOf(entry, fields) {
   const launch = { entry };
-  for (const [id] of FIELDS) {
+  for (const [id, label, count] of FIELDS) {
     const words = fields[id].value.split(/[\s,×]+/).filter(Boolean);
     const read = words.map((word) => (NUMBER.test(word) ? Number(word) : word));
+    if (count) checkNumbers(label, words, read, count);
     if (id === "shared_bytes") launch[id] = read[0] ?? 0;
     else if (id !== "tile" || read.length > 0) launch[id] = read;
   }

@@ -42,6 +42,7 @@ const IN_PAGE = [
   ["pictures", "what was found is forgotten", "this.witness = witness;", ""],
   ["pictures", "latencies change nothing", "latency[id] = Math.max", "latency.other = Math.max"],
   ["pictures", "strips stand alone", "this.besides().filter(", "[].filter("],
+  ["pictures", "a launch is not checked before it is asked for", "if (count) checkNumbers(label, words, read, count);", ""],
   ["pictures", "a pasted launch is ignored", "const planner = { launch };", "const planner = { launch: { ...launch, block: [1, 1, 1] } };"],
   ["everywhere", "something has no name", "place(run.blockName())", "place(run.blockName()) + run.nothing"],
   [

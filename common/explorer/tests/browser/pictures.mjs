@@ -160,6 +160,22 @@ async function checkPaste(opened, check) {
   await page.locator("#paste textarea").fill(ptx);
   await page.getByRole("button", { name: "What can be launched?" }).click();
   await page.locator("[data-launch=args]").waitFor();
+  for (const [field, text] of [
+    ["grid", "abc"],
+    ["grid", ""],
+    ["grid", "1 1 1 1"],
+    ["block", "-3"],
+    ["shared_bytes", "1.5"],
+  ]) {
+    const input = page.locator(`[data-launch=${field}]`);
+    const before = await input.inputValue();
+    await input.fill(text);
+    await page.getByRole("button", { name: "Run it" }).click();
+    await page.waitForFunction(() => document.querySelector("#paste [role=alert]").textContent !== "");
+    const label = { grid: "Grid", block: "Block", shared_bytes: "Dynamic shared memory" }[field];
+    check((await says()).includes(`"${label}`), `of "${text}" as ${field} it says: ${await says()}`);
+    await input.fill(before);
+  }
   await page.locator("[data-launch=grid]").fill("1");
   await page.locator("[data-launch=block]").fill("32 16");
   await page.getByRole("button", { name: "Run it" }).click();
