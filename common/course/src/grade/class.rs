@@ -98,7 +98,15 @@ impl Class {
                     .and_modify(|group| group.extend((!group.contains(&name)).then_some(name)));
             }
         }
-        groups.into_values().filter(|group| group.len() > 1).collect()
+        // Two files of one student are not a copy.
+        let whose = |file: &String| file.split('/').next().map(str::to_owned);
+        groups.into_values().filter(|group| group.iter().any(|file| whose(file) != whose(&group[0]))).collect()
+    }
+
+    /// What a row is called: its student, or its file if the student has handed in several for the lab.
+    pub fn name<'a>(&self, row: &'a Row) -> &'a str {
+        let alike = |other: &&Row| other.hand_in.who == row.hand_in.who && other.lab_name() == row.lab_name();
+        if self.rows.iter().filter(alike).count() > 1 { &row.hand_in.file } else { &row.hand_in.who }
     }
 }
 
@@ -131,13 +139,13 @@ const SAID: usize = 48;
 
 /// The table, what went wrong most often, and which kernels are alike.
 pub fn terminal(class: &Class) -> String {
-    let mut text = format!("{:<NAME$} {:<3} {:>12}  {:<5}  first finding\n", "", "lab", "points", "tasks");
+    let lab = class.rows.iter().map(|row| row.lab_name().len()).max().unwrap_or(0).max(3);
+    let mut text = format!("{:<NAME$} {:<lab$} {:>12}  {:<5}  first finding\n", "", "lab", "points", "tasks");
     for row in &class.rows {
         let points = row.worth().map_or("-".to_owned(), |[points, of, ..]| format!("{points} of {of}"));
         let passed = row.worth().map_or("-".to_owned(), |[.., passed, of]| format!("{passed}/{of}"));
-        let lab: String = row.lab_name().chars().take(3).collect();
-        let (who, said) = (cut(&row.hand_in.who, NAME), cut(&row.said(), SAID));
-        let line = format!("{who:<NAME$} {lab:<3} {points:>12}  {passed:<5}  {said}");
+        let (who, said) = (cut(class.name(row), NAME), cut(&row.said(), SAID));
+        let line = format!("{who:<NAME$} {:<lab$} {points:>12}  {passed:<5}  {said}", row.lab_name());
         text += line.trim_end();
         text.push('\n');
     }

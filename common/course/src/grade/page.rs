@@ -25,7 +25,7 @@ pub fn html(class: &Class) -> String {
     for (number, row) in class.rows.iter().enumerate() {
         let points = row.worth().map_or("–".to_owned(), |[points, of, ..]| format!("{points} of {of}"));
         let boxes = row.graded.iter().flat_map(|graded| &graded.tasks).map(mark).collect::<String>();
-        let (who, lab, said) = (escaped(&row.hand_in.who), row.lab_name(), escaped(&row.said()));
+        let (who, lab, said) = (escaped(class.name(row)), row.lab_name(), escaped(&row.said()));
         let _ = writeln!(
             page,
             "<tr><td><a href=\"#k{number}\">{who}</a><td>{lab}<td class=n>{points}<td>{boxes}<td>{said}</tr>"
