@@ -39,7 +39,7 @@ PIPELINE(one_stage_without_barrier, 1, WAIT(0), NOTHING, __syncthreads())
 PIPELINE(one_stage_without_second_barrier, 1, WAIT(0), __syncthreads(), NOTHING)
 // 1 x 64: data race, asynchronous copy read before it has landed
 PIPELINE(two_stages_without_second_barrier, 2, WAIT(1), __syncthreads(), NOTHING)
-// 1 x 64: data race, asynchronous copy read before it has landed
+// 1 x 64: asynchronous copy read before it has landed
 PIPELINE(two_stages_waited_for_too_few, 2, WAIT(2), __syncthreads(), { WAIT(0); __syncthreads(); })
-// 1 x 64: data race, asynchronous copy read before it has landed
+// 1 x 64: asynchronous copy read before it has landed
 PIPELINE(one_stage_not_waited_for, 1, NOTHING, __syncthreads(), { WAIT(0); __syncthreads(); })

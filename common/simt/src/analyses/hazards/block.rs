@@ -143,7 +143,7 @@ impl BlockHazards {
         if products.any() {
             products.write(scene, write);
         }
-        copies.take_off(write);
+        copies.take_off(scene, write);
     }
 }
 
@@ -234,7 +234,7 @@ impl Observer for BlockHazards {
             } else {
                 copies.land(&[write]);
             }
-            shadows.shared.write(scene, &write, Sort::WRITE);
+            shadows.shared.landed(scene, &write);
         }
     }
 

@@ -1,20 +1,26 @@
 //! Asynchronous copies: which ones are in flight, and which accesses touch a place that one still fills.
 
+use super::clock::Order;
+use super::event::{Event, Slot};
 use super::extent::Extent;
 use super::hazard::{Action, HazardKind};
 use super::log::{Part, Scene, Spot, Touch};
 use super::setup::Setup;
 
-/// The copy in flight that fills a word of shared memory: its thread plus 1 (0 if there is no copy) and its instruction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// The last copy that was started to a word of shared memory.
+#[derive(Debug, Clone, Copy, Default)]
 struct Filler {
-    thread_plus_1: u16,
-    instruction: u32,
+    start: Event,
+    landed: bool,
 }
 
 impl Filler {
-    fn new(Part { thread, instruction, .. }: Part) -> Self {
-        Self { thread_plus_1: thread as u16 + 1, instruction }
+    fn is_in_flight(self) -> bool {
+        self.start.some() && !self.landed
+    }
+
+    fn is_by(self, thread: u32, instruction: u32) -> bool {
+        self.start.some() && (self.start.thread(), self.start.instruction()) == (thread, instruction)
     }
 }
 
@@ -47,24 +53,34 @@ impl Copies {
 
     /// Whether a copy in flight fills the place.
     pub(super) fn fill(&self, address: u32) -> bool {
-        self.fillers.get(address as usize / 4).is_some_and(|filler| filler.thread_plus_1 != 0)
+        self.fillers.get(address as usize / 4).is_some_and(|filler| filler.is_in_flight())
     }
 
     /// Checks one lane's access against the copies in flight.
     pub(super) fn check(&self, scene: &mut Scene, &Touch { part, address, bytes }: &Touch) {
         for word in address / 4..(address + bytes).div_ceil(4) {
             let Some(&filler) = self.fillers.get(word as usize) else { return };
-            if filler.thread_plus_1 != 0 {
+            if filler.is_in_flight() {
                 let kind = if part.writes { HazardKind::CopyOverwritten } else { HazardKind::CopyNotWaited };
-                let first = scene.side(u32::from(filler.thread_plus_1) - 1, filler.instruction, Action::Copies);
+                let first = scene.side(filler.start.thread(), filler.start.instruction(), Action::Copies);
                 scene.add(kind, Spot::Shared(word * 4), first, Some(scene.side_of(part)));
             }
         }
     }
 
+    /// Whether a read that races with a copy that has landed comes after its start: a barrier lies between the two, and only the wait
+    /// for the copy is missing before it.
+    pub(super) fn is_not_waited(&self, scene: &Scene, address: u32, copy: Event, read: Part) -> bool {
+        self.fillers.get(address as usize / 4).is_some_and(|filler| {
+            filler.landed
+                && filler.is_by(copy.thread(), copy.instruction())
+                && scene.clock.order(&Slot::one(filler.start), read.thread).0 == Order::Before
+        })
+    }
+
     /// Notes that a copy of one lane starts. From now on it fills its place.
-    pub(super) fn take_off(&mut self, write: &Touch) {
-        self.fillers_of(write).fill(Filler::new(write.part));
+    pub(super) fn take_off(&mut self, scene: &Scene, write: &Touch) {
+        self.fillers_of(write).fill(Filler { start: scene.event(write.part), landed: false });
     }
 
     /// Notes that lanes wait for all their copies. Those that arrive at a barrier in memory have also landed by now.
@@ -88,11 +104,10 @@ impl Copies {
     /// Notes that copies no longer fill their places.
     pub(super) fn land(&mut self, landed: &[Touch]) {
         for write in landed {
-            let own = Filler::new(write.part);
+            let Part { thread, instruction, .. } = write.part;
             // Another copy to the same place may be in flight.
-            for filler in self.fillers_of(write).iter_mut().filter(|filler| **filler == own) {
-                *filler = Filler::default();
-            }
+            let own = self.fillers_of(write).iter_mut().filter(|filler| filler.is_by(thread, instruction));
+            own.for_each(|filler| filler.landed = true);
         }
     }
 

@@ -105,7 +105,9 @@ impl SharedShadow {
         let sort = scene.setup.sort(access.instruction, false);
         for (lanes, index) in std::mem::take(&mut self.doubtful) {
             for lane in each(lanes) {
-                self.touch(scene, index as usize, Part::of(access, lane), sort);
+                let part = Part::of(access, lane);
+                self.compare(scene, index as usize, part, sort, Some(copies));
+                self.note(scene, index as usize, part, sort);
             }
         }
         for (thread, index, lanes) in std::mem::take(&mut self.unwritten) {
@@ -137,7 +139,7 @@ impl SharedShadow {
         // The writes are compared with earlier accesses, not with one another.
         let writes: Vec<Touch> = writes.collect();
         for write in &writes {
-            write.units(&scene.setup).for_each(|index| self.compare(scene, index, write.part, sort));
+            write.units(&scene.setup).for_each(|index| self.compare(scene, index, write.part, sort, None));
         }
         for write in writes.iter().rev() {
             for index in write.units(&scene.setup) {
@@ -179,6 +181,15 @@ impl SharedShadow {
     pub(super) fn write_later(&mut self, scene: &mut Scene, write: &Touch) {
         for index in write.units(&scene.setup) {
             self.touch(scene, index, write.part, Sort::WRITE);
+        }
+    }
+
+    /// Notes that a copy of one lane has landed. What touched its place before was checked when the copy started, and what touched it
+    /// since then when that happened.
+    pub(super) fn landed(&mut self, scene: &Scene, write: &Touch) {
+        for index in write.units(&scene.setup) {
+            self.note(scene, index, write.part, Sort::WRITE);
+            self.set_written(index);
         }
     }
 
@@ -230,11 +241,11 @@ impl SharedShadow {
     }
 
     fn touch(&mut self, scene: &mut Scene, index: usize, part: Part, sort: Sort) {
-        self.compare(scene, index, part, sort);
+        self.compare(scene, index, part, sort, None);
         self.note(scene, index, part, sort);
     }
 
-    fn compare(&mut self, scene: &mut Scene, index: usize, part: Part, sort: Sort) {
+    fn compare(&mut self, scene: &mut Scene, index: usize, part: Part, sort: Sort, copies: Option<&Copies>) {
         let Some(cell) = self.cells.get_mut(index) else { return };
         let conflict: Option<Conflict> = cell.conflict(
             &self.lists,
@@ -243,8 +254,12 @@ impl SharedShadow {
             sort,
             scene.setup.facts(part.instruction).decided,
         );
-        if let Some(conflict) = conflict {
-            scene.conflict(Spot::Shared((index << scene.setup.unit) as u32), conflict, part);
+        if let Some(mut conflict) = conflict {
+            let address = (index << scene.setup.unit) as u32;
+            if copies.is_some_and(|copies| copies.is_not_waited(scene, address, conflict.earlier, part)) {
+                conflict.kind = HazardKind::CopyNotWaited;
+            }
+            scene.conflict(Spot::Shared(address), conflict, part);
         }
     }
 
