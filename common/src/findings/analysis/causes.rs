@@ -1,6 +1,6 @@
 //! The root cause first: a hazard that follows from another one is left out. Once the cause is fixed, what remains is shown.
 
-use simt::{Hazard, HazardKind, Party, Place, Space};
+use simt::{Hazard, HazardKind, Place, Space};
 
 /// The hazards that follow from none of the others, in their order.
 pub fn roots(found: Vec<Hazard>) -> Vec<Hazard> {
@@ -14,19 +14,12 @@ pub fn roots(found: Vec<Hazard>) -> Vec<Hazard> {
 
 /// Whether `other` follows from `cause`; `earlier` says that the cause was found first.
 fn explains(cause: &Hazard, other: &Hazard, earlier: bool) -> bool {
-    use HazardKind::{
-        CopyNotWaited, ExitBeforeBarrier, MismatchedBarriers, NeverWritten, Race, UninitialisedShared, WrittenTwice,
-    };
+    use HazardKind::{ExitBeforeBarrier, MismatchedBarriers, NeverWritten, Race, UninitialisedShared, WrittenTwice};
     match (cause.kind, other.kind) {
         // Threads that have left no longer load or store, and are missing at the next barrier too.
         (MismatchedBarriers, ExitBeforeBarrier)
         | (MismatchedBarriers | ExitBeforeBarrier, UninitialisedShared | NeverWritten) => true,
         (ExitBeforeBarrier, ExitBeforeBarrier) => earlier && left_at(cause) == left_at(other),
-        // A copy that its own thread has not waited for is still on its way when other threads read.
-        (CopyNotWaited, Race) => {
-            let of_one_thread = cause.parties.windows(2).all(|pair| pair[0].thread == pair[1].thread);
-            of_one_thread && cause.parties.iter().all(|one| other.parties.iter().any(|side| does_the_same(one, side)))
-        }
         // Two threads own one element: it is written twice, and another element is left to nobody.
         (Race, WrittenTwice | NeverWritten) => two_write(cause) && cause.place.is_beside(&other.place),
         // The finding that names the threads explains more.
@@ -42,12 +35,6 @@ fn left_at(hazard: &Hazard) -> Option<(&Option<String>, Option<u32>)> {
     hazard.parties.get(1).map(|ended| (&ended.location.file, ended.location.line))
 }
 
-/// Whether two threads, or one, do the same in one line.
-fn does_the_same(one: &Party, other: &Party) -> bool {
-    let line = |party: &Party| (party.action, party.location.file.clone(), party.location.line);
-    one.location.line.is_some() && line(one) == line(other)
-}
-
 fn two_write(hazard: &Hazard) -> bool {
     hazard.parties.len() == 2 && hazard.parties.iter().all(|party| party.action.writes())
 }
@@ -61,7 +48,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use serde::Deserialize;
-    use simt::{Action, Array, Dim3, Location};
+    use simt::{Action, Array, Dim3, Location, Party};
 
     use super::*;
 
@@ -84,7 +71,7 @@ mod tests {
             _ if sides.is_empty() => Place::Elements { array, first: vec![7], count: 1, of: 9 },
             _ => Place::Element { array, index: vec![4], bytes: 0 },
         };
-        let all = [Action::Reads, Action::Writes, Action::Copies, Action::Waits, Action::Ends];
+        let all = [Action::Reads, Action::Writes, Action::Waits, Action::Ends];
         let party = |(action, line): &(String, u32)| Party {
             block: Dim3::new(0, 0, 0),
             thread: Dim3::new(0, 0, 0),

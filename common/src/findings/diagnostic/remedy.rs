@@ -34,7 +34,11 @@ pub fn hazard(hazard: &Hazard) -> String {
         _ if places::lines(file).iter().any(includes) => &IN_RUST[..1],
         _ => &[],
     };
-    words.iter().fold(in_cuda(hazard), |text, (cuda, other)| text.replace(cuda, other))
+    let text = words.iter().fold(in_cuda(hazard), |text, (cuda, other)| text.replace(cuda, other));
+    let of_groups =
+        |line: &String| line.contains("wait_group") && !line.contains("wait_group 0") || line.contains("wait_prior");
+    let waits = hazard.kind == HazardKind::CopyNotWaited && places::lines(file).iter().any(of_groups);
+    if waits { text + &help("wait for groups", &[]) } else { text }
 }
 
 fn in_cuda(hazard: &Hazard) -> String {
