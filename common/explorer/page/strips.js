@@ -18,7 +18,7 @@ const WHATS = [
   ["barrier", "fault", "waits at a barrier"],
   ["other", "raised", "waits for a result"],
 ];
-const [HIGH, BETWEEN_WARPS, MOST_WARPS] = [16, 3, 8];
+const [HIGH, BETWEEN_WARPS, MOST_WARPS] = [11, 3, 8];
 
 /// Draws the warps of a block. `clocks` are those of the whole width.
 function drawStrip(canvas, { warps, cursor }, clocks, width) {
@@ -41,7 +41,7 @@ function drawStrip(canvas, { warps, cursor }, clocks, width) {
 function stripWords({ clocks, warps }) {
   const sum = (key) => warps.reduce((all, warp) => all + warp[key], 0);
   const share = (key) => Math.round((100 * sum(key)) / Math.max(1, sum("end")));
-  return `${count(clocks)} clock cycles, of which it waits ${share("memory")} % for memory and ${share("barrier")} % at barriers`;
+  return `${count(clocks)} clock cycles; waits ${share("memory")} % for memory, ${share("barrier")} % at barriers`;
 }
 
 /// The panel.
@@ -69,21 +69,19 @@ export function makeStrips(view) {
   );
   const others = element("div", { class: "beside", role: "group", "aria-label": "Kernels beside it" });
   const strips = element("div", { class: "strips" });
+  const times = element("ul", { class: "muted measured" });
   const legend = element("p", { class: "legend" });
   fill(legend, ...WHATS.flatMap(([, colour, text]) => [element("i", { class: `tone-${colour}` }), text]));
   const root = element(
     "section",
     { class: "panel time-panel", "aria-label": "Time" },
-    element(
-      "p",
-      {},
-      element("strong", { text: "A model, not a measurement." }),
-      " A warp issues an instruction when what it needs is there. Latencies, in clock cycles:",
-    ),
-    element("div", { class: "latencies" }, ...fields),
-    others,
+    element("p", {}, element("strong", { text: "A model, not a measurement." })),
     strips,
     legend,
+    times,
+    element("p", { text: "A warp issues an instruction when what it needs is there. Latencies, in clock cycles:" }),
+    element("div", { class: "latencies" }, ...fields),
+    others,
   );
   let drawn = {};
   let asked = 0;
@@ -127,15 +125,16 @@ export function makeStrips(view) {
     const clocks = Math.max(1, ...all.map((one) => one.strip.clocks));
     fill(
       strips,
-      ...all.map(({ title, measured, strip }) => {
+      ...all.map(({ title, strip }) => {
         const text = stripWords(strip);
         const canvas = element("canvas", { role: "img", "aria-label": `${title}: ${text}` });
         drawStrip(canvas, strip, clocks, width);
         const caption = element("figcaption", {}, element("strong", { text: title }), `: ${text}`);
-        const times = (measured ?? []).map((time) => element("p", { class: "muted measured", text: `Measured: ${time}` }));
-        return element("figure", {}, caption, canvas, ...times);
+        return element("figure", {}, caption, canvas);
       }),
     );
+    const measured = all.flatMap(({ title, measured }) => (measured ?? []).map((time) => `${title}, measured: ${time}`));
+    fill(times, ...measured.map((text) => element("li", { text })));
     return undefined;
   }
 

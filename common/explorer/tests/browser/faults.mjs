@@ -41,6 +41,7 @@ const IN_PAGE = [
   ["pictures", "the page looks for no witness", "if (facts.outcome.right) await this.findWitness();", ""],
   ["pictures", "what was found is forgotten", "this.witness = witness;", ""],
   ["pictures", "latencies change nothing", "latency[id] = Math.max", "latency.other = Math.max"],
+  ["pictures", "the strips do not fit the frame", "</style>", ".strips figure { min-height: 150px; }</style>"],
   ["pictures", "strips stand alone", "this.besides().filter(", "[].filter("],
   ["pictures", "a launch is not checked before it is asked for", "if (count) checkNumbers(label, words, read, count);", ""],
   ["pictures", "a pasted launch is ignored", "const planner = { launch };", "const planner = { launch: { ...launch, block: [1, 1, 1] } };"],

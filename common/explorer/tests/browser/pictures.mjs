@@ -137,7 +137,13 @@ async function checkStrips(opened, check) {
   const waits = all.map((text) => Number(/(\d+) % for memory/.exec(text)?.[1]));
   const single = all.findIndex((text) => text.startsWith("single_buffer"));
   check(waits[single] > waits[0], `waiting for memory: ${all.join("; ")}`);
-  check(/Measured: [\d.,]+ ms for .* on an NVIDIA .* \(\d{4}-\d\d-\d\d\)/.test(await page.locator(".strips").textContent()), "no measured time stands beside the strips");
+  check(/, measured: [\d.,]+ ms for .* on an NVIDIA .* \(\d{4}-\d\d-\d\d\)/.test(await page.locator(".measured").textContent()), "no measured time stands beside the strips");
+  // The tour's strips are all seen in the book's frame, below its question and beside the source.
+  const tour = await opened.do(() => window.explorer.chapter.tour.findIndex(({ panel }) => panel === "time"));
+  await opened.follow(`#step06_prefetch?predict=${tour + 1}`);
+  await page.waitForFunction(() => document.querySelectorAll(".strips figure").length === 3);
+  const lowest = await opened.do(() => Math.max(...[...document.querySelectorAll(".strips canvas")].map((one) => one.getBoundingClientRect().bottom)));
+  check(lowest <= 760, `the lowest strip of the tour ends at ${lowest}`);
   // Warps that share a scheduler come to a barrier one after the other.
   await opened.follow("#step06_prefetch/single_buffer?size=64x64x64&form=64x128v4&panel=time");
   await page.locator("[data-latency=schedulers]").fill("1");
