@@ -2,7 +2,7 @@
 
 use simt::{AccessKind, Action, Fault, FaultKind, Hazard, HazardKind, Limit, Party, Place, Space};
 
-use super::around::{guards, of_words, pointers, set_by_thread};
+use super::around::{guards, of_words, pointers, set_by_line, set_by_thread};
 use super::marks::{add, at_line, at_lines, declared_array, set_by, sets, stores_of, with_calls, without_value};
 use super::race::{self, at, code_at};
 use super::render::{Diagnostic, Mark};
@@ -97,27 +97,35 @@ fn is_barrier(kind: HazardKind) -> bool {
 }
 
 /// The name of a hazard's place, in words and in the kernel's lines. In shared memory whose size the launch gives, it is the name
-/// in the first line, if that is clear, and otherwise an element of the whole.
+/// in the first line, if that is clear, and otherwise an element of the whole. A member of a structure has the name in the line
+/// that sets it.
 fn shown(hazard: &Hazard) -> (String, Place) {
-    let place = || hazard.place.clone();
-    let Place::Offset { array, bytes } = &hazard.place else { return (hazard.place.to_string(), place()) };
-    let party =
-        hazard.parties.first().filter(|party| array.space == Space::Shared && of_words(&party.location, &array.name));
-    let Some(party) = party else { return (hazard.place.to_string(), place()) };
+    let plain = (hazard.place.to_string(), hazard.place.clone());
+    let (Place::Offset { array, bytes }, Some(first)) = (&hazard.place, hazard.parties.first()) else { return plain };
+    if array.space != Space::Shared {
+        return plain;
+    }
+    let named = |name: &str, shown: String| {
+        let array = simt::Array { name: name.to_owned(), space: Space::Shared };
+        (shown, Place::Element { array, index: vec![], bytes: 0 })
+    };
+    if !of_words(&first.location, &array.name) {
+        let writes = hazard.parties.iter().filter(|party| party.action == Action::Writes);
+        let mut sets = writes.filter_map(|party| set_by_line(&party.location));
+        let member = sets.find(|set| set.root() == array.name && set.path != array.name);
+        return member.map_or(plain.clone(), |set| named(set.last(), format!("{} ({})", set.path, plain.0)));
+    }
     let element = format!("{}[{}]", array.name, bytes / 4);
-    let names = pointers(&party.location, &array.name);
-    let source = Source::of(&party.location);
-    let suits = |found: &Use| if party.action == Action::Writes { found.writes } else { found.reads };
+    let names = pointers(&first.location, &array.name);
+    let source = Source::of(&first.location);
+    let suits = |found: &Use| if first.action == Action::Writes { found.writes } else { found.reads };
     let used = |name: &String| {
-        let used = uses(&party.location, name).into_iter().find(suits)?;
+        let used = uses(&first.location, name).into_iter().find(suits)?;
         Some((name.clone(), source.written(&used.tokens).to_owned()))
     };
     match &names.iter().filter_map(used).collect::<Vec<_>>()[..] {
-        [(name, text)] => {
-            let array = simt::Array { name: name.clone(), space: Space::Shared };
-            (format!("{text} (which is {element})"), Place::Element { array, index: vec![], bytes: 0 })
-        }
-        _ => (element, place()),
+        [(name, text)] => named(name, format!("{text} (which is {element})")),
+        _ => (element, plain.1),
     }
 }
 
