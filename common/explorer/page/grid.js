@@ -61,8 +61,11 @@ const LETTERS = [11, 9, 8];
 export function writeValues(context, { x, y, rows, columns, cell, values, shown, marks, colours }) {
   if (cell < 17) return;
   const indices = [...Array(rows * columns).keys()].filter(shown);
-  const texts = (size) => indices.map((index) => fitting(values[index], Math.floor(cell / (0.604 * size))));
-  const size = LETTERS.find((size) => !texts(size).includes(null));
+  // Two pixels stay free, or neighbours would run into each other.
+  const texts = (size) => indices.map((index) => fitting(values[index], Math.floor((cell - 2) / (0.604 * size))));
+  // Small letters rather than a rounded value: whoever adds up by hand needs -1.25, and not -1.3.
+  const exact = (size) => texts(size).every((text, at) => Number(text) === values[indices[at]]);
+  const size = LETTERS.find(exact) ?? LETTERS.find((size) => !texts(size).includes(null));
   if (size === undefined) return;
   context.font = `${size}px ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace`;
   context.textAlign = "center";

@@ -105,6 +105,7 @@ const IN_PAGE = [
   ["first minute", "the matrices reach below the frame", "window.innerHeight - top - 10", "2000"],
   ["first minute", "a phone shows both", "body:not(.comparing):not(.at-source) .source", ".nothing"],
   ["first minute", "the arrow keys do not point", "point(neighbour(grids, pointed, way));", ""],
+  ["first minute", "values are rounded to fit", "LETTERS.find(exact) ?? ", ""],
   ["first minute", "a tap is forgotten when the finger is lifted", 'pointerType !== "touch" && point(null)', "point(null)"],
   ["first minute", "it moves for those who want no motion", "(prefers-reduced-motion: no-preference)", "all"],
   ["names and room", "a panel is not shown", "</style>", ".panel.request { display: none !important; }</style>"],

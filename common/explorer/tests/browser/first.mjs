@@ -95,6 +95,27 @@ async function checkTap(opened, check) {
   check(/^C\[1\]\[3\]/.test(said), `after a tap on C[1][3] it says: ${said}`);
 }
 
+/// The values that are written into the cells are those of the elements, and not rounded.
+async function checkWritten(opened, check) {
+  const { texts, values } = await opened.do(async () => {
+    const texts = [];
+    const { fillText } = CanvasRenderingContext2D.prototype;
+    CanvasRenderingContext2D.prototype.fillText = function (text, ...at) {
+      texts.push(text);
+      return fillText.call(this, text, ...at);
+    };
+    window.explorer.redraw();
+    await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+    CanvasRenderingContext2D.prototype.fillText = fillText;
+    return { texts, values: [...window.explorer.runs[0].values.a] };
+  });
+  const held = new Set(values);
+  const written = texts.map(Number).filter((number) => !Number.isNaN(number));
+  check(written.length >= values.length, `${written.length} values are written of ${values.length} in A alone`);
+  const others = written.filter((number) => !held.has(number));
+  check(others.length === 0, `elements of A are quarters, and the cells say ${others.slice(0, 5)}`);
+}
+
 /// Everything of the first minute.
 export async function checkFirstMinute(browser, address, check) {
   for (const id of ["step02_gpu_naive", "step03_single_block", "step04_tiled", "step05_thread_tile", "step06_prefetch"]) {
@@ -124,6 +145,10 @@ export async function checkFirstMinute(browser, address, check) {
     }
   }
   const opened = await Opened.at(browser, `${address}#step04_tiled`, FRAME);
+  await opened.page.setViewportSize({ width: 1400, height: 900 });
+  await opened.drawn();
+  await checkWritten(opened, check);
+  await opened.page.setViewportSize(FRAME);
   await checkKeys(opened, check);
   await checkStays(opened, check);
   await opened.close();
