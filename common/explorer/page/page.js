@@ -392,6 +392,8 @@ export class Page {
     ];
     this.controls.list();
     await this.choose({ ...this.choice, name: "pasted", form: "pasted", dtype: "f32", with: null });
+    // The form fills a frame: it makes room for the run. A launch that is refused leaves it open.
+    if (this.runs.length > 0) this.showMore(false);
   }
 
   /// Shows where the answer of a stop comes from.

@@ -44,6 +44,7 @@ const IN_PAGE = [
   ["pictures", "the strips do not fit the frame", "</style>", ".strips figure { min-height: 150px; }</style>"],
   ["pictures", "strips stand alone", "this.besides().filter(", "[].filter("],
   ["pictures", "a launch is not checked before it is asked for", "if (count) checkNumbers(label, words, read, count);", ""],
+  ["pictures", "the form hides the run of a pasted kernel", "if (this.runs.length > 0) this.showMore(false);", ""],
   ["pictures", "a pasted launch is ignored", "const planner = { launch };", "const planner = { launch: { ...launch, block: [1, 1, 1] } };"],
   ["everywhere", "something has no name", "place(run.blockName())", "place(run.blockName()) + run.nothing"],
   [

@@ -188,6 +188,12 @@ async function checkPaste(opened, check) {
   await page.waitForFunction(() => window.explorer.runs[0]?.kernel.id === "pasted");
   const facts = await opened.facts();
   check(facts.outcome.right, `the pasted kernel gives ${JSON.stringify(facts.outcome)}`);
+  await page.waitForFunction(() => document.getElementById("more").hidden).catch(() => null);
+  await opened.drawn();
+  for (const part of [".matrices canvas", ".lines li.current"]) {
+    const box = await page.locator(part).boundingBox();
+    check(box !== null && box.y >= 0 && box.y + box.height <= 760, `after Run it, ${part} lies at ${JSON.stringify(box)}`);
+  }
   await opened.step(1, "step");
   await opened.drawn();
   check(/warp \d+ (loads|reads|multiplies)/.test(await page.locator("#sentence").textContent()), "nothing is said of the pasted kernel");
