@@ -12,7 +12,11 @@ use crate::code::places;
 /// The lines that set what a place uses.
 pub fn set_by(place: &Location, stores: bool) -> Vec<Mark> {
     let mut found = setters(place, stores, if stores { 6 } else { 5 });
-    found.extend(and_callers(place).skip(1).flat_map(|call| setters(&call, false, 3)));
+    for set in and_callers(place).skip(1).flat_map(|call| setters(&call, false, 3)) {
+        if !found.contains(&set) {
+            found.push(set);
+        }
+    }
     sets(place, found)
 }
 
