@@ -52,7 +52,7 @@ pub fn hazard(hazard: &Hazard, one_warp: bool) -> Diagnostic {
     let mut laid_out = None;
     match (kind, sides, array) {
         (HazardKind::WrongArray, [access], _) => {
-            marks.extend(set_by(&access.location, access.action.writes()));
+            add(&mut marks, set_by(&access.location, access.action.writes()));
             let source = Source::of(&access.location);
             let words = source.words(&source.on_lines(access.location.line.unwrap_or_default(), 1)).iter();
             add(&mut marks, words.filter_map(|word| declared_array(&access.location, &word.text)));
