@@ -12,11 +12,7 @@ use crate::code::places;
 /// The lines that set what a place uses.
 pub fn set_by(place: &Location, stores: bool) -> Vec<Mark> {
     let mut found = setters(place, stores, if stores { 6 } else { 5 });
-    for set in and_callers(place).skip(1).flat_map(|call| setters(&call, false, 3)) {
-        if !found.contains(&set) {
-            found.push(set);
-        }
-    }
+    found.extend(and_callers(place).skip(1).flat_map(|call| setters(&call, false, 3)));
     sets(place, found)
 }
 
