@@ -52,7 +52,7 @@ pub struct Options {
 /// Runs the command. Wrong kernels do not make it fail.
 pub fn run(options: &Options) -> Result<bool> {
     let only = options.lab.as_deref().map(Lab::find).transpose()?;
-    let hand_ins = hand_in::all(&options.folder, only.as_ref())?;
+    let mut hand_ins = hand_in::all(&options.folder, only.as_ref())?;
     let place = |file: &PathBuf| {
         let folder = files::folder_of(file);
         let folder = folder.canonicalize().or_else(|_| std::path::absolute(folder)).ok()?;
@@ -67,12 +67,19 @@ pub fn run(options: &Options) -> Result<bool> {
         file.as_deref()
             .map_or(Ok(()), |file| files::check_replaceable(file, |old| old.starts_with(begin), ELSEWHERE))?;
     }
-    let any = |kind: &str| hand_ins.iter().any(|one| one.kernel.as_ref().is_ok_and(|kernel| kernel.kind == kind));
-    if any("cu") {
-        nvrtc::find()?.try_out()?;
-    }
-    if any("rs") {
-        rustc::find()?;
+    for kind in ["cu", "rs"] {
+        let is_one = |one: &HandIn| one.kernel.as_ref().is_ok_and(|kernel| kernel.kind == kind);
+        if !hand_ins.iter().any(is_one) {
+            continue;
+        }
+        let compiler =
+            if kind == "cu" { nvrtc::find().and_then(nvrtc::Nvrtc::try_out) } else { rustc::find().map(drop) };
+        // Hand-ins in one language do not pay for a compiler of the other that is missing.
+        if let Err(error) = compiler {
+            let message = format!("{error:#}");
+            hand_ins.iter_mut().filter(|one| is_one(one)).for_each(|one| one.kernel = Err(message.clone()));
+            ensure!(hand_ins.iter().any(|one| one.kernel.is_ok()), message);
+        }
     }
     let seed = options.seed.unwrap_or_else(fresh_seed);
     let class = Class { rows: grade(hand_ins, seed, options)?, seed };

@@ -41,6 +41,7 @@ fn class() -> Result<()> {
     // A compiler's message that is longer than any line that people are shown.
     let wordy = right.replacen("sum = 0", &format!("sum = {}", "undeclared".repeat(300)), 1);
     hand_in(&folder, "wordy/step04.cu", wordy.as_bytes())?;
+    hand_in(&folder, "rosa/step04.rs", b"in Rust, on a machine without a compiler for it")?;
     hand_in(&folder, "yan/step04.cu", b"\xff\xfe binary")?;
     hand_in(&folder, "zoe/notes.txt", b"see you on Monday")?;
     hand_in(&folder, "zack/step04.cu", &vec![b' '; 3 << 20])?;
@@ -59,7 +60,8 @@ fn class() -> Result<()> {
     }
     let [at, csv_at, page_at] = [&folder, &csv, &page].map(|path| path.display().to_string());
     let arguments = ["grade", at.as_str(), "--seed", "7", "--csv", &csv_at, "--out", &page_at];
-    let Said { out, err, status } = course(&arguments, &[], "")?;
+    let no_rustc = ("GPU_RUSTC", folder.as_path());
+    let Said { out, err, status } = course(&arguments, &[no_rustc], "")?;
     ensure!(status == Some(0), "{status:?}: {out}{err}");
     ensure!(!out.contains(['\x1b', '\r']), "the terminal is commanded: {out:?}");
 
@@ -79,6 +81,7 @@ fn class() -> Result<()> {
     }
     for (file, said) in [
         ("wordy/step04.cu", "does not compile"),
+        ("rosa/step04.rs", "does not start"),
         ("yan/step04.cu", "it is not a text"),
         ("zoe", "there is no .cu or .rs file for this lab"),
         ("zack/step04.cu", "more than 1 MiB"),
