@@ -1,4 +1,4 @@
-//! Step 1: three loops on the host. They define the product, and every later step is checked against them.
+//! Step 1: three loops on the host. They define the product; every later step is checked against it.
 
 use std::num::Wrapping;
 use std::ops::{Add, Mul};
@@ -6,7 +6,7 @@ use std::ops::{Add, Mul};
 use anyhow::Result;
 use plan::{Arg, DefaultSize, DeviceInfo, Dtype, HostProduct, Launch, Plan, Problem, Specialisation, Step};
 
-/// The step. It runs on the host. With `--device sim` or `--device cuda`, one GPU thread runs the same loops.
+/// The step. It runs on the host; `--device sim` or `--device cuda` runs the same loops as one GPU thread.
 pub const STEP: Step = Step {
     name: env!("CARGO_PKG_NAME"),
     folder: "step01_cpu_naive",
@@ -22,7 +22,7 @@ pub const STEP: Step = Step {
 /// C (m×n) = A (m×k) · B (k×n), all row-major: element (row, col) of C is `c[row * n + col]`.
 ///
 /// # Panics
-/// Panics if a slice is shorter than its matrix.
+/// Panics where a slice is shorter than its matrix.
 pub fn matmul<E>(a: &[E], b: &[E], c: &mut [E], [m, n, k]: [usize; 3])
 where
     E: Copy + Default + Add<Output = E> + Mul<Output = E>,
@@ -39,7 +39,7 @@ where
 }
 // ANCHOR_END: loops
 
-/// Plans `kernel.cu`: one thread computes everything.
+/// One thread computes everything: the plan of `kernel.cu`.
 fn plan(problem: &Problem, _device: &DeviceInfo) -> Result<Plan> {
     let [m, n, k] = [problem.m, problem.n, problem.k].map(|size| Arg::Int(size as i32));
     let args = vec![Arg::A(0), Arg::B(0), Arg::C(0), m, n, k];
