@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use common::basics::workspace;
+use common::basics::{output, workspace};
+use unicode_width::UnicodeWidthStr as _;
 
 use super::hand_in::{HandIn, Kernel};
 use crate::files;
@@ -140,12 +141,14 @@ const SAID: usize = 48;
 /// The table, what went wrong most often, and which kernels are alike.
 pub fn terminal(class: &Class) -> String {
     let lab = class.rows.iter().map(|row| row.lab_name().len()).max().unwrap_or(0).max(3);
-    let mut text = format!("{:<NAME$} {:<lab$} {:>12}  {:<5}  first finding\n", "", "lab", "points", "tasks");
+    let mut text = format!("{:NAME$} {:<lab$} {:>12}  {:<5}  first finding\n", "", "lab", "points", "tasks");
     for row in &class.rows {
         let points = row.worth().map_or("-".to_owned(), |[points, of, ..]| format!("{points} of {of}"));
         let passed = row.worth().map_or("-".to_owned(), |[.., passed, of]| format!("{passed}/{of}"));
         let (who, said) = (cut(class.name(row), NAME), cut(&row.said(), SAID));
-        let line = format!("{who:<NAME$} {:<lab$} {points:>12}  {passed:<5}  {said}", row.lab_name());
+        // A name may take two columns for a character, or none for its accents.
+        let beside = NAME - who.width();
+        let line = format!("{who}{:beside$} {:<lab$} {points:>12}  {passed:<5}  {said}", "", row.lab_name());
         text += line.trim_end();
         text.push('\n');
     }
@@ -168,16 +171,21 @@ pub fn terminal(class: &Class) -> String {
     text
 }
 
+/// A text of at most so many columns.
 fn cut(text: &str, most: usize) -> String {
-    if text.chars().count() <= most {
-        return text.to_owned();
+    let text = output::escape(text);
+    if text.width() <= most {
+        return text;
     }
-    text.chars().take(most - 1).chain(['…']).collect()
+    let ends = text.char_indices().map(|(at, _)| &text[..at]);
+    let fits = ends.take_while(|start| start.width() < most).last().unwrap_or_default();
+    format!("{fits}…")
 }
 
 pub fn csv(class: &Class) -> String {
     let alike = class.alike();
-    let mut text = BEGIN.to_owned() + "\r\n";
+    // Without the mark at the beginning Excel does not read UTF-8.
+    let mut text = format!("\u{feff}{BEGIN}\r\n");
     for row in &class.rows {
         let file = &row.hand_in.file;
         let [points, of, passed, required] =
@@ -202,7 +210,7 @@ fn of_tasks(row: &Row) -> (String, String) {
 
 /// A cell in quotes. A formula is marked as text, so that no spreadsheet computes it.
 fn cell(text: &str) -> String {
-    let computed = text.trim_start().starts_with(['=', '+', '-', '@', '\t', '\r', '|', '%']);
+    let computed = text.trim_start().starts_with(['=', '+', '-', '@', '|', '%', '＝', '＋', '－', '＠']);
     format!("\"{}{}\"", if computed { "'" } else { "" }, text.replace('"', "\"\"").replace(['\n', '\r'], " "))
 }
 
@@ -211,10 +219,23 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_name_of_any_script_takes_the_columns_that_it_has() {
+        for (name, most, cut_to) in [
+            ("李雷", 4, "李雷"),
+            ("李雷和韩", 6, "李雷…"),
+            ("e\u{301}e\u{301}a", 3, "e\u{301}e\u{301}a"),
+            ("e\u{301}e\u{301}a", 2, "e\u{301}…"),
+            ("a\u{202e}b", 9, "a\\u202eb"),
+        ] {
+            assert_eq!(cut(name, most), cut_to);
+        }
+    }
+
+    #[test]
     fn a_cell_is_a_text_whatever_is_in_it() {
         for (text, expected) in [
             ("=cmd|' /C calc'!A0", "\"'=cmd|' /C calc'!A0\""),
-            (" +1", "\"' +1\""),
+            ("\t＋1", "\"'\t＋1\""),
             ("a\"b,c\nd", "\"a\"\"b,c d\""),
             ("12.5", "\"12.5\""),
         ] {

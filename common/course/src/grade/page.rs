@@ -72,8 +72,10 @@ fn common(page: &mut String, class: &Class) {
         let Some((row, finding)) = example else { continue };
         let (who, text) = (escaped(&row.hand_in.who), escaped(&finding.text));
         let kernels = if count == 1 { "kernel" } else { "kernels" };
-        let _ =
-            writeln!(page, "<li><b>{kind}</b>, in {count} {kernels}; for example that of {who}:<pre>{text}</pre></li>");
+        let _ = writeln!(
+            page,
+            "<li><b>{kind}</b>, in {count} {kernels}; for example that of <bdi>{who}</bdi>:<pre>{text}</pre></li>"
+        );
     }
     *page += "</ol>\n";
 }
@@ -81,7 +83,7 @@ fn common(page: &mut String, class: &Class) {
 /// A hand-in: its checklist, its findings, and the kernel with their places underlined.
 fn kernel(page: &mut String, number: usize, row: &Row) {
     let (who, file) = (escaped(&row.hand_in.who), escaped(&row.hand_in.file));
-    let _ = writeln!(page, "<details id=k{number}><summary>{who} <small>{file}</small></summary>");
+    let _ = writeln!(page, "<details id=k{number}><summary><bdi>{who}</bdi> <small>{file}</small></summary>");
     match &row.graded {
         Err(sentence) => {
             let _ = writeln!(page, "<p>{}</p>", escaped(sentence));
