@@ -77,11 +77,17 @@ impl Transfer {
         for line in &self.template.about {
             text += &format!("// {line}\n");
         }
-        if let Some(tile) = self.tile {
-            let constant = if rust { format!("const TILE: u32 = {tile};") } else { format!("#define TILE {tile}") };
-            text += &format!("// launch: block {tile},{tile} tile {tile},{tile}\n{constant}\n");
-        } else if let Some(launch) = &self.template.launch {
+        text += "// Beside a right product at any shape and no hazard, this is asked for:\n";
+        for goal in self.task().goals {
+            text += &format!("// - {}\n", goal.words);
+        }
+        let launch = self.tile.map(|tile| format!("block {tile},{tile} tile {tile},{tile}"));
+        if let Some(launch) = launch.or(self.template.launch.clone()) {
+            text += "// Threads of a block in x and y, and the columns and rows of C that it computes:\n";
             text += &format!("// launch: {launch}\n");
+        }
+        if let Some(tile) = self.tile {
+            text += &if rust { format!("const TILE: u32 = {tile};\n") } else { format!("#define TILE {tile}\n") };
         }
         text + "\n" + if rust { KERNEL_IN_RUST } else { KERNEL }
     }
