@@ -74,51 +74,24 @@ fn fill(all: &mut [AtomicU32], value: &[u32]) {
 
 /// One named allocation.
 pub struct Allocation {
-    name: String,
-    base: u64,
-    bytes: u64,
-    element_bytes: u32,
-    /// Kernels only read it.
-    constant: bool,
-    /// The operating system zeroes these pages when they are first touched, so untouched pages cost nothing.
-    words: Box<[AtomicU32]>,
+    /// The name given at allocation.
+    pub name: String,
+    /// Address of the first byte.
+    pub base: DevicePointer,
+    /// Size in bytes.
+    pub bytes: u64,
+    /// Size of an element in bytes, as given at allocation; messages count in elements.
+    pub element_bytes: u32,
+    /// Whether it is constant memory, which kernels only read.
+    pub(crate) constant: bool,
+    /// The words, for kernels that run. The operating system zeroes these pages when they are first touched, so untouched pages cost
+    /// nothing.
+    pub(crate) words: Box<[AtomicU32]>,
 }
 
 impl std::fmt::Debug for Allocation {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} at {:#x}, {} bytes", self.name, self.base, self.bytes)
-    }
-}
-
-impl Allocation {
-    /// The name given at allocation.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// Address of the first byte.
-    pub const fn base(&self) -> DevicePointer {
-        DevicePointer(self.base)
-    }
-
-    /// Size in bytes.
-    pub const fn bytes(&self) -> u64 {
-        self.bytes
-    }
-
-    /// Size of an element in bytes, as given at allocation; messages count in elements.
-    pub const fn element_bytes(&self) -> u32 {
-        self.element_bytes
-    }
-
-    /// Whether it is constant memory.
-    pub(crate) fn is_constant(&self) -> bool {
-        self.constant
-    }
-
-    /// The words, for kernels that run.
-    pub(crate) fn words(&self) -> &[AtomicU32] {
-        &self.words
+        write!(f, "{} at {:#x}, {} bytes", self.name, self.base.0, self.bytes)
     }
 }
 
@@ -157,8 +130,9 @@ impl GlobalMemory {
         let words = usize::try_from(bytes.div_ceil(4)).ok().and_then(|count| try_zeroed_slice_box(count).ok());
         let words = words.ok_or_else(failed)?;
         self.next = (end + GUARD).next_multiple_of(ALIGN);
+        let base = DevicePointer(base);
         self.allocations.push(Allocation { name: name.into(), base, bytes, element_bytes, constant: false, words });
-        Ok(DevicePointer(base))
+        Ok(base)
     }
 
     /// Frees an allocation. Its addresses are never used again.
@@ -248,7 +222,7 @@ impl GlobalMemory {
     /// The allocation that holds all of `bytes` bytes at `address`.
     pub(crate) fn holding(&self, address: u64, bytes: u32) -> Option<&Allocation> {
         let allocation = &self.allocations[self.at_or_before(address)?];
-        let end = (address - allocation.base).checked_add(u64::from(bytes))?;
+        let end = (address - allocation.base.0).checked_add(u64::from(bytes))?;
         (end <= allocation.bytes).then_some(allocation)
     }
 
@@ -270,7 +244,7 @@ impl GlobalMemory {
 
     /// Index of the allocation that holds `address`, or of the last one before it.
     fn at_or_before(&self, address: u64) -> Option<usize> {
-        self.allocations.partition_point(|allocation| allocation.base <= address).checked_sub(1)
+        self.allocations.partition_point(|allocation| allocation.base.0 <= address).checked_sub(1)
     }
 
     /// Where an address points: into which array, or how far outside the nearest one.
@@ -280,10 +254,10 @@ impl GlobalMemory {
             return Place::NoMemory(address);
         };
         let distance = |allocation: &Allocation| {
-            if address < allocation.base {
-                allocation.base - address
+            if address < allocation.base.0 {
+                allocation.base.0 - address
             } else {
-                address.saturating_add(1).saturating_sub(allocation.base + allocation.bytes)
+                address.saturating_add(1).saturating_sub(allocation.base.0 + allocation.bytes)
             }
         };
         // The gap between two allocations belongs to the nearer one.
@@ -293,7 +267,7 @@ impl GlobalMemory {
         let (array, of) = (Array { name: allocation.name.clone(), space: Space::Global }, allocation.bytes / element);
         let outside = distance(allocation);
         if outside == 0 {
-            let offset = address - allocation.base;
+            let offset = address - allocation.base.0;
             return Place::Element { array, index: vec![offset / element], bytes: offset % element };
         }
         if address < NULL {
@@ -302,16 +276,16 @@ impl GlobalMemory {
         if outside > 1 << 40 {
             return Place::NoArray(address);
         }
-        if address < allocation.base {
+        if address < allocation.base.0 {
             return Place::Outside { array, index: -(outside.div_ceil(element) as i64), bytes: outside, of };
         }
-        let index = ((address - allocation.base) / element) as i64;
+        let index = ((address - allocation.base.0) / element) as i64;
         Place::Outside { array, index, bytes: outside - 1, of }
     }
 
     fn start_of(&self, pointer: DevicePointer) -> Result<usize, Error> {
         self.allocations
-            .binary_search_by_key(&pointer.0, |allocation| allocation.base)
+            .binary_search_by_key(&pointer, |allocation| allocation.base)
             .map_err(|_| Error::usage(format!("{:#x} is not the start of an allocation", pointer.0)))
     }
 

@@ -203,12 +203,7 @@ pub(crate) trait RegisterFile {
 impl Executed<'_> {
     /// The value of a register in each lane: 0 or 1 for a predicate, the bits for any other register.
     pub fn register(&self, register: &Register<'_>) -> [u64; 32] {
-        self.values(register.home)
-    }
-
-    /// The value of a register's place in each lane.
-    pub(crate) fn values(&self, home: Home) -> [u64; 32] {
-        self.registers.values(home)
+        self.registers.values(register.home)
     }
 }
 

@@ -65,7 +65,7 @@ pub fn launch(
         }
         arguments.push(Arg::Pointer(pointer));
     }
-    let output = memory.allocations()[2].base();
+    let output = memory.allocations()[2].base;
     arguments.extend([m, n, k].map(|size| Arg::I32(size as i32)));
     let mut config = LaunchConfig::new((gx, gy), (bx, by));
     (config.dynamic_shared_bytes, config.instruction_limit, config.threads) = (shared, limit, threads);

@@ -19,7 +19,7 @@ fn said(ptx: &str, source: &str) -> Result<String, Error> {
     for (name, elements) in [("A", m * k), ("B", k * n), ("C", m * n)] {
         arguments.push(Arg::Pointer(memory.alloc(name, 4 * u64::from(elements), 4)?));
     }
-    let output = memory.allocations()[2].base();
+    let output = memory.allocations()[2].base;
     arguments.extend([m, n, k].map(|size| Arg::I32(size as i32)));
     let mut config = LaunchConfig::new((gx, gy), (bx, by));
     config.dynamic_shared_bytes = shared;

@@ -25,15 +25,9 @@ pub struct Analyses {
 
 impl Analysis for Analyses {
     fn begin(&mut self, launch: &LaunchInfo<'_>) {
-        if let Some(counters) = &mut self.counters {
-            counters.begin(launch);
-        }
-        if let Some(hazards) = &mut self.hazards {
-            hazards.begin(launch);
-        }
-        if let Some(trace) = &mut self.trace {
-            trace.begin(launch);
-        }
+        self.counters.iter_mut().for_each(|counters| counters.begin(launch));
+        self.hazards.iter_mut().for_each(|hazards| hazards.begin(launch));
+        self.trace.iter_mut().for_each(|trace| trace.begin(launch));
     }
 
     fn in_order(&self) -> bool {

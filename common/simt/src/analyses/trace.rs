@@ -116,7 +116,7 @@ impl Analysis for Trace {
         self.setup = Some(Setup {
             kernel: launch.kernel.clone(),
             block: launch.config.block,
-            arrays: arrays.map(|a| (a.base().0, a.bytes(), a.name().to_string(), a.element_bytes())).collect(),
+            arrays: arrays.map(|a| (a.base.0, a.bytes, a.name.clone(), a.element_bytes)).collect(),
         });
         self.done.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }

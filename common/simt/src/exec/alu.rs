@@ -131,10 +131,8 @@ fn generic(inst: &Inst, r: Registers, predicates: &mut [u32], detail: &Detail, m
             }
             *value = if detail.predicate[index] {
                 u64::from(predicates[offset as usize] >> lane & 1)
-            } else if detail.wide[index] {
-                r.lane(offset, lane)
             } else {
-                u64::from(r.lane::<u32>(offset, lane))
+                r.bits(offset, detail.wide[index], lane)
             };
         }
         let value = eval(detail, values);
@@ -143,10 +141,8 @@ fn generic(inst: &Inst, r: Registers, predicates: &mut [u32], detail: &Detail, m
     }
     if detail.predicate[0] {
         set(predicates, inst.d, mask, bits);
-    } else if detail.wide[0] {
-        r.write(inst.d, mask, &out);
     } else {
-        r.write(inst.d, mask, &out.map(|value| value as u32));
+        r.write_bits(inst.d, detail.wide[0], mask, &out);
     }
 }
 
@@ -159,17 +155,12 @@ fn carry(inst: &Inst, r: Registers, predicates: &mut [u32], detail: &Detail, mas
     let bits = if wide { 64 } else { 32 };
     let mut out = [0u64; 32];
     let after = lanes(|lane| {
-        let get = |register| if wide { r.lane(register, lane) } else { u64::from(r.lane::<u32>(register, lane)) };
-        let (a, b) = (get(inst.a), (get(inst.b) ^ flip) & (u64::MAX >> (64 - bits)));
+        let (a, b) = (r.bits(inst.a, wide, lane), (r.bits(inst.b, wide, lane) ^ flip) & (u64::MAX >> (64 - bits)));
         let sum = u128::from(a) + u128::from(b) + u128::from(before >> lane & 1);
         out[lane] = sum as u64;
         sum >> bits != 0
     });
-    if wide {
-        r.write(inst.d, mask, &out);
-    } else {
-        r.write(inst.d, mask, &out.map(|sum| sum as u32));
-    }
+    r.write_bits(inst.d, wide, mask, &out);
     set(predicates, inst.e, mask, after);
 }
 

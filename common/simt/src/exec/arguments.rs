@@ -135,11 +135,7 @@ pub(super) fn set_presets(launch: &Launch, planes: &mut [Plane], block: Option<&
             let constant = constant(launch, preset);
             for lane in 0..32usize {
                 let value = constant.unwrap_or_else(|| of_lane(preset, launch.config.block, block, warp, lane));
-                if wide {
-                    registers.set(offset, lane, value);
-                } else {
-                    registers.set(offset, lane, value as u32);
-                }
+                registers.set_bits(offset, wide, lane, value);
             }
         }
     }

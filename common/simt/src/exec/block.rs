@@ -63,15 +63,6 @@ impl<'a> Worker<'a> {
         }
     }
 
-    pub fn number(&self) -> u64 {
-        self.context.info.number
-    }
-
-    /// Returns the number of warp instructions that the block has executed.
-    pub fn clock(&self) -> u64 {
-        self.context.clock
-    }
-
     /// Whether one of its warps polls for something that others do.
     pub fn asks(&self) -> bool {
         self.warps.iter().any(|warp| warp.asks)
@@ -259,15 +250,15 @@ impl<'a> Grid<'a> {
             looking -= usize::from(looks);
             let new = if !looks && alone == 0 && waiting.len() < most { self.take(analysis, &mut idle) } else { None };
             let Some(mut worker) = new.or_else(|| waiting.pop_front()) else { break };
-            let before = worker.clock();
-            let stopped = worker.number() > self.last.load(Ordering::Relaxed);
+            let before = worker.context.clock;
+            let stopped = worker.context.info.number > self.last.load(Ordering::Relaxed);
             let turn = if stopped { Ok(Turn::Ended) } else { worker.turn(looks) };
             if let Ok(Turn::Idle(warps)) = turn {
                 nothing += 1;
                 if nothing > waiting.len() {
                     self.launch.waits(warps);
                 } else {
-                    self.launch.progress.spared.fetch_add(worker.clock() - before, Ordering::Relaxed);
+                    self.launch.progress.spared.fetch_add(worker.context.clock - before, Ordering::Relaxed);
                 }
             } else {
                 nothing = 0;
@@ -293,7 +284,7 @@ impl<'a> Grid<'a> {
             worker.end();
             ended();
             if let Err(outcome) = turn {
-                self.fail(worker.number(), outcome);
+                self.fail(worker.context.info.number, outcome);
             }
             idle = Some(worker);
         }

@@ -65,9 +65,7 @@ pub(super) fn gather(fragment: &Fragment, registers: &[u32], r: Registers) -> Ve
     let mut out = vec![0; (fragment.rows * fragment.columns) as usize];
     let bytes = fragment.kind.bytes() as usize;
     for (lane, register, part, at) in fragment.places() {
-        let from = registers[register];
-        let shifted = |word: u32| u64::from(word >> (8 * bytes * part));
-        out[at] = if bytes == 8 { r.lane::<u64>(from, lane) } else { shifted(r.lane::<u32>(from, lane)) };
+        out[at] = r.bits(registers[register], bytes == 8, lane) >> (8 * bytes * part);
     }
     out
 }

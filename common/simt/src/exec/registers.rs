@@ -81,6 +81,24 @@ impl<'a> Registers<'a> {
         }
     }
 
+    /// Returns a lane of a register, which has 64 bits if it is `wide`.
+    #[inline(always)]
+    pub fn bits(self, offset: u32, wide: bool, lane: usize) -> u64 {
+        if wide { self.lane(offset, lane) } else { u64::from(self.lane::<u32>(offset, lane)) }
+    }
+
+    /// Sets a lane of a register, which has 64 bits if it is `wide`.
+    #[inline(always)]
+    pub fn set_bits(self, offset: u32, wide: bool, lane: usize, value: u64) {
+        if wide { self.set(offset, lane, value) } else { self.set(offset, lane, value as u32) }
+    }
+
+    /// Writes the lanes of `mask` of a register, which has 64 bits if it is `wide`.
+    #[inline(always)]
+    pub fn write_bits(self, offset: u32, wide: bool, mask: u32, value: &[u64; 32]) {
+        if wide { self.write(offset, mask, value) } else { self.write(offset, mask, &value.map(|value| value as u32)) }
+    }
+
     /// Loads one word for each lane: lane `i` gets `words[index[i]]`, if it is in `mask`.
     ///
     /// # Panics

@@ -327,9 +327,5 @@ fn indexed(warp: &mut Warp, context: &mut Context, inst: &Inst, r: Registers) ->
 fn clock(context: &Context, inst: &Inst, r: Registers, mask: u32, now: u64) {
     let now = context.clock + context.executed + now;
     let value = if matches!(inst.sub, 1 | 3) { now >> 32 } else { now };
-    if inst.imm != 0 {
-        r.write(inst.d, mask, &[value; 32]);
-    } else {
-        r.write(inst.d, mask, &[value as u32; 32]);
-    }
+    r.write_bits(inst.d, inst.imm != 0, mask, &[value; 32]);
 }

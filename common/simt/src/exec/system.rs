@@ -83,8 +83,8 @@ impl Memory<'_, '_> {
             return Some(of(self.warp.local.read(self.lane * bytes as usize / 4 + word)));
         }
         let allocation = self.context.launch.memory.holding(address, 1)?;
-        let word = (address - allocation.base().0) as usize / 4;
-        allocation.words().get(word).map(|word| of(word.load(Relaxed)))
+        let word = (address - allocation.base.0) as usize / 4;
+        allocation.words.get(word).map(|word| of(word.load(Relaxed)))
     }
 
     /// Returns the text that begins at an address and ends with a zero.

@@ -142,7 +142,7 @@ impl Case {
         }
         let mut config = LaunchConfig::new(COUNT as u32 / 128, 128);
         (config.instruction_set, config.threads) = (set, 1);
-        let out = memory.allocations()[0].base();
+        let out = memory.allocations()[0].base;
         simt::launch(&kernel, &mut memory, &config, &arguments, &mut ())?;
         let mut result = vec![0; COUNT];
         memory.download(out, 0, &mut result)?;

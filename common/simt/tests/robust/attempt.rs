@@ -127,8 +127,8 @@ fn launch(
     result.ok()?;
     LAUNCHES[1].fetch_add(1, Ordering::Relaxed);
     let contents = memory.allocations().iter().map(|allocation| {
-        let mut words = vec![0; allocation.bytes().min(1 << 16) as usize / 4];
-        memory.download(allocation.base(), 0, &mut words).expect("it is large enough");
+        let mut words = vec![0; allocation.bytes.min(1 << 16) as usize / 4];
+        memory.download(allocation.base, 0, &mut words).expect("it is large enough");
         words
     });
     let contents = contents.collect();

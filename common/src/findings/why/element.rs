@@ -145,7 +145,7 @@ impl Origins {
         memory: &simt::GlobalMemory,
         extents: Vec<(String, Extents)>,
     ) -> Self {
-        let arrays = memory.allocations().iter().map(|array| array.name().to_owned()).collect();
+        let arrays = memory.allocations().iter().map(|array| array.name.clone()).collect();
         Self { kernel, provenance, arrays, extents }
     }
 

@@ -70,7 +70,7 @@ impl Registers {
     fn step(&mut self, scene: &mut Scene, warp: u32, step: &Step, mut lanes: u32, at: Option<&Executed<'_>>) {
         let all = &mut self.all[warp as usize * self.followed..][..self.followed];
         let holds = |home: Home| {
-            let values = at.map_or([0; 32], |at| at.values(home));
+            let values = at.map_or([0; 32], |at| at.registers.values(home));
             select(u32::MAX, |lane| values[lane] & 1 == 1)
         };
         let of = |all: &[Register], number: u32| all.get(number as usize).map_or(0, |register| register.unset);
@@ -109,7 +109,7 @@ impl Registers {
                 (a | b) & (c | open) | c
             }
             Flow::Shuffle { mode } => {
-                let [by, bounds] = [0, 1].map(|index| at.map_or([0; 32], |at| at.values(step.values[index])));
+                let [by, bounds] = [0, 1].map(|index| at.map_or([0; 32], |at| at.registers.values(step.values[index])));
                 let from = |lane: usize| source(mode, lane, by[lane] as u32, bounds[lane] as u32).0;
                 ended = select(lanes, |lane| lanes >> from(lane) & 1 == 0);
                 ended | select(lanes, |lane| a >> from(lane) & 1 == 1) | b | c

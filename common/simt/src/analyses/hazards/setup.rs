@@ -32,7 +32,7 @@ impl Array {
 fn array(launch: &LaunchInfo<'_>, offset: u32) -> Option<usize> {
     let bytes = launch.params.get(offset as usize..)?.first_chunk()?;
     let address = u64::from_le_bytes(*bytes);
-    let holds = |array: &Allocation| address.checked_sub(array.base().0).is_some_and(|at| at < array.bytes());
+    let holds = |array: &Allocation| address.checked_sub(array.base.0).is_some_and(|at| at < array.bytes);
     launch.memory.allocations().iter().position(holds)
 }
 
@@ -53,7 +53,7 @@ fn reads_unwritten(launch: &LaunchInfo<'_>, outputs: &[DevicePointer]) -> Vec<bo
     let Some(writes) = code.traffic.writes.iter().map(place).collect::<Option<Vec<_>>>() else { return all };
     for (instruction, start) in &code.traffic.loads {
         let Some(Some(array)) = place(start) else { continue };
-        let output = outputs.contains(&launch.memory.allocations()[array].base());
+        let output = outputs.contains(&launch.memory.allocations()[array].base);
         all[*instruction as usize] = !output && !writes.contains(&Some(array));
     }
     all
@@ -81,11 +81,11 @@ impl Setup {
     pub(super) fn new(launch: &LaunchInfo<'_>, outputs: &[DevicePointer]) -> Self {
         let Extent { unit, fenced, all_warps, .. } = Extent::new(launch.kernel, launch.config);
         let arrays = launch.memory.allocations().iter().map(|array| Array {
-            base: array.base().0,
-            bytes: array.bytes(),
-            name: array.name().to_string(),
-            element_bytes: array.element_bytes(),
-            output: outputs.contains(&array.base()),
+            base: array.base.0,
+            bytes: array.bytes,
+            name: array.name.clone(),
+            element_bytes: array.element_bytes,
+            output: outputs.contains(&array.base),
         });
         let code = &launch.kernel.code;
         Self {

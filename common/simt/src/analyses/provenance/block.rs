@@ -449,7 +449,7 @@ pub(super) fn word(step: &Executed<'_>, address: u64) -> u64 {
     let mut word = [0u32];
     let allocation = step.memory.holding(address, 4);
     let found = allocation
-        .map(|array| step.memory.download(array.base(), (address - array.base().0) / 4, &mut word))
+        .map(|array| step.memory.download(array.base, (address - array.base.0) / 4, &mut word))
         .is_some_and(|read| read.is_ok());
     if found { word[0].into() } else { 0 }
 }

@@ -116,7 +116,7 @@ impl Analysis for Provenance {
         for inst in code.insts.iter().filter(|inst| !inst.op.is_note()) {
             instructions[inst.pc as usize] = *inst;
         }
-        let arrays = launch.memory.allocations().iter().map(|array| (array.base().0, array.bytes())).collect();
+        let arrays = launch.memory.allocations().iter().map(|array| (array.base.0, array.bytes)).collect();
         self.launch = Arc::new(Launch {
             code,
             instructions,

@@ -3,11 +3,12 @@
 use super::copies::{arrive, expect};
 use super::plain::place;
 use super::request::{
-    At, addresses, check_global, check_shared, fill, get_lane, read_element, set_lane, show, write_atomic, write_words,
+    At, addresses, check_global, check_shared, fill, read_element, set_lane, show, write_atomic, write_words,
 };
 use crate::ast::Type;
 use crate::error::AccessKind;
 use crate::exec::context::{Checked, Context};
+use crate::exec::convert::extend;
 use crate::exec::real::{Format, Real, canonical, canonical64, flush};
 use crate::lanes::{each, select};
 use crate::lower::SHARED_WINDOW;
@@ -51,7 +52,7 @@ pub(crate) fn atomic(context: &mut Context, at: At) -> Checked<()> {
         }
         let mut written = lanes;
         for lane in each(lanes) {
-            let get = |register| if register == NONE { 0 } else { get_lane(r, register, wide, lane) };
+            let get = |register| if register == NONE { 0 } else { r.bits(register, wide, lane) };
             let (b, c) = (get(inst.b), get(inst.c));
             let old = if space == Space::Shared {
                 let at = addresses[lane] as usize;
@@ -102,10 +103,7 @@ fn half_sum(kind: Type, x: u64, y: u64) -> u64 {
 
 /// Returns what an atomic operation leaves in memory. Single-precision sums flush subnormal numbers in global memory only.
 fn combine(op: AtomicOp, kind: Type, old: u64, b: u64, c: u64, global: bool) -> u64 {
-    let signed = kind.is_signed();
-    let narrow = kind.bytes() == 4;
     let mask = u64::MAX >> (64 - 8 * kind.bytes());
-    let signed_of = |value: u64| if narrow { i64::from(value as i32) } else { value as i64 };
     let (old, b, c) = (old & mask, b & mask, c & mask);
     let value = match (op, kind) {
         (AtomicOp::Add, Type::F32) => {
@@ -116,10 +114,8 @@ fn combine(op: AtomicOp, kind: Type, old: u64, b: u64, c: u64, global: bool) -> 
         (AtomicOp::Add, kind) if kind.is_packed() => half_sum(kind, old >> 16, b >> 16) << 16 | half_sum(kind, old, b),
         (AtomicOp::Add, kind) if kind.is_half() => half_sum(kind, old, b),
         (AtomicOp::Add, _) => old.wrapping_add(b),
-        (AtomicOp::Min, _) if signed => signed_of(old).min(signed_of(b)) as u64,
-        (AtomicOp::Max, _) if signed => signed_of(old).max(signed_of(b)) as u64,
-        (AtomicOp::Min, _) => old.min(b),
-        (AtomicOp::Max, _) => old.max(b),
+        (AtomicOp::Min, _) => extend(old, kind).min(extend(b, kind)) as u64,
+        (AtomicOp::Max, _) => extend(old, kind).max(extend(b, kind)) as u64,
         (AtomicOp::Exch, _) => b,
         (AtomicOp::Cas, _) if old == b => c,
         (AtomicOp::Cas, _) => old,

@@ -1,8 +1,7 @@
 //! Loads and stores of every memory.
 
 use super::request::{
-    At, check_global, check_shared, check_within, data, get_lane, load_element, parts, set_lane, show, write_atomic,
-    write_words,
+    At, check_global, check_shared, check_within, data, load_element, parts, set_lane, show, write_atomic, write_words,
 };
 use crate::error::AccessKind;
 use crate::exec::context::{Cache, Checked, Context};
@@ -29,7 +28,7 @@ fn load_lanes(At { inst, r, lanes, .. }: At, shape: Shape, element: impl Fn(usiz
 fn store_lanes(At { inst, r, lanes, .. }: At, shape: Shape, mut element: impl FnMut(usize, usize, u64)) {
     for lane in each(lanes) {
         for (register, before) in parts(inst, shape) {
-            element(lane, before as usize, get_lane(r, register, shape.wide, lane));
+            element(lane, before as usize, r.bits(register, shape.wide, lane));
         }
     }
 }
@@ -79,7 +78,7 @@ pub(super) fn place<'a>(context: &Context<'a>, cache: Option<Cache<'a>>, address
         return (cache.words, (address - cache.base) as usize);
     }
     match context.launch.memory.holding(address, 1) {
-        Some(allocation) => (allocation.words(), (address - allocation.base().0) as usize),
+        Some(allocation) => (&allocation.words, (address - allocation.base.0) as usize),
         None => (&[], 0),
     }
 }

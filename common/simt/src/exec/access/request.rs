@@ -92,7 +92,7 @@ impl At<'_> {
             let shape = Shape::unpack(self.inst.sub);
             for (register, before) in parts(self.inst, shape) {
                 for lane in each(self.lanes) {
-                    let value = get_lane(self.r, register, shape.wide, lane);
+                    let value = self.r.bits(register, shape.wide, lane);
                     write_words(&mut data[lane], before as usize, shape.bytes, value);
                 }
             }
@@ -131,9 +131,9 @@ pub(super) fn check_global<'a>(context: &mut Context<'a>, access: &Access) -> Ch
         if inside(&cache) {
             return Ok((Some(cache), summary));
         }
-        let writable = |allocation: &&Allocation| access.written == 0 || !allocation.is_constant();
+        let writable = |allocation: &&Allocation| access.written == 0 || !allocation.constant;
         if let Some(allocation) = context.launch.memory.holding(low, access.bytes).filter(writable) {
-            let cache = Cache { base: allocation.base().0, bytes: allocation.bytes(), words: allocation.words() };
+            let cache = Cache { base: allocation.base.0, bytes: allocation.bytes, words: &allocation.words };
             if inside(&cache) {
                 context.caches[access.instruction as usize] = cache;
                 return Ok((Some(cache), summary));
@@ -143,7 +143,7 @@ pub(super) fn check_global<'a>(context: &mut Context<'a>, access: &Access) -> Ch
     let memory = context.launch.memory;
     let constant = |lane: &usize| {
         let known = memory.holding(access.addresses[*lane], 1);
-        access.written != 0 && known.is_some_and(Allocation::is_constant)
+        access.written != 0 && known.is_some_and(|known| known.constant)
     };
     if let Some(lane) = each(access.lanes).find(constant) {
         let text = format!("{} of {} in constant memory", access.kind, memory.place(access.addresses[lane]));
@@ -208,16 +208,10 @@ pub(super) fn parts(inst: &Inst, shape: Shape) -> impl Iterator<Item = (u32, u32
 }
 
 #[inline(always)]
-pub(super) fn get_lane(r: Registers, register: u32, wide: bool, lane: usize) -> u64 {
-    if wide { r.lane(register, lane) } else { u64::from(r.lane::<u32>(register, lane)) }
-}
-
-#[inline(always)]
 pub(super) fn set_lane(r: Registers, register: u32, wide: bool, lane: usize, value: u64) {
-    if register == NONE {
-        return;
+    if register != NONE {
+        r.set_bits(register, wide, lane, value);
     }
-    if wide { r.set(register, lane, value) } else { r.set(register, lane, value as u32) }
 }
 
 /// Reads an element of 1 to 8 bytes from words.

@@ -61,15 +61,10 @@ impl Decoder<'_> {
                 None => Err(self.refuse(format!("the register %{name}"))),
             },
             Operand::Local { id, offset } => {
-                let place = self.layout.frames[self.frame].places[*id as usize];
-                let address = self.address_of(place, *offset)?;
-                self.narrowed(address, wide)
+                self.address_of(self.layout.frames[self.frame].places[*id as usize], *offset, wide)
             }
             Operand::Name { name, offset } => match (self.variable(name), self.layout.inner.entry(name)) {
-                (Some(place), _) => {
-                    let address = self.address_of(place, *offset)?;
-                    self.narrowed(address, wide)
-                }
+                (Some(place), _) => self.address_of(place, *offset, wide),
                 (None, Some(entry)) if wide => {
                     Ok(self.preset(Preset::Constant(entry.wrapping_add_signed(*offset)), wide))
                 }
@@ -93,15 +88,6 @@ impl Decoder<'_> {
             kind if kind.is_half() => "a literal of half precision (move its bits to a register by mov.b16 or mov.b32)",
             _ => "a floating-point number where an integer is needed (one is written 1, and 0x3F800000 are the bits of 1.0)",
         })
-    }
-
-    /// Returns an address as a 32-bit value if needed. Addresses of shared variables fit.
-    fn narrowed(&mut self, address: u32, wide: bool) -> Result<u32, Error> {
-        match self.values[address as usize].preset {
-            _ if wide => Ok(address),
-            Some(preset @ (Preset::Constant(_) | Preset::Shared { .. })) => Ok(self.preset(preset, false)),
-            _ => Err(self.malformed("an address in a 32-bit operand")),
-        }
     }
 
     pub(super) fn destination(&self, operand: &Operand, kind: Type) -> Result<u32, Error> {
@@ -208,8 +194,8 @@ impl Decoder<'_> {
         self.layout.find(name).filter(|_| !early)
     }
 
-    /// Returns the preset that holds a variable's address.
-    fn address_of(&mut self, place: Address, offset: i64) -> Result<u32, Error> {
+    /// Returns the preset that holds a variable's address. All but those of the module's variables fit into 32 bits.
+    fn address_of(&mut self, place: Address, offset: i64, wide: bool) -> Result<u32, Error> {
         let constant = |base: u32| Preset::Constant(u64::from(base).wrapping_add_signed(offset));
         let preset = match place {
             Address::Shared(base) => {
@@ -221,13 +207,14 @@ impl Decoder<'_> {
                 }
             }
             Address::Local(base) | Address::Param(base) => constant(base),
+            Address::Module(_) if !wide => return Err(self.malformed("an address in a 32-bit operand")),
             Address::Module(number) => {
                 self.code.variables.push(number);
                 Preset::Variable { number, offset }
             }
             Address::Unplaced => return Err(self.refuse("this variable")),
         };
-        Ok(self.preset(preset, true))
+        Ok(self.preset(preset, wide))
     }
 }
 
