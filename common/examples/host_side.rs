@@ -65,7 +65,6 @@ fn run() -> Result<f32> {
     Ok(milliseconds)
 }
 
-// ANCHOR: main
 fn main() -> ExitCode {
     match run() {
         Ok(milliseconds) => {
@@ -78,7 +77,6 @@ fn main() -> ExitCode {
         }
     }
 }
-// ANCHOR_END: main
 
 #[cfg(test)]
 mod tests {

@@ -1,12 +1,14 @@
 //! Runs the programs of the course, the steps' and `cargo course`, as a reader runs them. Each command runs once.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::env::consts::EXE_EXTENSION;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, ensure};
 use common::basics::workspace;
+use course::steps::STEPS;
 use serde_json::Value;
 
 #[derive(Clone)]
@@ -22,7 +24,7 @@ pub fn output(program: &str, arguments: &[&str]) -> Result<Printed> {
     if let Some(printed) = DONE.lock().ok().and_then(|done| done.get(&key).cloned()) {
         return Ok(printed);
     }
-    let output = Command::new(path(program)?)
+    let output = Command::new(folder()?.join(program))
         .args(arguments)
         .current_dir(workspace::root())
         // Help is wrapped to the terminal's width if there is one.
@@ -40,42 +42,32 @@ pub fn output(program: &str, arguments: &[&str]) -> Result<Printed> {
     Ok(printed)
 }
 
-/// The path of a step's program, of `course` or of `beyond`, which is built once.
-fn path(program: &str) -> Result<PathBuf> {
-    static BUILT: Mutex<BTreeMap<String, PathBuf>> = Mutex::new(BTreeMap::new());
-    let mut built = BUILT.lock().map_err(|_| anyhow!("another thread failed; run the command again"))?;
-    if let Some(path) = built.get(program) {
-        return Ok(path.clone());
-    }
-    let path = build(program)?;
-    built.insert(program.to_owned(), path.clone());
-    Ok(path)
+/// The folder of the steps' programs, `course` and `beyond`: that of this program, where cargo builds them once.
+fn folder() -> Result<&'static Path> {
+    static BUILT: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    BUILT.get_or_init(|| build().map_err(|error| format!("{error:#}"))).as_deref().map_err(|error| anyhow!("{error}"))
 }
 
-/// Builds a package's program beside this program and returns its path. Without cargo, takes a program that is there already.
-fn build(package: &str) -> Result<PathBuf> {
-    let folder = std::env::current_exe().ok().and_then(|path| Some(path.parent()?.to_owned())).unwrap_or_default();
+fn build() -> Result<PathBuf> {
     // A test's program is one folder further down.
-    let folder = if folder.ends_with("deps") { folder.parent().unwrap_or(&folder).to_owned() } else { folder };
-    let profile = if folder.ends_with("debug") { "dev" } else { "release" };
-    let program = folder.join(format!("{package}{}", std::env::consts::EXE_SUFFIX));
-    // `cargo test --workspace` has built it; a build of one package has other features and would compile it again.
-    if cfg!(test) && program.is_file() {
-        return Ok(program);
+    let program = std::env::current_exe()?;
+    let folder = program.ancestors().skip(1).find(|folder| !folder.ends_with("deps")).context("it is in no folder")?;
+    // `cargo test --workspace` has built them; a build of some packages has other features and would compile them again.
+    if cfg!(test) && folder.join("beyond").with_extension(EXE_EXTENSION).is_file() {
+        return Ok(folder.to_owned());
     }
-    let output = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-        .args(["build", "--quiet", "--profile", profile, "--package", package])
+    let profile = if folder.ends_with("debug") { "dev" } else { "release" };
+    let packages = STEPS.iter().map(|step| step.name).chain(["course", "beyond"]);
+    let built = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+        .args(["build", "--quiet", "--profile", profile])
+        .args(packages.flat_map(|package| ["--package", package]))
         .current_dir(workspace::root())
         .stdin(Stdio::null())
-        .output();
-    match output {
-        Ok(built) if !built.status.success() => {
-            let said = String::from_utf8_lossy(&built.stderr);
-            Err(anyhow!("{package} does not build; fix what the compiler says:\n{}", said.trim()))
-        }
-        _ if program.is_file() => Ok(program),
-        _ => Err(anyhow!("{package} is not built and cargo was not found; install Rust")),
-    }
+        .output()
+        .context("cargo was not found; install Rust")?;
+    let said = String::from_utf8_lossy(&built.stderr);
+    ensure!(built.status.success(), "the programs do not build; fix what the compiler says:\n{}", said.trim());
+    Ok(folder.to_owned())
 }
 
 /// The JSON report of a run on the simulator.

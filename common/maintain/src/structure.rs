@@ -29,46 +29,39 @@ impl Names {
         let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
         let mut names = Self::default();
         for statement in code.split(';') {
-            let is_tree = |tree: &str| tree.chars().all(|c| is_part(c) || " \n{,}*".contains(c));
-            let (before, tree) = statement.rsplit_once("use ").unwrap_or((statement, ""));
-            let before = if is_tree(tree) { before } else { statement };
+            let is_tree = |tree: &&str| tree.chars().all(|c| is_part(c) || " \n{,}*".contains(c));
+            let import = statement.rsplit_once("use ").filter(|(_, tree)| is_tree(tree));
+            let (before, tree) = import.unwrap_or((statement, ""));
             let words = before.split(|c| !is_part(c)).filter(|word| word.contains("::") && !word.starts_with("::"));
-            names.paths.extend(words.map(|word| parts(word).collect()));
-            if is_tree(tree) && !tree.is_empty() {
-                // In a module within this file, `super` is this file.
-                let within = before.lines().last().is_some_and(|line| line.starts_with(' '));
-                names.import(if within { tree.trim_start_matches("super::") } else { tree }, &[], within);
+            names.paths.extend(words.map(parts));
+            // In a module within this file, `super` is this file.
+            let within = before.lines().last().is_some_and(|line| line.starts_with(' '));
+            for path in branches(if within { tree.trim_start_matches("super::") } else { tree }) {
+                let (path, name) = path.split_once(" as ").unwrap_or((&path, &path));
+                let (path, name) = (parts(path), parts(name).pop());
+                names.imports.extend(name.filter(|_| !within).map(|name| (name, path.clone())));
+                names.paths.push(path);
             }
         }
         names
     }
-
-    /// Reads `a::b::{c, d as e}`.
-    fn import(&mut self, tree: &str, before: &[String], within: bool) {
-        let (start, branches) =
-            tree.split_once('{').map_or((tree, None), |(start, rest)| (start, rest.rsplit_once('}')));
-        let (path, name) = start.split_once(" as ").unwrap_or((start, start));
-        let path: Vec<String> = before.iter().cloned().chain(parts(path)).collect();
-        if let Some((branches, _)) = branches {
-            let mut depth = 0;
-            let ends = |c: char| {
-                depth += i32::from(c == '{') - i32::from(c == '}');
-                c == ',' && depth == 0
-            };
-            branches
-                .split(ends)
-                .filter(|branch| !branch.trim().is_empty())
-                .for_each(|branch| self.import(branch, &path, within));
-            return;
-        }
-        self.imports.extend(parts(name).last().filter(|_| !within).map(|name| (name, path.clone())));
-        self.paths.push(path);
-    }
 }
 
 /// The parts of a path.
-fn parts(path: &str) -> impl Iterator<Item = String> {
-    path.split("::").map(|part| part.trim().to_owned()).filter(|part| !part.is_empty())
+fn parts(path: &str) -> Vec<String> {
+    path.split("::").map(|part| part.trim().to_owned()).filter(|part| !part.is_empty()).collect()
+}
+
+/// The paths of `a::b::{c, d as e}`, each with what comes before it.
+fn branches(tree: &str) -> Vec<String> {
+    let mut tree = tree.to_owned();
+    while let Some((open, end)) = tree.rfind('{').and_then(|open| Some((open, open + tree[open..].find('}')?))) {
+        let start = tree[..open].rfind(['{', ',']).map_or(0, |at| at + 1);
+        let whole = tree[open + 1..end].split(',').filter(|branch| !branch.trim().is_empty());
+        let whole: Vec<String> = whole.map(|branch| format!("{}{}", &tree[start..open], branch.trim())).collect();
+        tree.replace_range(start..=end, &whole.join(","));
+    }
+    tree.split(',').filter(|path| !path.trim().is_empty()).map(str::to_owned).collect()
 }
 
 /// The file to which a path leads: the longest prefix that is a module. Names that this file only re-exports are followed.

@@ -7,8 +7,8 @@
 
 use std::ffi::c_void;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, ensure};
 use cudarc::driver::sys::{
@@ -18,7 +18,7 @@ use cudarc::driver::{CudaContext, CudaEvent, CudaFunction, CudaSlice, CudaStream
 use cudarc::nvrtc::Ptx;
 
 use super::figures::{Figures, KernelResources, cores_per_sm};
-use super::interface::{Buffer, Device, Hold, Kernel, Mark, Value};
+use super::interface::{Buffer, Device, Kernel, Mark, Value};
 use crate::basics::driver::driver_present;
 use crate::code::{Code, nvrtc};
 use crate::findings::fault::KernelFault;
@@ -106,17 +106,15 @@ struct Loaded {
 /// The longest time that work is held back on the stream: many times what a few hundred launches take.
 const LONGEST_HOLD: Duration = Duration::from_millis(50);
 
-/// Keeps the stream waiting until the flag is set, or for [`LONGEST_HOLD`].
+/// Keeps the stream waiting until the sender is dropped, or for [`LONGEST_HOLD`].
 ///
 /// # Safety
-/// `flag` must come from `Arc::<AtomicBool>::into_raw` and be passed to one call only.
-unsafe extern "C" fn wait_for_release(flag: *mut c_void) {
+/// `receiver` must come from `Box::<Receiver<()>>::into_raw` and be passed to one call only.
+unsafe extern "C" fn wait_for_release(receiver: *mut c_void) {
     // SAFETY: the caller vouches for the pointer.
-    let released = unsafe { Arc::from_raw(flag.cast::<AtomicBool>()) };
-    let begin = Instant::now();
-    while !released.load(Ordering::Acquire) && begin.elapsed() < LONGEST_HOLD {
-        std::hint::spin_loop();
-    }
+    let receiver = unsafe { Box::from_raw(receiver.cast::<Receiver<()>>()) };
+    // The wait ends with an error in both cases, which is what is waited for.
+    let _ = receiver.recv_timeout(LONGEST_HOLD);
 }
 
 /// A CUDA device, its default stream, and what was allocated and loaded on it.
@@ -368,17 +366,17 @@ impl Device for CudaDevice {
         from.elapsed_ms(to).map(f64::from).map_err(|error| explain(error, "running the kernel"))
     }
 
-    fn hold(&mut self) -> Option<Hold> {
-        let released = Arc::new(AtomicBool::new(false));
-        let flag = Arc::into_raw(released.clone()).cast_mut().cast::<c_void>();
-        // SAFETY: the stream is live; the function takes the flag once, on a thread of the driver, and calls no CUDA.
-        let status = unsafe { sys::cuLaunchHostFunc(self.stream.cu_stream(), Some(wait_for_release), flag) };
-        if status == CUresult::CUDA_SUCCESS {
-            return Some(Hold::new(released));
+    fn hold(&mut self) -> Option<Sender<()>> {
+        let (sender, receiver) = channel();
+        let receiver = Box::into_raw(Box::new(receiver)).cast::<c_void>();
+        // SAFETY: the stream is live; the function takes the receiver once, on a thread of the driver, and calls no CUDA.
+        let status = unsafe { sys::cuLaunchHostFunc(self.stream.cu_stream(), Some(wait_for_release), receiver) };
+        if status != CUresult::CUDA_SUCCESS {
+            // SAFETY: the driver has refused the call, so that nobody else takes the receiver back.
+            drop(unsafe { Box::from_raw(receiver.cast::<Receiver<()>>()) });
+            return None;
         }
-        // SAFETY: the driver has refused the call, so that nobody else takes the flag back.
-        drop(unsafe { Arc::from_raw(flag.cast::<AtomicBool>()) });
-        None
+        Some(sender)
     }
 
     fn figures(&self) -> Option<Figures> {

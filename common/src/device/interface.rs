@@ -1,8 +1,7 @@
 //! What every device can do: memory, kernels, launches, time.
 
 use std::any::Any;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Sender;
 
 use anyhow::{Result, bail};
 
@@ -31,23 +30,6 @@ pub enum Value {
     Pointer(Buffer, u64),
     /// A 32-bit integer.
     Int(i32),
-}
-
-/// Work on a stream is held back as long as this lives.
-#[derive(Debug)]
-pub struct Hold(Arc<AtomicBool>);
-
-impl Hold {
-    /// Releases the work by setting the flag.
-    pub(crate) fn new(released: Arc<AtomicBool>) -> Self {
-        Self(released)
-    }
-}
-
-impl Drop for Hold {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Release);
-    }
 }
 
 /// A device: memory, kernels, launches, time. Offsets and lengths are in bytes.
@@ -116,7 +98,7 @@ pub trait Device: Any {
 
     /// Holds work on the stream back until the result is dropped, so that a timed run does not wait for the host's launches;
     /// `None` if the device cannot.
-    fn hold(&mut self) -> Option<Hold> {
+    fn hold(&mut self) -> Option<Sender<()>> {
         None
     }
 

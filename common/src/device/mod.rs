@@ -15,7 +15,7 @@ use anyhow::Result;
 
 pub use cuda::{CudaDevice, cuda_devices};
 pub use figures::{Figures, KernelResources, cores_per_sm};
-pub use interface::{Buffer, Device, Hold, Kernel, Mark, Value};
+pub use interface::{Buffer, Device, Kernel, Mark, Value};
 pub use sim::{SimDevice, SimOptions};
 
 pub use crate::basics::driver::driver_version;

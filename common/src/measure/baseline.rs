@@ -12,19 +12,14 @@ use crate::measure::timing::{self, Cache, Timing};
 use crate::verify::on_device::verify_on;
 use plan::Kind;
 
-/// What `--baseline` can name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
-#[serde(rename_all = "lowercase")]
-pub enum Choice {
-    /// The vendor's library.
-    Cublas,
-}
+/// What `--baseline` can name: the vendor's library.
+pub const CUBLAS: &str = "cublas";
 
 /// The baseline's part of a report.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Baseline {
     /// The library.
-    pub name: Choice,
+    pub name: String,
     /// Version of the library; `null` if it did not run.
     pub version: Option<String>,
     /// Whether its product is right; `null` if it did not run.
@@ -44,7 +39,7 @@ impl Baseline {
     /// A baseline that did not run, for this reason.
     pub fn missing(reason: impl Into<String>) -> Self {
         let missing = Some(reason.into());
-        Self { name: Choice::Cublas, version: None, ok: None, timing: None, share: None, missing }
+        Self { name: CUBLAS.into(), version: None, ok: None, timing: None, share: None, missing }
     }
 
     /// Computes the product with cuBLAS in the step's matrices, verifies it and times it. If that fails, the result says why.
@@ -77,7 +72,7 @@ impl Baseline {
             }
             let timing = timing::time(device, &library, operands, samples, cache)?;
             let share = step.map(|step| timing.kernel_ms.median / step.kernel_ms.median);
-            let name = Choice::Cublas;
+            let name = CUBLAS.into();
             Ok(Self { name, version, ok: Some(true), timing: Some(timing), share, missing: None })
         };
         run().unwrap_or_else(|error| Self::missing(format!("{error:#}")))

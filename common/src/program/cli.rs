@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use clap::{Parser, ValueEnum};
 
 use crate::device::Choice;
-use crate::measure::{Gpu, baseline};
+use crate::measure::Gpu;
+use crate::measure::baseline::CUBLAS;
 use plan::{Dtype, Fill, Problem};
 
 /// Largest M, N or K: an `int` of the kernel must hold it rounded up to a tile.
@@ -55,8 +56,8 @@ pub struct Args {
     pub samples: Option<usize>,
 
     /// Compare with NVIDIA's library in the same run: cublas
-    #[arg(long, value_name = "cublas", hide_possible_values = true)]
-    pub baseline: Option<baseline::Choice>,
+    #[arg(long, value_name = "cublas", value_parser = [CUBLAS], hide_possible_values = true)]
+    pub baseline: Option<String>,
 
     /// Empty the L2 cache before each timed product; without it the product before leaves what fits
     #[arg(long)]

@@ -161,8 +161,10 @@ impl Run {
         let timing =
             timed.then(|| timing::time(device, &self.session, operands, args.samples, &mut cache)).transpose()?;
         let matrices = self.session.matrices();
-        let baseline =
-            args.baseline.map(|_| Baseline::run(device, matrices, operands, args.samples, &mut cache, timing.as_ref()));
+        let baseline = args
+            .baseline
+            .as_ref()
+            .map(|_| Baseline::run(device, matrices, operands, args.samples, &mut cache, timing.as_ref()));
         Ok((timing, baseline))
     }
 }

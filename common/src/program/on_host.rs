@@ -22,7 +22,7 @@ pub fn run(step: &Step, args: &Args, host: HostProduct) -> Result<Report> {
     let (verification, samples) = time_on_host(&problem, host, args.samples)?;
     let spread = Spread::of(&samples).context("no sample was taken; choose --samples from 1 on")?;
     let timing = verification.ok.then(|| Timing::on_host(&problem, spread, samples.len()));
-    let baseline = args.baseline.map(|_| {
+    let baseline = args.baseline.as_ref().map(|_| {
         Baseline::missing("this step runs on the host and cuBLAS on a CUDA device; compare a later step with it")
     });
     Ok(Report { timing, baseline, ..Report::new(step, &info, problem, source, verification) })

@@ -12,7 +12,7 @@ pub const PARTS: &[Part] = &[
     ("shapes", "RECORD: the kernel for every shape against cuBLAS, in a table", shapes::tables::summary),
     ("idea", "RECORD IDEA: what one idea of it is worth, in a sentence", shapes::tables::idea),
     ("ideas", "RECORD: what each of its ideas is worth", shapes::tables::ideas),
-    ("saw-tooth", "the speeds of it, of step 6 and of cuBLAS at consecutive sizes", |_| shapes::tables::saw_tooth()),
+    ("saw-tooth", "RECORD: the speeds of it, of step 6 and of cuBLAS at consecutive sizes", shapes::tables::saw_tooth),
     ("worst-shapes", "RECORD: each of the shapes, the worst first", shapes::tables::worst_first),
     ("accuracy-speeds", "RECORD: how fast and how accurate products on tensor cores are", accuracy::tables::speeds),
     ("accuracy-errors", "RECORD: worst errors for each kind of values and each K", accuracy::tables::errors),

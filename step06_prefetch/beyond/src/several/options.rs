@@ -1,5 +1,6 @@
 //! The command line.
 
+use clap::builder::BoolishValueParser;
 use clap::{Parser, value_parser};
 use common::device::Choice;
 use common::program::cli::parse_size;
@@ -36,7 +37,7 @@ pub struct Args {
     pub panel: Vec<u64>,
 
     /// Whether the next panel travels while one is multiplied: on, off, or both with a comma between them
-    #[arg(long, value_name = "on|off", value_parser = parse_switch, value_delimiter = ',', default_value = "on")]
+    #[arg(long, value_name = "on|off", value_parser = BoolishValueParser::new(), hide_possible_values = true, value_delimiter = ',', default_value = "on")]
     pub overlap: Vec<bool>,
 
     /// Seed of the elements of A and B
@@ -54,11 +55,6 @@ pub struct Args {
     /// Print one JSON object for each product and nothing else on standard output
     #[arg(long)]
     pub json: bool,
-}
-
-fn parse_switch(text: &str) -> Result<bool, &'static str> {
-    let at = ["off", "on"].iter().position(|word| *word == text);
-    at.map(|at| at == 1).ok_or("neither on nor off; choose one, or on,off")
 }
 
 fn parse_device(text: &str) -> Result<Choice, String> {

@@ -62,6 +62,11 @@ impl Field {
         Ok(field)
     }
 
+    /// The plan that the rule chooses, and no other.
+    pub fn chosen(problem: &Problem, device: &DeviceInfo) -> Result<Self> {
+        Ok(Self::around(every_shape::plan(problem, device)?, &[]))
+    }
+
     fn around(chosen: Plan, choices: &[Choice]) -> Self {
         let mut field = Self { chosen, others: Vec::new(), expected: Vec::new(), ideas: Vec::new() };
         field.take(near(choices, NEAR));

@@ -5,7 +5,6 @@ mod draw;
 mod ideas;
 mod measured;
 mod race;
-mod squares;
 pub(crate) mod tables;
 mod times;
 
@@ -13,12 +12,12 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use common::Problem;
 use common::basics::matrix::Operands;
 use common::basics::output::print;
 use common::device::{self, Device, SimOptions};
 use common::measure::GPU_SIZES;
 use common::program::cli::parse_size;
+use common::{DeviceInfo, Problem};
 
 use crate::bench::{Bench, OneKernel};
 use crate::cost::Choice;
@@ -26,6 +25,7 @@ use crate::every_shape::{self, IDEAS};
 use crate::{record, tensor_cores};
 use ideas::{Field, near};
 use measured::{Measured, Shape};
+use step06_prefetch::STEP;
 use times::Times;
 
 /// For a fit, plans that are expected to take up to this many times as long as the best are measured.
@@ -54,7 +54,7 @@ pub struct Options {
     /// These shapes, MxNxK with commas between them, and not random ones
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_size)]
     sizes: Vec<[u64; 3]>,
-    /// Squares from 1024 to 4096, so far apart, beside step 6 and for squares.json
+    /// Squares from 1024 to 4096, so far apart, beside step 6, and no plan but the chosen one
     #[arg(long, value_name = "STEP", value_parser = clap::value_parser!(u16).range(1..), conflicts_with_all = ["tune", "times", "sizes"])]
     squares: Option<u16>,
     /// Minutes after which no more is begun
@@ -81,14 +81,12 @@ pub fn run(options: &Options) -> Result<bool> {
     let mut device = device::open(options.device, &SimOptions::default())?;
     let device = device.as_mut();
     let end = Instant::now() + Duration::from_secs_f64(options.minutes.clamp(0.1, 600.0) * 60.0);
-    if let Some(step) = options.squares {
-        return squares::record(device, step.into(), &options.out, options.commit.as_ref(), end);
-    }
     let variant = if options.tensor_cores { tensor_cores::VARIANT } else { every_shape::VARIANT };
     let kernel = OneKernel::named(Some(variant.name))?;
-    let sizes = match options.sizes.as_slice() {
-        [] => draw::shapes(options.seed, options.count.into(), options.tune),
-        sizes => sizes.to_vec(),
+    let sizes = match (options.squares, options.sizes.as_slice()) {
+        (Some(step), _) => (1024..=4096).step_by(step.into()).map(|side| [side; 3]).collect(),
+        (None, []) => draw::shapes(options.seed, options.count.into(), options.tune),
+        (None, sizes) => sizes.to_vec(),
     };
     let measure = if options.tune { tune } else { race };
     measure(device, &kernel, options, &sizes, end)
@@ -103,9 +101,14 @@ fn race(
     end: Instant,
 ) -> Result<bool> {
     let mut ideas: Vec<(&str, &str)> = IDEAS.iter().map(|idea| (idea.name, idea.title)).collect();
+    let mut of: fn(&Problem, &DeviceInfo) -> Result<Field> = Field::of;
     if options.tensor_cores {
-        ideas = vec![("tensor_cores", "tensor cores")];
+        (ideas, of) = (vec![("tensor_cores", "tensor cores")], Field::on_tensor_cores);
     }
+    if options.squares.is_some() {
+        (ideas, of) = (vec![(STEP.name, STEP.title)], Field::chosen);
+    }
+    let before = options.squares.map(|_| OneKernel::named(None)).transpose()?;
     let mut record = Measured {
         provenance: record::provenance(device.info(), options.commit.as_ref()),
         hash: kernel.source.hash.clone(),
@@ -117,9 +120,8 @@ fn race(
         if !record::in_time(end)? {
             break;
         }
-        let of = if options.tensor_cores { Field::on_tensor_cores } else { Field::of };
         let field = of(&problem, device.info())?;
-        let shape = race::measure(device, kernel, &problem, &field)?;
+        let shape = race::measure(device, kernel, &problem, &field, before.as_ref())?;
         let Shape { size: [m, n, k], chosen, best, .. } = &shape;
         print(&format!(
             "{m}×{n}×{k}: {} in {} slices {:.1} µs, {:.3} of cuBLAS; best {} in {} {:.1} µs{}\n",

@@ -5,8 +5,8 @@ use common::basics::table;
 use common::measure::timing::geometric_mean;
 
 use super::measured::{Measured, Shape, Timed};
-use super::squares::{CONTENDERS, RECORD, Square, Squares};
 use crate::record::read;
+use step06_prefetch::STEP;
 
 /// How all products were timed.
 const HOW: &str = "in turns, L2 warm, median of 9 samples";
@@ -107,10 +107,18 @@ pub fn ideas(words: &[&str]) -> Result<String> {
 }
 
 /// How far each kernel's speed falls from one size to the next.
-pub fn saw_tooth() -> Result<String> {
-    let record = read::<Squares>("shapes", &[RECORD])?;
-    let row = |(name, us): (&str, fn(&Square) -> f64)| {
-        let speeds = record.speeds(us);
+pub fn saw_tooth(words: &[&str]) -> Result<String> {
+    let record: Measured = read("shapes", words)?;
+    let row = |name: &str| {
+        let speed = |square: &Shape| {
+            let us = match name {
+                "every_shape" => square.chosen.us,
+                "cuBLAS" => square.cublas_us,
+                name => square.without.get(name)?.us,
+            };
+            Some((square.size[0], 2.0 * (square.size[0] as f64).powi(3) / us / 1e6))
+        };
+        let speeds: Vec<(u64, f64)> = record.shapes.iter().filter_map(speed).collect();
         let mean = geometric_mean(&speeds.iter().map(|(_, speed)| *speed).collect::<Vec<_>>());
         let (at, least) = speeds.iter().copied().min_by(|a, b| a.1.total_cmp(&b.1))?;
         let falls = speeds.windows(2).map(|pair| (1.0 - pair[1].1 / pair[0].1, pair[1].0));
@@ -118,7 +126,7 @@ pub fn saw_tooth() -> Result<String> {
         let fall = if fall >= 0.005 { format!("{:.0} %, to {to}³", fall * 100.0) } else { "–".to_owned() };
         Some(vec![name.to_owned(), format!("{mean:.1}"), format!("{least:.1} at {at}³"), fall])
     };
-    let rows: Vec<Vec<String>> = CONTENDERS.into_iter().filter_map(row).collect();
+    let rows: Vec<Vec<String>> = ["every_shape", STEP.name, "cuBLAS"].into_iter().filter_map(row).collect();
     let head = ["kernel", "mean TFLOP/s", "least", "largest fall from one size to the next"];
     Ok(format!("{}\n*{}; {HOW}.*\n", table::markdown(&head, &rows), record.provenance))
 }
