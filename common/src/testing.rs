@@ -16,7 +16,7 @@ use kernel::{Kernel, is_whole};
 pub use trial::trial;
 
 use crate::device::{self, Choice, SimOptions};
-use crate::findings::fault::KernelFault;
+use crate::findings::KernelFault;
 use crate::measure::verify_on_host;
 use crate::verify::Verification;
 use plan::{Defect, DeviceInfo, Dtype, Fill, Problem, Step};

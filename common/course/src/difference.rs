@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anstyle::{AnsiColor, Style};
 use anyhow::Result;
-use common::basics::output::print;
+use common::basics::print;
 use common::code::Source;
 use similar::{Algorithm, ChangeTag, TextDiff};
 

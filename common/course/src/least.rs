@@ -2,10 +2,8 @@
 
 use anyhow::{Context as _, Result};
 use common::code::Source;
-use common::device::product::Product as _;
-use common::device::session::Session;
-use common::device::{Device as _, SimDevice, SimOptions};
-use common::findings::analysis::Observations;
+use common::device::{Device as _, Product as _, Session, SimDevice, SimOptions};
+use common::findings::Observations;
 use common::measure::{self, Gpu, LeastTime};
 use plan::{DeviceInfo, Plan, Problem};
 
@@ -74,8 +72,7 @@ pub fn fill(record: &mut Record, mut wanted: impl FnMut(&Problem, &Entry) -> boo
 
 #[cfg(test)]
 mod tests {
-    use common::basics::host;
-    use common::basics::units::ms;
+    use common::basics::{host, ms};
     use simt::{Work, Works};
 
     use super::*;

@@ -3,9 +3,7 @@
 use std::path::Path;
 
 use anyhow::Result;
-use common::basics::output::print;
-use common::basics::units::grouped;
-use common::basics::workspace;
+use common::basics::{grouped, print, workspace};
 use course::files::{below, read};
 
 /// The beginning of the paths of a crate's files, its budget of lines, and why it may have more; without a reason the check fails.

@@ -1,7 +1,7 @@
 //! `cargo x check`: checks everything that is committed, once it is built and tested.
 
 use anyhow::Result;
-use common::basics::output::print;
+use common::basics::print;
 
 use crate::{budget, counters, explore, pages, ptx};
 

@@ -5,8 +5,7 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Error, Result};
-use common::basics::output::print;
-use common::basics::workspace;
+use common::basics::{print, workspace};
 use common::code::{Source, nvrtc};
 use course::explore::data::{Data, Form, Kernel};
 use course::explore::{contents, engine, forms};

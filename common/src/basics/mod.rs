@@ -12,4 +12,9 @@ pub mod table;
 pub mod units;
 pub mod workspace;
 
+pub use output::{escape, io_reason, print, print_whole, wrapped};
+pub use units::{grouped, ms, number};
+pub use verify::matrix::{Operands, Side};
+pub use verify::mix::mix;
+pub use verify::progress::Progress;
 pub use verify::{matrix, mix, progress};

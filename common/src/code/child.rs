@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::nvrtc::{Compiled, Nvrtc, Unit};
 use super::rustc::Rustc;
 use crate::basics::files::{LARGEST, hand_over};
-use crate::basics::output::io_reason;
+use crate::basics::io_reason;
 use crate::basics::process::wait;
 
 const ARGUMENT: &str = "--compile-for-the-course";

@@ -5,9 +5,8 @@ use std::path::{Component, Path, PathBuf};
 
 use anyhow::{Result, bail, ensure};
 
-use crate::basics::files::{self, LARGEST};
-use crate::basics::output::escape;
-use crate::basics::workspace;
+use crate::basics::files::LARGEST;
+use crate::basics::{escape, files, workspace};
 
 /// Headers: the name under which each is included, its text, and its file as people should see it.
 pub type Headers = Vec<[String; 3]>;

@@ -8,7 +8,8 @@ use std::process::Command;
 use anyhow::{Result, anyhow, ensure};
 
 use crate::basics::process::printed;
-use crate::basics::workspace::{self, escaped};
+use crate::basics::workspace;
+use crate::basics::workspace::escaped;
 
 /// A library that NVIDIA ships in several ways.
 #[derive(Clone, Copy, Debug)]

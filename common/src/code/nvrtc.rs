@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use serde::{Deserialize, Serialize};
 
-use crate::basics::output::escape;
+use crate::basics::escape;
 use crate::basics::workspace::escaped;
 use crate::code::headers;
 use crate::code::includes::Headers;

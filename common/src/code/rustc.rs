@@ -15,8 +15,8 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 use serde::{Deserialize, Serialize};
 
 use crate::basics::files::hand_over;
-use crate::basics::output::escape;
-use crate::basics::workspace::{self, escaped};
+use crate::basics::workspace::escaped;
+use crate::basics::{escape, workspace};
 use crate::code::nvrtc::{Compiled, Unit, first_errors};
 use plan::{Dtype, Specialisation};
 

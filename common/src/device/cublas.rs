@@ -14,8 +14,7 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 
 use crate::basics::driver::driver_version;
 use crate::code::libraries::{Library, Opened};
-use crate::device::product::{FirstRun, Matrices, Product};
-use crate::device::{CudaDevice, Device};
+use crate::device::{CudaDevice, Device, FirstRun, Matrices, Product};
 use plan::{Dtype, Problem};
 
 /// Where cuBLAS may be.

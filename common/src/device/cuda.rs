@@ -21,7 +21,7 @@ use super::figures::{Figures, KernelResources, cores_per_sm};
 use super::interface::{Buffer, Device, Kernel, Mark, Value};
 use crate::basics::driver::driver_present;
 use crate::code::{Code, nvrtc};
-use crate::findings::fault::KernelFault;
+use crate::findings::KernelFault;
 use plan::Launch;
 use plan::info::{DeviceInfo, Kind};
 use plan::occupancy::SmLimits;

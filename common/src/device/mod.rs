@@ -13,9 +13,12 @@ mod sim;
 
 use anyhow::Result;
 
+pub use cublas::CublasProduct;
 pub use cuda::{CudaDevice, cuda_devices};
 pub use figures::{Figures, KernelResources, cores_per_sm};
 pub use interface::{Buffer, Device, Kernel, Mark, Value};
+pub use product::{FirstRun, Matrices, Product};
+pub use session::Session;
 pub use sim::{SimDevice, SimOptions};
 
 pub use crate::basics::driver::driver_version;

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 
-use crate::basics::matrix::Operands;
+use crate::basics::Operands;
 use crate::device::{Buffer, Device, Kernel};
 use plan::{Problem, Shape};
 

@@ -6,8 +6,7 @@ use anyhow::{Context, Result, ensure};
 
 use crate::code::assembled::{CAPABILITY, Kernels, MachineCode};
 use crate::code::{Code, check_signature};
-use crate::device::product::{FirstRun, Matrices, Product};
-use crate::device::{Buffer, Device, Kernel, Value};
+use crate::device::{Buffer, Device, FirstRun, Kernel, Matrices, Product, Value};
 use plan::occupancy::{self, Occupancy};
 use plan::{Arg, Launch, Plan, Problem, Shape};
 

@@ -6,15 +6,12 @@ use anyhow::{Context, Result, anyhow};
 
 use super::figures::KernelResources;
 use super::interface::{Buffer, Device, Kernel, Value};
-use crate::basics::host;
-use crate::basics::output::{escape, print_whole};
-use crate::basics::progress::Progress;
+use crate::basics::{Progress, escape, host, print_whole};
 use crate::code::Code;
 use crate::device::sample::{Class, classes};
-use crate::findings::analysis::{self, CounterSum, HazardReport, Observations, ThreadReport};
-use crate::findings::diagnostic;
-use crate::findings::fault::KernelFault;
+use crate::findings::analysis::{CounterSum, ThreadReport};
 use crate::findings::why::Origins;
+use crate::findings::{HazardReport, KernelFault, Observations, analysis, diagnostic};
 use plan::info::DeviceInfo;
 use plan::{Arg, Launch, Plan, Problem};
 

@@ -6,3 +6,6 @@ pub mod diagnostic;
 pub mod fault;
 pub mod hazard_kind;
 pub mod why;
+
+pub use analysis::{Counters, HazardReport, Observations, RATIOS};
+pub use fault::KernelFault;

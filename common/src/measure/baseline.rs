@@ -3,13 +3,10 @@
 use anyhow::{Result, anyhow};
 use serde::{Deserialize, Serialize};
 
-use crate::basics::matrix::Operands;
-use crate::basics::units::ms;
-use crate::device::cublas::CublasProduct;
-use crate::device::product::Matrices;
-use crate::device::{Device, cublas};
-use crate::measure::timing::{self, Cache, Timing};
-use crate::verify::on_device::verify_on;
+use crate::basics::{Operands, ms};
+use crate::device::{CublasProduct, Device, Matrices, cublas};
+use crate::measure::{Cache, Timing, timing};
+use crate::verify::verify_on;
 use plan::Kind;
 
 /// What `--baseline` can name: the vendor's library.

@@ -12,16 +12,12 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, ensure};
 use criterion::{BenchmarkId, Criterion, Throughput};
 
-use crate::basics::matrix::Operands;
-use crate::basics::units::number;
+use crate::basics::{Operands, number};
 use crate::code::{Code, Source, file_of};
-use crate::device::product::Product as _;
-use crate::device::session::Session;
-use crate::device::{self, Choice, Device, SimDevice, SimOptions};
-use crate::findings::analysis::RATIOS;
-use crate::measure::timing::{self, Cache};
-use crate::measure::{capacity, verify_on_host};
-use crate::verify::on_device::{multiply, verify_on};
+use crate::device::{self, Choice, Device, Product as _, Session, SimDevice, SimOptions};
+use crate::findings::RATIOS;
+use crate::measure::{Cache, capacity, timing, verify_on_host};
+use crate::verify::{multiply, verify_on};
 use plan::{HostProduct, Kind, Plan, Problem, Step, Variant};
 
 /// M, N, K on a GPU. Step 3 can compute only the first, which the other steps therefore have too.

@@ -4,7 +4,8 @@ use std::time::Instant;
 
 use anyhow::Result;
 
-use crate::basics::matrix::{Operands, vec_of};
+use crate::basics::Operands;
+use crate::basics::matrix::vec_of;
 use crate::verify::{self, HostRows, Verification};
 use plan::{HostProduct, Problem, Shape};
 

@@ -7,8 +7,8 @@
 use serde::{Deserialize, Serialize};
 use simt::{Work, Works};
 
-use crate::basics::units::ms;
-use crate::device::product::Product;
+use crate::basics::ms;
+use crate::device::Product;
 use crate::measure::gpus::{Gpu, ISSUED_PER_CLOCK};
 use plan::Problem;
 

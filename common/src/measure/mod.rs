@@ -10,9 +10,11 @@ mod least_time;
 pub mod provenance;
 pub mod timing;
 
+pub use baseline::Baseline;
 pub use gpus::Gpu;
 pub use host_product::{time_on_host, verify_on_host};
 pub use least_time::{LeastTime, ResourceTime, of_product as least_time};
+pub use timing::{Cache, L2, Spread, Timing, geometric_mean};
 
 /// The sizes [M, N, K] on a GPU to which the claims of the course refer.
 pub const GPU_SIZES: [[u64; 3]; 13] = [

@@ -5,9 +5,8 @@ use std::time::Instant;
 use anyhow::{Result, bail};
 use serde::{Deserialize, Serialize};
 
-use crate::basics::matrix::Operands;
-use crate::device::product::Product;
-use crate::device::{Buffer, Device};
+use crate::basics::Operands;
+use crate::device::{Buffer, Device, Product};
 use plan::{Dtype, Problem};
 
 /// Samples if `--samples` is not given; fewer if they would take more than [`SAMPLE_SECONDS`].

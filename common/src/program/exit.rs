@@ -4,10 +4,11 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 
-use crate::basics::output::{complain, escape, print};
+use crate::basics::output::complain;
+use crate::basics::{escape, print};
 use crate::code::child;
-use crate::findings::diagnostic::{self, Diagnostic};
-use crate::findings::fault::KernelFault;
+use crate::findings::diagnostic::Diagnostic;
+use crate::findings::{KernelFault, diagnostic};
 use crate::program::cli::sentence;
 
 /// Runs what the command line asks for. `--help` is printed; a command line that cannot be read gives one sentence.

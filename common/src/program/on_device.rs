@@ -2,21 +2,14 @@
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-use crate::basics::matrix::Operands;
+use crate::basics::Operands;
 use crate::code::{Code, Source, file_of};
-use crate::device::product::Product as _;
-use crate::device::session::Session;
-use crate::device::{self, Choice, Device, SimOptions};
-use crate::findings::analysis::{HazardReport, Observations};
-use crate::findings::fault::KernelFault;
-use crate::findings::why;
-use crate::measure::baseline::Baseline;
-use crate::measure::timing::{self, Cache, Timing};
-use crate::measure::{self, Gpu, capacity};
+use crate::device::{self, Choice, Device, Product as _, Session, SimOptions};
+use crate::findings::{HazardReport, KernelFault, Observations, why};
+use crate::measure::{self, Baseline, Cache, Gpu, Timing, capacity, timing};
 use crate::program::cli::Args;
 use crate::program::report::{LaunchReport, Report};
-use crate::verify::Verification;
-use crate::verify::on_device::{MOST_FOLLOWED, cause, follow, multiply, verify_on};
+use crate::verify::{MOST_FOLLOWED, Verification, cause, follow, multiply, verify_on};
 use plan::info::{DeviceInfo, Kind};
 use plan::{OwnLaunch, Plan, Problem, Step, Variant};
 

@@ -4,9 +4,7 @@ use anyhow::{Context, Result};
 
 use crate::basics::host;
 use crate::code::{Source, folder_of};
-use crate::measure::baseline::Baseline;
-use crate::measure::timing::{Spread, Timing};
-use crate::measure::{capacity, time_on_host};
+use crate::measure::{Baseline, Spread, Timing, capacity, time_on_host};
 use crate::program::cli::Args;
 use crate::program::report::Report;
 use plan::info::{DeviceInfo, Kind};

@@ -4,13 +4,11 @@ use anstyle::{AnsiColor, Style};
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
-use crate::basics::units::ms;
+use crate::basics::ms;
 use crate::code::Source;
-use crate::findings::analysis::{Counters, HazardReport, ThreadReport};
-use crate::findings::diagnostic;
-use crate::measure::LeastTime;
-use crate::measure::baseline::Baseline;
-use crate::measure::timing::Timing;
+use crate::findings::analysis::ThreadReport;
+use crate::findings::{Counters, HazardReport, diagnostic};
+use crate::measure::{Baseline, LeastTime, Timing};
 use crate::program::cli::CounterDetail;
 use crate::verify::Verification;
 use plan::info::{DeviceInfo, Kind};

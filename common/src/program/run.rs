@@ -4,10 +4,10 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 
-use crate::basics::output::{print, print_whole, wrapped};
+use crate::basics::{print, print_whole, wrapped};
 use crate::code::{Source, file_of};
 use crate::device::Choice;
-use crate::findings::analysis::HazardReport;
+use crate::findings::HazardReport;
 use crate::program::cli::Args;
 use crate::program::{exit, on_device, on_host};
 use plan::{Step, Variant};

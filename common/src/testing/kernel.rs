@@ -4,13 +4,10 @@ use anyhow::{Result, ensure};
 use libtest_mimic::Trial;
 
 use super::trial::trial;
-use crate::basics::matrix::Operands;
-use crate::basics::{files, host};
+use crate::basics::{Operands, files, host};
 use crate::code::{Source, file_of, rustc};
-use crate::device::session::Session;
-use crate::device::{Device, DeviceInfo};
-use crate::verify::Verification;
-use crate::verify::on_device::verify_on;
+use crate::device::{Device, DeviceInfo, Session};
+use crate::verify::{Verification, verify_on};
 use plan::{Defect, Dtype, Fill, Kind, Plan, Problem, Step, Variant};
 
 /// A step's kernel or one of its variants, in one element type.

@@ -1,6 +1,97 @@
 //! Verification of a product on a device: the room that knows both, so that verification itself, the crate `verify`,
 //! knows no device.
 
-pub mod on_device;
+use anyhow::Result;
+
+use crate::basics::Operands;
+use crate::code::Code;
+use crate::device::{Buffer, Device, Product, Session, SimDevice, SimOptions};
+use crate::findings::why::{Asked, Origins};
+use crate::findings::{HazardReport, why};
+use plan::{Plan, Problem};
 
 pub use ::verify::*;
+
+/// Rows of C on a device.
+struct DeviceRows<'a> {
+    device: &'a mut dyn Device,
+    c: Buffer,
+    n: u64,
+}
+
+impl Rows for DeviceRows<'_> {
+    fn read(&mut self, first: u64, words: &mut [u32]) -> Result<()> {
+        self.device.read(self.c, first * self.n * 4, bytemuck::cast_slice_mut(words))
+    }
+}
+
+/// Checks what lies in C now. `problem` is the one that A and B on the device were drawn for: the product's own or its
+/// twin.
+pub fn verify_c(
+    device: &mut dyn Device,
+    product: &dyn Product,
+    problem: &Problem,
+    operands: &Operands,
+) -> Result<Verification> {
+    let mut rows = DeviceRows { device, c: product.matrices().c, n: problem.n };
+    verify(problem, operands, product.shape(), &mut rows)
+}
+
+/// Computes the product on the device and checks it; the operands are on the device afterwards.
+pub fn verify_on(
+    device: &mut dyn Device,
+    product: &dyn Product,
+    problem: &Problem,
+    operands: &Operands,
+) -> Result<Verification> {
+    let mut check = |problem: &Problem, operands: &Operands| {
+        product.matrices().upload(device, operands)?;
+        // Analyses tell of the last run: the problem's own and not its twin's.
+        device.observations();
+        product.run(device)?;
+        verify_c(device, product, problem, operands)
+    };
+    let mut seconds = 0.0;
+    if let Some(twin) = twin(problem) {
+        let found = check(&twin, &Operands::new(&twin)?)?;
+        seconds = found.seconds;
+        if !found.ok {
+            return Ok(found);
+        }
+    }
+    let mut found = check(problem, operands)?;
+    found.seconds += seconds;
+    Ok(found)
+}
+
+/// The largest problem whose values are followed, in multiply-adds: seconds, and some hundred MB.
+pub const MOST_FOLLOWED: u64 = 1 << 22;
+
+/// Computes the product of a problem, as [`follow`] runs it.
+pub fn multiply(device: &mut SimDevice, problem: &Problem, plan: &Plan, code: &Code) -> Result<()> {
+    let session = Session::new(device, problem, plan.clone(), code)?;
+    session.matrices().upload(device, &Operands::new(problem)?)?;
+    session.run(device)
+}
+
+/// Follows the values of a run on the simulator; none if it takes several launches. The turns are those of a warp, in
+/// instructions; 0 lets it run to its next barrier.
+pub fn follow(turn: u64, run: impl FnOnce(&mut SimDevice) -> Result<()>) -> Result<Option<Origins>> {
+    let mut device = SimDevice::new(SimOptions { follow: Some(turn), ..SimOptions::default() });
+    run(&mut device)?;
+    Ok(device.origins())
+}
+
+/// Why what a run leaves in C is not what is asked, as far as the pairs that were multiplied tell. With `always`, only if it
+/// does not depend on which warp comes first.
+pub fn cause(asked: &Asked, always: bool, run: impl Fn(&mut SimDevice) -> Result<()>) -> Option<HazardReport> {
+    let Problem { m, n, k, .. } = asked.problem;
+    if m.saturating_mul(n).saturating_mul(k) > MOST_FOLLOWED {
+        return None;
+    }
+    let found = |turn| why::explain(&follow(turn, &run).ok()??, asked);
+    let cause = found(0)?;
+    (!always
+        || !cause.may_follow() && found(5).is_some_and(|other| other.kind == cause.kind && other.count == cause.count))
+    .then_some(cause)
+}

@@ -1,13 +1,10 @@
 //! Tests that need a GPU: cuBLAS and the clock. Without a GPU or cuBLAS they are shown as ignored, with the reason.
 
 use anyhow::{Result, ensure};
-use common::basics::matrix::Operands;
-use common::device::cublas::CublasProduct;
-use common::device::product::{Matrices, Product};
-use common::device::{CudaDevice, cublas};
-use common::measure::baseline::Baseline;
-use common::measure::timing::{self, Cache, L2};
-use common::verify::on_device::verify_on;
+use common::basics::Operands;
+use common::device::{CublasProduct, CudaDevice, Matrices, Product, cublas};
+use common::measure::{Baseline, Cache, L2, timing};
+use common::verify::verify_on;
 use libtest_mimic::Trial;
 use plan::{Dtype, Fill, Problem};
 

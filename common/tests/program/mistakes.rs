@@ -7,14 +7,11 @@
 
 use anyhow::{Result, bail};
 use common::Problem;
-use common::basics::matrix::Operands;
+use common::basics::Operands;
 use common::code::Code;
-use common::device::session::Session;
-use common::device::{self, Choice, Device, SimOptions};
-use common::findings::analysis::HazardReport;
-use common::findings::diagnostic;
-use common::findings::fault::KernelFault;
-use common::verify::on_device::verify_on;
+use common::device::{self, Choice, Device, Session, SimOptions};
+use common::findings::{HazardReport, KernelFault, diagnostic};
+use common::verify::verify_on;
 use plan::OwnLaunch;
 
 use super::{said_of_each, tests};

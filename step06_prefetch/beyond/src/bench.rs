@@ -1,14 +1,11 @@
 //! Products of one problem on a device, timed in turns.
 
 use anyhow::Result;
-use common::basics::matrix::Operands;
+use common::basics::Operands;
 use common::code::{Source, file_of};
-use common::device::Device;
-use common::device::cublas::CublasProduct;
-use common::device::product::{Matrices, Product};
-use common::device::session::Session;
-use common::measure::timing::{self, Cache, Spread};
-use common::verify::on_device::verify_c;
+use common::device::{CublasProduct, Device, Matrices, Product, Session};
+use common::measure::{Cache, Spread, timing};
+use common::verify::verify_c;
 use common::{Plan, PlanFn, Problem};
 
 use crate::STEP;

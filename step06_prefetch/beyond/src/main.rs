@@ -7,7 +7,7 @@ use beyond::every_shape::{self, IDEAS};
 use beyond::{STEP, accuracy, several, shapes};
 use clap::{Parser, Subcommand};
 use common::Variant;
-use common::basics::output::print;
+use common::basics::print;
 use common::program::cli::Args;
 use common::program::{execute, exit};
 

@@ -5,8 +5,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use common::DeviceInfo;
-use common::basics::output::print;
-use common::basics::{files, json, nvidia_smi, workspace};
+use common::basics::{files, json, nvidia_smi, print, workspace};
 use common::code::nvrtc;
 use common::device::cublas;
 use common::measure::provenance;

@@ -3,11 +3,10 @@
 use anyhow::{Context, Result, ensure};
 use beyond::STEP;
 use beyond::every_shape::{IDEAS, VARIANT};
-use common::basics::matrix::Operands;
+use common::basics::Operands;
 use common::code::{Source, file_of, nvrtc};
-use common::device::session::Session;
-use common::device::{Device as _, SimDevice, SimOptions};
-use common::verify::on_device::verify_on;
+use common::device::{Device as _, Session, SimDevice, SimOptions};
+use common::verify::verify_on;
 use common::{DeviceInfo, Problem};
 
 fn products(compiled: bool) -> Result<()> {

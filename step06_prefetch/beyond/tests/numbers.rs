@@ -4,12 +4,10 @@
 use anyhow::{Result, ensure};
 use beyond::STEP;
 use common::Problem;
-use common::basics::matrix::Operands;
+use common::basics::Operands;
 use common::code::{Source, file_of};
-use common::device::product::{Matrices, Product};
-use common::device::session::Session;
-use common::device::{Device as _, SimDevice, SimOptions};
-use common::findings::analysis::HazardReport;
+use common::device::{Device as _, Matrices, Product, Session, SimDevice, SimOptions};
+use common::findings::HazardReport;
 
 const U: f64 = 1.0 / (1 << 24) as f64;
 /// More than one tile in each direction, with partial tiles at the edges and along K.

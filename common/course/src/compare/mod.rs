@@ -7,12 +7,10 @@ mod turns;
 use std::path::PathBuf;
 
 use anyhow::Result;
-use common::basics::nvidia_smi;
-use common::basics::output::print;
+use common::basics::{nvidia_smi, print};
 use common::code::nvrtc;
 use common::device::{self, Choice, Device, SimOptions, cublas};
-use common::measure::GPU_SIZES;
-use common::measure::timing::{Cache, L2};
+use common::measure::{Cache, GPU_SIZES, L2};
 use common::program::cli::parse_size;
 use plan::{Dtype, Fill, Kind};
 

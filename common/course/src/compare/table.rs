@@ -1,8 +1,7 @@
 //! The table of a size, and a summary of all sizes, for people: times on a GPU, counters on the simulator.
 
-use common::basics::output::wrapped;
-use common::basics::units::{ms, number};
-use common::findings::analysis::RATIOS;
+use common::basics::{ms, number, wrapped};
+use common::findings::RATIOS;
 use common::{Kind, verify};
 
 use crate::record::{Entry, Outcome, Record, SizeRecord, times};

@@ -4,19 +4,14 @@
 use std::ops::RangeInclusive;
 
 use anyhow::{Result, anyhow, ensure};
-use common::basics::matrix::Operands;
-use common::basics::progress::Progress;
+use common::basics::{Operands, Progress};
 use common::code::{Code, Source, folder_of};
-use common::device::Device;
-use common::device::cublas::CublasProduct;
-use common::device::product::{Matrices, Product};
-use common::device::session::Session;
-use common::findings::analysis::Counters;
-use common::measure::timing::{self, Cache, Spread};
-use common::measure::{self, Gpu, LeastTime, capacity, time_on_host};
+use common::device::{CublasProduct, Device, Matrices, Product, Session};
+use common::findings::Counters;
+use common::measure::{self, Cache, Gpu, LeastTime, Spread, capacity, time_on_host, timing};
 use common::program::report::LaunchReport;
 use common::verify;
-use common::verify::on_device::verify_c;
+use common::verify::verify_c;
 use plan::{HostProduct, Kind, Plan, Problem};
 
 use crate::least::least_time;

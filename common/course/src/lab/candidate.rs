@@ -12,7 +12,7 @@ use common::device::{self, Choice, Device, SimOptions};
 use common::findings::analysis::{Counters, HazardReport};
 use common::findings::why::Asked;
 use common::verify::Verification;
-use common::verify::on_device::{cause, multiply, verify_on};
+use common::verify::{cause, multiply, verify_on};
 use plan::{DeviceInfo, Dtype, Fill, OwnLaunch, Plan, Problem};
 
 use crate::files;

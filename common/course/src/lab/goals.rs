@@ -9,7 +9,7 @@ use common::device::session::Session;
 use common::device::{self, Choice, Device, SimOptions};
 use common::findings::analysis::term;
 use common::measure::timing::{self, Cache};
-use common::verify::on_device::verify_on;
+use common::verify::verify_on;
 
 use crate::lab::candidate::{Candidate, Seen};
 use crate::lab::checklist::{Next, Verdict};

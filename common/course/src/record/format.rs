@@ -1,11 +1,10 @@
 //! The results of a comparison as plain data, in the format of `compare --save`; and what follows from its samples: speeds, shares, and
 //! whether everything is right.
 
-use common::basics::units::ms;
+use common::basics::ms;
 use common::device::{Figures, KernelResources};
-use common::findings::analysis::Counters;
-use common::measure::LeastTime;
-use common::measure::timing::{L2, Spread, geometric_mean};
+use common::findings::Counters;
+use common::measure::{L2, LeastTime, Spread, geometric_mean};
 use common::program::report::LaunchReport;
 use common::verify::Method;
 use common::{DeviceInfo, Kind, Problem};

@@ -7,8 +7,7 @@ mod format;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, ensure};
-use common::basics::output::io_reason;
-use common::basics::{json, workspace};
+use common::basics::{io_reason, json, workspace};
 use common::code::Source;
 pub(crate) use common::measure::provenance::{commit, now, provenance};
 

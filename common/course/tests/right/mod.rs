@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 use common::code::Source;
 use common::device::{self, Choice, SimOptions};
 use common::findings::why::Asked;
-use common::verify::on_device::{cause, multiply};
+use common::verify::{cause, multiply};
 use course::steps::{Kernel, Role, STEPS};
 use libtest_mimic::Trial;
 use plan::{OwnLaunch, Problem};

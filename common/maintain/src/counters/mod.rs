@@ -6,8 +6,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
-use common::basics::output::print;
-use common::basics::workspace;
+use common::basics::{print, workspace};
 use common::code;
 use common::code::assembled::{Assembled, MachineCode};
 use course::files;

@@ -1,9 +1,8 @@
 //! Parts that show what the simulator counts: tables of kernels, the counters' names, and the counts beside a GPU's.
 
 use anyhow::{Context, Result, bail};
-use common::basics::table;
-use common::basics::units::{grouped, number};
-use common::findings::analysis::Counters;
+use common::basics::{grouped, number, table};
+use common::findings::Counters;
 use course::steps::Kernel;
 use simt::Counts;
 

@@ -10,8 +10,7 @@ mod timed;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use common::basics::output::print;
-use common::basics::workspace;
+use common::basics::{print, workspace};
 use common::code::folder_of;
 use course::files::{below, read};
 use course::record;

@@ -3,9 +3,8 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use common::basics::units::ms;
-use common::basics::workspace;
-use common::measure::timing::L2;
+use common::basics::{ms, workspace};
+use common::measure::L2;
 use course::difference;
 use course::files::read;
 use course::least;

@@ -9,13 +9,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail, ensure};
 use beyond::STEP;
 use beyond::several;
-use common::basics::json;
-use common::basics::output;
-use common::basics::workspace;
+use common::basics::{json, output, workspace};
 use common::code::assembled::Assembled;
-use common::code::nvrtc::{self, PINNED_PACKAGE};
-use common::code::rustc;
-use common::code::{Source, file_of, folder_of};
+use common::code::nvrtc::PINNED_PACKAGE;
+use common::code::{Source, file_of, folder_of, nvrtc, rustc};
 use course::steps::STEPS;
 use plan::{Specialisation, Step, Variant};
 

@@ -10,10 +10,9 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::ValueEnum;
-use common::basics::matrix::Operands;
-use common::basics::output::print;
+use common::basics::{Operands, print};
 use common::device::{self, Device, SimOptions};
-use common::measure::timing::{self, Cache, Spread};
+use common::measure::{Cache, Spread, timing};
 use common::{Kind, Problem};
 use serde::{Deserialize, Serialize};
 

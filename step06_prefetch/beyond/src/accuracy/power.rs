@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use common::basics::nvidia_smi;
-use common::measure::timing::Spread;
+use common::measure::Spread;
 
 /// How long the work runs, and how much of the start is ignored because clocks and power still change then.
 const RUNS: Duration = Duration::from_secs(2);

@@ -4,10 +4,10 @@ use std::ops::Range;
 use std::path::PathBuf;
 
 use anyhow::{Result, ensure};
-use common::basics::matrix::{Side, integer_range};
+use common::basics::Side;
+use common::basics::matrix::integer_range;
 use common::code::{Code, Source, check_signature, file_of, folder_of};
-use common::device::session;
-use common::device::{Buffer, Device, Kernel, Value};
+use common::device::{Buffer, Device, Kernel, Value, session};
 use common::{DeviceInfo, Dtype, Fill, Kind, Launch, Plan, Problem, Specialisation};
 use step06_prefetch::STEP;
 

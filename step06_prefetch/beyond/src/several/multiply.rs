@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::Result;
-use common::basics::matrix::Side;
+use common::basics::Side;
 use common::device::{Buffer, Device, SimDevice};
 use common::{Dtype, Fill, Problem};
 

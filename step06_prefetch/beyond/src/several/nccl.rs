@@ -7,7 +7,7 @@
 use std::ffi::{CStr, c_int};
 
 use anyhow::{Context, Result, anyhow};
-use common::basics::matrix::Side;
+use common::basics::Side;
 use common::code::libraries::Library;
 use common::device::Buffer;
 use cudarc::nccl::result::{self, NcclError};

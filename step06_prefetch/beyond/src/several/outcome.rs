@@ -1,7 +1,7 @@
 //! The outcome of a run, as a record and as text for people.
 
-use common::basics::units::{grouped, ms};
-use common::measure::timing::Spread;
+use common::basics::{grouped, ms};
+use common::measure::Spread;
 use serde::{Deserialize, Serialize};
 
 use super::streams::Span;

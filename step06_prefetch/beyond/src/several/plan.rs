@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::str::FromStr;
 
 use anyhow::{Result, ensure};
-use common::basics::matrix::Side;
+use common::basics::Side;
 
 /// P × Q GPUs. GPU (i, j) has rank i·Q + j and computes block (i, j) of C.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,8 +1,7 @@
 //! A run: opens the GPUs, then computes, verifies and times one product after another.
 
 use anyhow::{Result, bail, ensure};
-use common::basics::nvidia_smi;
-use common::basics::output::{print, print_whole};
+use common::basics::{nvidia_smi, print, print_whole};
 use common::device::{Choice, SimDevice, SimOptions, cuda_devices};
 use common::measure::provenance;
 use common::{Fill, Kind};

@@ -4,8 +4,7 @@ use std::ops::Deref;
 
 use anyhow::{Context, Result, bail, ensure};
 use common::basics::files::{below, read};
-use common::basics::units::{grouped, ms};
-use common::basics::{table, workspace};
+use common::basics::{grouped, ms, table, workspace};
 
 use super::outcome::{Outcome, gb};
 

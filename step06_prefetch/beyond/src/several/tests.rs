@@ -1,6 +1,6 @@
 //! The product on simulated GPUs, with odd grids, shapes and panels; and a wrong product is noticed.
 
-use common::basics::matrix::Operands;
+use common::basics::Operands;
 use common::device::{SimDevice, SimOptions};
 use common::verify::right_product;
 use common::{Fill, Problem};

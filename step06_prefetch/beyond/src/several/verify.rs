@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 use bytemuck::{Pod, cast_slice, cast_slice_mut, zeroed_vec};
-use common::basics::matrix::Side;
+use common::basics::Side;
 use common::device::Buffer;
 use common::verify::{gamma, random_vector};
 use serde::{Deserialize, Serialize};

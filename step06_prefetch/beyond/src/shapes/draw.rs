@@ -1,6 +1,6 @@
 //! Random shapes: sides from 64 to 8192, small ones as likely as large ones.
 
-use common::basics::mix::mix;
+use common::basics::mix;
 
 /// The least and the greatest side.
 const SIDES: [f64; 2] = [64.0, 8192.0];

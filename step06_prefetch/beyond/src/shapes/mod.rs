@@ -12,8 +12,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use common::basics::matrix::Operands;
-use common::basics::output::print;
+use common::basics::{Operands, print};
 use common::device::{self, Device, SimOptions};
 use common::measure::GPU_SIZES;
 use common::program::cli::parse_size;

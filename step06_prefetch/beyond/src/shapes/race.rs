@@ -1,7 +1,7 @@
 //! A race of plans on a GPU: first each plan is timed alone, then the best few and cuBLAS in turns.
 
 use anyhow::{Context, Result};
-use common::basics::matrix::Operands;
+use common::basics::Operands;
 use common::device::Device;
 use common::{Plan, Problem};
 

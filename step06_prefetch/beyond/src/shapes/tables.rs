@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail};
 use common::basics::table;
-use common::measure::timing::geometric_mean;
+use common::measure::geometric_mean;
 
 use super::measured::{Measured, Shape, Timed};
 use crate::record::read;

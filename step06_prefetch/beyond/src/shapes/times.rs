@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::Result;
-use common::basics::output::print;
-use common::measure::timing::geometric_mean;
+use common::basics::print;
+use common::measure::geometric_mean;
 use serde::{Deserialize, Serialize};
 
 use crate::cost::{BlockCost, GpuCosts, Measurement, Work};
