@@ -9,14 +9,16 @@ const [HEIGHT, SIDE] = [250, 8];
 const ROWS = { first: 64, cell: 108, second: 152 };
 
 const shown = (held) => (typeof held.value === "number" ? value(held.value) : (held.value ?? "nothing"));
-const named = (held) => (held.meaning && held.value !== null ? `${held.meaning} = ${shown(held)}` : (held.meaning ?? shown(held)));
+const named = (held) => (held.meaning && held.value !== null && !held.meaning.startsWith("the number") ? `${held.meaning} = ${shown(held)}` : (held.meaning ?? shown(held)));
 const lacks = ({ what, before_line: line }) => `${what} is missing${line ? ` before line ${line}` : ""}`;
 
 /// What the picture shows, in words: for those who do not see it, and below it.
 export function hazardWords({ cell, first, second, old, new: now, missing, element, wrong }) {
   const parts = [];
   if (first && second && cell) {
-    const who = ({ warp, action, line }) => `warp ${warp} ${actionOn(action, cell.name)}${line === null ? "" : ` in line ${line}`}`;
+    const apart = first.number !== second.number;
+    const who = ({ warp, block, action, line }) =>
+      `warp ${warp}${apart ? ` of block ${place(block)}` : ""} ${actionOn(action, cell.name)}${line === null ? "" : ` in line ${line}`}`;
     parts.push(`First ${who(first)}, then ${who(second)}.`);
   }
   if (old && now) parts.push(`Before the write the cell holds ${named(old)}, after it ${named(now)}.`);
@@ -29,7 +31,7 @@ export function hazardWords({ cell, first, second, old, new: now, missing, eleme
 }
 
 /// A thread's line with its access as a dot. The words of the first stand on the left, those of the second on the right.
-function thread({ warp, thread: at, action, line }, y, x, width, cell) {
+function thread({ warp, block, thread: at, action, line }, y, x, width, cell, apart) {
   const first = y < ROWS.cell;
   const kind = action.startsWith("read") ? "reads" : "writes";
   const side = first ? { x: SIDE, "text-anchor": "start" } : { x: width - SIDE, "text-anchor": "end" };
@@ -38,7 +40,7 @@ function thread({ warp, thread: at, action, line }, y, x, width, cell) {
     drawing("line", { x1: SIDE, y1: y, x2: width - SIDE, y2: y, class: "track" }),
     drawing("line", { x1: x, y1: y, x2: x, y2: ROWS.cell + (first ? -14 : 14), class: kind }),
     drawing("circle", { cx: x, cy: y, r: 6, class: kind }),
-    drawing("text", { ...side, y: rows[0], class: "who" }, `warp ${warp}, thread ${place(at)}`),
+    drawing("text", { ...side, y: rows[0], class: "who" }, `${apart ? `block ${place(block)}, ` : ""}warp ${warp}, thread ${place(at)}`),
     drawing("text", { ...side, y: rows[1] }, `${actionOn(action, cell)}${line === null ? "" : `, line ${line}`}`),
   ];
 }
@@ -57,8 +59,8 @@ export function drawHazard(picture, width) {
   const children = [
     ...box(SIDE, write - SIDE, old, "old"),
     ...box(write, width - SIDE - write, now, "new"),
-    ...thread(first, ROWS.first, one, width, cell.name),
-    ...thread(second, ROWS.second, other, width, cell.name),
+    ...thread(first, ROWS.first, one, width, cell.name, first.number !== second.number),
+    ...thread(second, ROWS.second, other, width, cell.name, first.number !== second.number),
     drawing("line", { x1: SIDE, y1: HEIGHT - 32, x2: width - SIDE, y2: HEIGHT - 32, class: "axis" }),
     drawing("text", { x: width - SIDE, y: HEIGHT - 18, "text-anchor": "end", class: "who" }, "time"),
   ];

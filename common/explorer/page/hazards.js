@@ -115,7 +115,9 @@ export function makeHazards(view) {
       says.textContent =
         all === 0
           ? "There is none in this run: every access is ordered, and stays inside its array."
-          : `${look.hazards} so far, ${all} in the whole run.`;
+          : look.hazards > 0
+            ? `${look.hazards} so far, ${all} in the whole run.`
+            : `None so far, ${all} in the whole run: the first comes after ${count(facts.hazards[0].time)} of ${count(facts.length)} instructions.`;
       const here = facts.hazards.findIndex((hazard) => hazard.time === time);
       if (here >= 0 && facts.hazards[chosen]?.time !== time) chosen = here;
       if (chosen === null || chosen >= all) chosen = view.run.worst;

@@ -158,7 +158,7 @@ function describeElement(run, { name, shared, row, column, index }, meaning) {
     const [all, reads] = name === "A" ? [values.a, values.readsA] : [values.b, values.readsB];
     return `${title} = ${value(all[index])}, read ${several(reads[index], "time")} so far`;
   }
-  const should = `should become ${value(values.expected[index])}`;
+  const should = `${run.facts.free ? "becomes" : "should become"} ${value(values.expected[index])}${run.facts.free ? " in this run" : ""}`;
   return values.writesC[index]
     ? `${title} = ${value(values.c[index])}, written ${several(values.writesC[index], "time")}; ${should}`
     : `${title} has not been written; ${should}`;

@@ -18,7 +18,7 @@ function sumWords({ kind, words, products, of, pairs = [], missing = [] }) {
   const wrong = pairs.filter((pair) => pair.wrong);
   const last = pairs.at(-1);
   return [
-    of ? `${products} of ${of} products so far` : several(products ?? pairs.length, "product"),
+    of ? `${products} of ${of} products so far` : `it is ${words}`,
     last && !last.wrong ? `, the last one ${last.words}` : "",
     ...wrong.slice(-1).map((pair) => `; ${several(wrong.length, "wrong pair")}: ${pair.wrong}, line ${pair.line}`),
     missing.length > 0 ? `; missing: k = ${ranges(missing)}` : "",

@@ -11,7 +11,7 @@ import { makeTabs } from "./tabs.js";
 import { makeTimeline } from "./timeline.js";
 import { Travel } from "./travel.js";
 import { PANELS, View } from "./view.js";
-import { sentenceOf } from "./words.js";
+import { sentenceOf, several } from "./words.js";
 
 export class Page {
   constructor(data, wasm) {
@@ -141,7 +141,7 @@ export class Page {
     }
   }
 
-  /// Follows the address: what it leaves open is as usual. A counter-example with a fault opens on that.
+  /// Follows the address: what it leaves open is as usual. A counter-example with a fault opens on that, and so does the panel of hazards.
   async follow(hash) {
     const wanted = readFragment(hash);
     const first = this.data.own ?? this.data.chapters[0].kernels[0];
@@ -162,7 +162,9 @@ export class Page {
       },
       predicting && Number(wanted.predict) > 0 ? Number(wanted.predict) - 1 : undefined,
     );
-    if (!wanted.panel && !predicting && this.runs[0]?.kernel.role === "counter-example") await this.openHazard();
+    if (predicting || this.runs.length === 0) return;
+    if (wanted.panel === "hazards" && wanted.order) await this.goTo({ to: "hazard" });
+    else if (wanted.panel === "hazards" || (!wanted.panel && this.runs[0].kernel.role === "counter-example")) await this.openHazard();
   }
 
   /// Shows the hazard that says most, in an order in which the product goes wrong, if there is one.
@@ -230,12 +232,20 @@ export class Page {
     this.timeline.enable(false);
     this.tell(null);
     this.busy(true);
-    this.say("Running …");
+    const begun = Date.now();
+    const tell = () => {
+      const seconds = Math.floor((Date.now() - begun) / 1000);
+      this.say(seconds > 0 ? `Running for ${several(seconds, "second")} … "Stop" ends it.` : "Running …");
+    };
+    tell();
+    const telling = setInterval(tell, 1000);
     try {
       const runs = await this.runner.make(this.choice);
       if (runs && runs !== this.runs) await this.show(runs);
     } catch (error) {
       this.fail(error);
+    } finally {
+      clearInterval(telling);
     }
     this.busy(this.runner.making !== null);
   }
@@ -365,9 +375,9 @@ export class Page {
   }
 
   /// Runs pasted PTX with a launch. It becomes a kernel of the page, in a chapter of its own.
-  async runPasted(ptx, launch) {
+  async runPasted(ptx, { size, launch }) {
     const planner = { launch };
-    const [m, n, k] = this.choice.size;
+    const [m, n, k] = size;
     const { answer } = await this.runner.planning.ask({ do: "plan", planner, m, n, k, dtype: "f32" });
     if (answer.refused) throw new Error(answer.refused);
     const { name: specialisation } = answer.plan.specialisation;
@@ -380,7 +390,7 @@ export class Page {
       about: "Pasted PTX.",
       file: "pasted.ptx",
       source: ptx,
-      size: [m, n, k],
+      size,
       form: "pasted",
       forms: [form],
     };
@@ -391,9 +401,17 @@ export class Page {
       { id: "pasted", title: "Pasted", number: 0, kernels: ["pasted"], tour: [] },
     ];
     this.controls.list();
-    await this.choose({ ...this.choice, name: "pasted", form: "pasted", dtype: "f32", with: null });
+    this.choice = null;
+    this.choosePanel("matrices");
+    await this.choose({ name: "pasted", size, form: "pasted", dtype: "f32", fill: null, order: "warps", with: null });
     // The form fills a frame: it makes room for the run. A launch that is refused leaves it open.
-    if (this.runs.length > 0) this.showMore(false);
+    if (this.runs.length === 0) return;
+    this.showMore(false);
+    const [run] = this.runs;
+    if (!run.facts.outcome.stopped && run.facts.hazards[run.worst] && !run.facts.hazards[run.worst].warning) {
+      this.choosePanel("hazards");
+      await this.goTo({ to: "hazard" });
+    }
   }
 
   /// Shows where the answer of a stop comes from.

@@ -1,15 +1,22 @@
 // Any kernel: PTX that the reader pastes, with the launch that it needs.
 
-import { element, fill } from "./elements.js";
+import { choose, element, fill } from "./elements.js";
 import { sentenceOf, several } from "./words.js";
 
 /// The fields of a launch: what they are called, and how many whole numbers they take; null if it is not numbers alone.
 const FIELDS = [
+  ["size", "M, N and K", [3, 3]],
   ["grid", "Grid", [1, 3]],
   ["block", "Block", [1, 3]],
   ["shared_bytes", "Dynamic shared memory, bytes", [0, 1]],
   ["args", "Arguments", null],
   ["tile", "Tile of C per block, columns and rows", [0, 2]],
+];
+/// What C is to the kernel.
+const OUTPUTS = [
+  ["product", "is to become A·B"],
+  ["added", "is to become A·B, and holds zeros before"],
+  ["any", "may become anything, and holds zeros before"],
 ];
 const NUMBER = /^-?\d+(\.\d+)?$/;
 const LARGEST = 2 ** 32 - 1;
@@ -27,7 +34,7 @@ function checkNumbers(label, words, read, [least, most]) {
 
 /// A launch as its fields say; a field with something else than its numbers is named.
 function launchOf(entry, fields) {
-  const launch = { entry };
+  const launch = { entry, output: fields.output.value };
   for (const [id, label, count] of FIELDS) {
     const words = fields[id].value.split(/[\s,×]+/).filter(Boolean);
     const read = words.map((word) => (NUMBER.test(word) ? Number(word) : word));
@@ -36,10 +43,11 @@ function launchOf(entry, fields) {
     else if (id !== "tile" || read.length > 0) launch[id] = read;
   }
   for (const id of ["grid", "block"]) while (launch[id].length < 3) launch[id].push(1);
-  return launch;
+  const { size, ...rest } = launch;
+  return { size, launch: rest };
 }
 
-/// The form behind "more". `page` has `entries(ptx)`, which asks what can be launched, and `runPasted(ptx, launch)`.
+/// The form behind "more". `page` has `entries(ptx)`, which asks what can be launched, and `runPasted(ptx, { size, launch })`.
 export function makePaste(root, page) {
   const text = element("textarea", {
     rows: 6,
@@ -76,15 +84,19 @@ export function makePaste(root, page) {
     });
 
   function fields({ name, launch, types }) {
+    const asked = { ...launch, size: [64, 64, 64] };
     const inputs = Object.fromEntries(
-      FIELDS.map(([id]) => [id, element("input", { type: "text", value: written(launch[id]), "data-launch": id })]),
+      FIELDS.map(([id]) => [id, element("input", { type: "text", value: written(asked[id]), "data-launch": id })]),
     );
+    inputs.output = choose(OUTPUTS, { "data-launch": "output" });
+    inputs.output.value = launch.output;
     fill(
       launches.lastChild,
       ...FIELDS.map(([id, label]) => element("label", {}, `${label} `, inputs[id])),
+      element("label", {}, "C ", inputs.output),
       element("p", {
         class: "muted",
-        text: `Its ${types.length} parameters: ${types.join(", ")}. Arguments are A, B, C, M, N, K, scratch or numbers.`,
+        text: `Its ${types.length} parameters: ${types.join(", ")}. Arguments are A (M×K elements), B (K×N), C (M×N), scratch (16,384 zeros), M, N, K or numbers.`,
       }),
       element("button", {
         type: "button",

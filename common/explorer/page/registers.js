@@ -7,6 +7,12 @@ const registerValue = (number) => (typeof number === "number" ? value(number) : 
 const shortly = (number) =>
   typeof number !== "number" || Number.isInteger(number) ? String(number) : number.toFixed(Math.abs(number) < 10 ? 2 : 1);
 
+/// The number that a register holds. Rust keeps fractions in registers without a type.
+const heldBy = (number, meaning, { facts }) =>
+  facts.dtype === "f32" && ["element", "product", "sum"].includes(meaning?.kind) && Math.abs(number) >= 2 ** 23
+    ? new Float32Array(Int32Array.of(number).buffer)[0]
+    : number;
+
 /// The registers that hold sums of elements of C: of each element the one with most products.
 function sumsOf(registers, meanings) {
   const sums = new Map();
@@ -32,9 +38,10 @@ function drawSums(cells, sums, { facts, values }) {
   for (const [key, { name, value: is, now, meaning }] of sums) {
     const { element: [row, column], products, of, words } = meaning;
     const cell = cells.get(key);
-    setText(cell, shortly(is));
+    const holds = heldBy(is, meaning, { facts });
+    setText(cell, shortly(holds));
     cell.className = [now && "fresh", products === of && "done"].filter(Boolean).join(" ");
-    cell.title = `${words}: ${registerValue(is)} in ${name}. It becomes ${value(values.expected[row * facts.n + column])}`;
+    cell.title = `${words}: ${registerValue(holds)} in ${name}. It becomes ${value(values.expected[row * facts.n + column])}`;
   }
 }
 
@@ -87,7 +94,7 @@ export function makeRegisters(view) {
     for (const { name, value: holds, now } of others) {
       const [row, meaning] = [rows.get(name), meanings[name]];
       setText(row.means, meaning?.words ?? "");
-      setText(row.is, meaning?.kind === "address" ? "" : registerValue(holds));
+      setText(row.is, meaning?.kind === "address" ? "" : registerValue(heldBy(holds, meaning, run)));
       row.root.className = [now && "fresh", meaning?.wrong && "fault"].filter(Boolean).join(" ");
     }
   }

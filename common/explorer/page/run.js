@@ -38,6 +38,8 @@ export class Run {
     const request = { do: "run", kernel, m, n, k, dtype, order, fill: fill ?? undefined };
     const { answer, copies } = await this.engine.ask(request, ONCE);
     this.facts = answer;
+    /// C may become anything.
+    this.facts.free = planner.launch?.output === "any";
     this.take(copies);
     /// The number of the hazard that says most; null without hazards.
     this.worst = answer.hazards.length > 0 ? (await this.hazard()).number : null;

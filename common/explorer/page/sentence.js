@@ -50,10 +50,11 @@ export function accessPhrase(request) {
 }
 
 /// How the run ended, once it has.
-export function outcomeSentence({ outcome, hazards }) {
+export function outcomeSentence({ outcome, hazards, free }) {
   if (outcome.stopped) return sentenceOf(outcome.stopped);
   const errors = hazards.filter(({ warning }) => !warning).length;
   const found = errors > 0 ? ` ${several(errors, "hazard")} ${errors === 1 ? "was" : "were"} found.` : "";
+  if (free) return `The kernel has come to its end.${found}`;
   if (outcome.right) return `The product is right.${found}`;
   if (!outcome.first) return `The product is wrong.${found}`;
   const { row, column, value: is, expected } = outcome.first;

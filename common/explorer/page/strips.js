@@ -133,7 +133,9 @@ export function makeStrips(view) {
         return element("figure", {}, caption, canvas);
       }),
     );
-    const measured = all.flatMap(({ title, measured }) => (measured ?? []).map((time) => `${title}, measured: ${time}`));
+    const measured = all.flatMap(({ title, measured }) =>
+      measured?.length > 0 ? measured.map((time) => `${title}, measured: ${time}`) : [`${title}: not measured on a GPU`],
+    );
     fill(times, ...measured.map((text) => element("li", { text })));
     return undefined;
   }

@@ -18,6 +18,8 @@ export const actionOn = (action, place) => action.replace(/ it\b|(?= atomically)
 /// The value of an element, short.
 export function value(number) {
   if (Number.isNaN(number)) return "NaN";
+  // A word that no usual fraction has holds a small whole number, such as a count.
+  if (number !== 0 && Math.abs(number) < 2 ** -126) return String(Math.round(number * 2 ** 149));
   if (Number.isInteger(number)) return String(number);
   return Math.abs(number) >= 0.001 && Math.abs(number) < 10000
     ? String(Number(number.toPrecision(5)))

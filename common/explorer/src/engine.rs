@@ -1,7 +1,7 @@
 //! One run, and answers to what the page asks about it.
 
 use crate::answer::{counts, real};
-use crate::hazard::{hazard, picture, worst};
+use crate::hazard::{hazard, look_closer, picture, worst};
 use crate::instructions::Program;
 use crate::log::LaunchTape;
 use crate::look::look;
@@ -49,6 +49,7 @@ impl Engine {
                 // The old run's memory is given back before the new one's is taken.
                 *self = Self::default();
                 let run = self.run.insert(Run::new(&request)?);
+                look_closer(run);
                 self.state = run.tape.start();
                 (_, self.bulk) = look(run, &self.state, &LookRequest::default())?;
                 Ok(summary(run))

@@ -2,17 +2,19 @@
 
 use crate::answer::{real, with};
 use crate::instructions::own_line;
-use crate::log::LaunchTape;
+use crate::log::{LaunchTape, Touched};
 use crate::matrices::C;
 use crate::meaning::{Place, factor};
 use crate::names::element;
-use crate::run::{Found, Run};
+use crate::run::{Access, Found, Run};
 use serde_json::{Value, json};
 use simt::analyses::provenance::{self, Placed, Store, Term};
 use simt::{Action, Location, Party};
 
 /// Wrong elements of a block that are looked through.
 const MOST: usize = 64;
+/// Events around two accesses in which the rest of an update is looked for.
+const NEAR: u32 = 4096;
 /// Hazards among which the one that says most is looked for.
 const LOOKED_AT: usize = 16;
 
@@ -26,18 +28,54 @@ fn told(run: &Run, launch: &LaunchTape, party: &Party) -> Value {
     })
 }
 
+/// Looks for the accesses by which the product goes wrong, so that all that is told of a race is told of these.
+pub fn look_closer(run: &mut Run) {
+    for number in 0..run.hazards.len().min(LOOKED_AT) {
+        if let Some(seen) = seen(run, &run.hazards[number]) {
+            run.hazards[number].time = seen.0[1].1 + 1;
+            run.hazards[number].seen = Some(seen);
+        }
+    }
+    run.hazards.sort_by_key(|found| found.time);
+}
+
 /// A hazard for the list.
 pub fn hazard(run: &Run, found: &Found) -> Value {
     let launch = &run.tape.launches[found.launch];
     let simt::Hazard { kind, place, parties, count, .. } = &found.hazard;
+    let (place, parties) = match &found.seen {
+        Some((sides, word)) => (cell(run, launch, (None, *word)), sides.iter().map(|(party, _)| party).collect()),
+        None => (named(run, launch, place), parties.iter().collect::<Vec<_>>()),
+    };
     json!({
-        "kind": kind.name(), "warning": kind.is_warning(), "place": place.to_string(), "count": count, "time": found.time,
-        "text": found.hazard.to_string(), "parties": parties.iter().map(|party| told(run, launch, party)).collect::<Value>(),
+        "kind": kind.name(), "warning": kind.is_warning(), "place": place, "count": count, "time": found.time,
+        "text": found.hazard.to_string(), "parties": parties.into_iter().map(|party| told(run, launch, party)).collect::<Value>(),
     })
 }
 
 /// A word: its array (none for shared memory) and its position in words.
 type Word = (Option<usize>, u32);
+
+/// The name of a place: of an element as all of the page names it.
+fn named(run: &Run, launch: &LaunchTape, place: &simt::Place) -> String {
+    let shared = |name: &str| launch.program.kernel.shared_arrays().iter().find(|array| array.source_name == name);
+    let global = |name: &str| run.tape.arrays.iter().position(|array| array.name == name);
+    let found = match place {
+        simt::Place::Offset { array, bytes } if bytes % 4 == 0 => {
+            shared(&array.name).map(|array| (None, array.offset / 4 + *bytes as u32 / 4))
+        }
+        simt::Place::Element { array, index, bytes: 0 } if index.len() == 1 => {
+            global(&array.name).map(|array| (Some(array), index[0] as u32))
+        }
+        _ => None,
+    };
+    found.map_or_else(|| place.to_string(), |word| cell(run, launch, word))
+}
+
+/// A word's name.
+fn cell(run: &Run, launch: &LaunchTape, (array, word): Word) -> String {
+    element(run, launch, array, 4 * word).to_string()
+}
 
 /// The words that a lane touches in an event. An asynchronous copy writes shared memory, and reads what it copies.
 fn touched(run: &Run, event: u32, lane: usize) -> Vec<Word> {
@@ -85,7 +123,7 @@ pub fn picture(run: &Run, number: usize) -> Result<Value, String> {
         .get(number)
         .ok_or_else(|| format!("there is no hazard {number}; choose one of {most}, from 0 on"))?;
     let (tape, launch) = (&run.tape, &run.tape.launches[found.launch]);
-    let (first, second, cell) = match seen(run, found) {
+    let (first, second, cell) = match found.seen.clone() {
         Some(([first, second], word)) => (Some(first), Some(second), Some((None, word))),
         None => listed(run, launch, found),
     };
@@ -112,20 +150,23 @@ pub fn picture(run: &Run, number: usize) -> Result<Value, String> {
         reader.zip(cell).and_then(|((party, event), cell)| becomes(run, at, (launch.numbers(party).1, *event), cell));
     let both = first.as_ref().zip(second.as_ref()).filter(|_| cell.is_some());
     let missing = both.and_then(|(first, second)| {
+        if updates(run, found.launch, [first, second]) {
+            return Some(json!({ "what": "an atomic operation", "before_line": null }));
+        }
+        if together(run, launch, [first, second]) {
+            return Some(json!({ "what": "an if by which only one thread writes it", "before_line": null }));
+        }
         let waits = coming(first).is_some() || landed(first).is_some_and(|at| at >= second.1);
         missing(run, launch, first, second, waits)
     });
     Ok(json!({
         "number": number, "first": first.as_ref().map(told), "second": second.as_ref().map(told),
-        "cell": cell.map(|(array, word)| json!({ "name": element(run, launch, array, 4 * word).to_string(), "word": word })),
+        "cell": cell.map(|word| json!({ "name": self::cell(run, launch, word), "word": word.1 })),
         "old": writer.map(|(_, event)| held(*event)), "new": writer.map(after),
         "missing": missing,
-        "element": goal.map(|(index, _)| run.row_column(C, index)), "wrong": goal.is_some_and(|(_, wrong)| wrong),
+        "element": goal.filter(|_| !run.is_free()).map(|(index, _)| run.row_column(C, index)), "wrong": goal.is_some_and(|(_, wrong)| wrong),
     }))
 }
-
-/// An access of a hazard: the thread, and the event.
-type Access = (Party, u32);
 
 /// The two accesses and the word of memory of a hazard as it was found; not every hazard has them.
 fn listed(run: &Run, launch: &LaunchTape, found: &Found) -> (Option<Access>, Option<Access>, Option<Word>) {
@@ -229,6 +270,42 @@ fn becomes(
     };
     let index = stores().find(adds)?.index as u32;
     Some((index, run.wrong(run.c_at_end()).any(|wrong| wrong == index)))
+}
+
+/// Whether two threads write in the same instruction, each as often as the other before: no barrier lies between.
+fn together(run: &Run, launch: &LaunchTape, sides: [&Access; 2]) -> bool {
+    let instruction = |event: u32| run.tape.event(event).instruction;
+    let times = sides.map(|(party, event)| {
+        let (block, thread) = launch.numbers(party);
+        let own = run.tape.of_warp((block, thread / 32), launch.events.start..*event);
+        own.filter(|&before| instruction(before) == instruction(*event)).count()
+    });
+    let both = sides.iter().all(|side| side.0.action.writes());
+    both && instruction(sides[0].1) == instruction(sides[1].1) && times[0] == times[1]
+}
+
+/// Whether both threads add to the word: whatever keeps them in order, one may write over what the other has added.
+fn updates(run: &Run, number: usize, sides: [&Access; 2]) -> bool {
+    let launch = &run.tape.launches[number];
+    let words = |(party, event): &Access| touched(run, *event, launch.numbers(party).1 as usize % 32);
+    let [own, others] = sides.map(words);
+    let Some(&(array, word)) = own.iter().find(|word| others.contains(word)) else { return false };
+    let Some(last) = sides.iter().filter(|side| side.0.action.writes()).map(|side| side.1).max() else {
+        return false;
+    };
+    // A sum, as far as values are followed.
+    let place = Place::new(run, number, launch.numbers(&sides[0].0).0).filter(|_| array.is_none());
+    let sum = place.and_then(|place| Some(place.block.nodes().is_sum(place.placed(word, last + 1)?.1.tag)));
+    let [start, end] = [sides[0].1.min(sides[1].1), sides[0].1.max(sides[1].1)];
+    let near = launch.events.start.max(start.saturating_sub(NEAR))..launch.events.end.min(end + NEAR);
+    let does = |(block, thread): (u32, u32), is: fn(&Touched) -> bool| {
+        let is = |touched: Touched| {
+            is(&touched) && touched.lane == thread as usize % 32 && (touched.array, touched.word) == (array, word)
+        };
+        run.tape.of_warp((block, thread / 32), near.clone()).any(|event| run.tape.touched(event).any(is))
+    };
+    let both = |thread| does(thread, |touched| touched.reads) && does(thread, |touched| touched.writes);
+    sum != Some(false) && sides.iter().all(|side| both(launch.numbers(&side.0)))
 }
 
 /// What would have separated two accesses of a block, and before which line of the source: a barrier, or a wait if the first access is

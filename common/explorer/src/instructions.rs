@@ -85,6 +85,7 @@ impl Program {
         let mut program =
             Self { kernel: kernel.clone(), instructions: vec![], registers: vec![], products: BTreeMap::new() };
         let mut numbers: HashMap<String, usize> = HashMap::new();
+        let mut keys: HashMap<String, usize> = lines.iter().cloned().zip(0..).collect();
         let mut latest = None;
         for index in 0..kernel.instruction_count() {
             let location = kernel.location(index);
@@ -108,7 +109,10 @@ impl Program {
             }
             program.instructions.push(Instruction {
                 is_fma: ["fma", "mad.lo"].iter().any(|start| operation(&location.instruction).starts_with(start)),
-                key: number_of(line_name, lines),
+                key: *keys.entry(line_name).or_insert_with_key(|name| {
+                    lines.push(name.clone());
+                    lines.len() - 1
+                }),
                 line: latest,
                 text: location.instruction,
                 writes,
@@ -130,14 +134,6 @@ impl Program {
         }
         program
     }
-}
-
-/// The place of a name in a list, to which it may be added.
-fn number_of(name: String, known: &mut Vec<String>) -> usize {
-    known.iter().position(|known| *known == name).unwrap_or_else(|| {
-        known.push(name);
-        known.len() - 1
-    })
 }
 
 #[cfg(test)]

@@ -22,6 +22,13 @@ pub fn number(bits: u32, dtype: Dtype) -> f64 {
     }
 }
 
+/// The number to show of a word. Whole numbers around zero, whose bits no usual `f32` has, are shown as such: words may hold counts.
+/// All bits are set in a word that holds nothing.
+pub fn shown(bits: u32, dtype: Dtype) -> f64 {
+    let whole = bits as i32;
+    if (1 - (1 << 23)..1 << 23).contains(&whole) && whole != -1 { f64::from(whole) } else { number(bits, dtype) }
+}
+
 fn bits(number: f64, dtype: Dtype) -> u32 {
     match dtype {
         Dtype::F32 => (number as f32).to_bits(),

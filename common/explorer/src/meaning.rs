@@ -5,7 +5,7 @@ use crate::instructions::operands;
 use crate::log::{LaunchTape, Touched};
 use crate::matrices::equal;
 use crate::matrices::{A, B, C};
-use crate::names::element;
+use crate::names::{blocks, element, named};
 use crate::origins::Followed;
 use crate::request::{LookRequest, Subject};
 use crate::run::{Chosen, Run};
@@ -72,7 +72,8 @@ pub fn factor(run: &Run, launch: &LaunchTape, value: &provenance::Value) -> Fact
         }
         (Source::Constant(bits), _) => {
             zero = equal(bits as u32, 0, run.dtype);
-            ("constant", format!("the number {}", run.number(bits as u32)))
+            let number = if bits as u32 == u32::MAX { -1.0 } else { run.number(bits as u32) };
+            ("constant", format!("the number {number}"))
         }
         (Source::Computed, _) => ("unknown", "a sum".into()),
         (Source::Unknown, Some(Passage { address, stored: None, .. })) => {
@@ -90,8 +91,10 @@ pub struct Sum {
     pub pairs: Vec<(Term, Value)>,
     /// The k of each product whose factors belong together.
     seen: BTreeSet<u32>,
-    /// Nothing but products has been added.
-    plain: bool,
+    /// What else has been added.
+    rest: Vec<provenance::Value>,
+    /// There is no product in it at any time.
+    bare: bool,
 }
 
 impl Sum {
@@ -161,32 +164,50 @@ impl<'a> Place<'a> {
         let formed = self.block.nodes().formed(tag);
         let goal = self.block.goal(tag).map(|index| self.run.row_column(C, index));
         let mut seen = BTreeSet::new();
+        let bare = formed.terms.is_empty();
         let terms = formed.terms.into_iter().filter(|term| self.block.event_of(term.tag) < before);
         let pairs = terms.filter_map(|term| Some((term, self.pair(&term, goal, &mut seen)?))).collect();
-        Sum { goal, pairs, seen, plain: formed.rest.is_empty() }
+        Sum { goal, pairs, seen, rest: formed.rest, bare }
     }
 
     /// The meaning of a sum; `stored` says that the sum is complete.
     fn told(&self, sum: Sum, stored: bool) -> Value {
-        let (wrong, count, Sum { goal, pairs, seen, plain }) = (sum.wrong().count(), sum.count(), sum);
-        if count == 0 && wrong == 0 && !pairs.is_empty() {
-            return said("unknown", "a number that was computed from others");
+        let (wrong, count, Sum { goal, pairs, seen, rest, bare }) = (sum.wrong().count(), sum.count(), sum);
+        if bare || (count == 0 && wrong == 0 && !pairs.is_empty()) {
+            return said("unknown", &self.computed(&rest));
         }
         let pairs: Vec<Value> = pairs.into_iter().map(|(_, pair)| pair).collect();
         let products = if count == 1 { "product" } else { "products" };
         let name = goal.map(|[row, column]| format!("C[{row}][{column}]"));
-        let k = self.run.size[2];
-        let words = match (&name, &pairs[..]) {
-            (Some(name), _) => format!("{count} of {k} products of {name}"),
-            (None, [pair]) if plain => pair["words"].as_str().unwrap_or_default().into(),
+        // A sum of other products than those of A and B has no number that it is to reach.
+        let both = |pair: &Value| !pair["wrong"].is_null() || (!pair["a"].is_null() && !pair["b"].is_null());
+        let of = goal.filter(|_| pairs.iter().all(both)).map(|_| self.run.size[2]);
+        let plain = rest.is_empty();
+        let words = match (&name, of, &pairs[..]) {
+            (Some(name), Some(k), _) => format!("{count} of {k} products of {name}"),
+            (Some(name), None, _) => format!("{count} {products}, for {name}"),
+            (None, _, [pair]) if plain => pair["words"].as_str().unwrap_or_default().into(),
             _ => format!("{count} {products}"),
         };
         let single = name.is_none() && count == 1 && plain;
-        let missing: Vec<u32> = (0..k).filter(|k| stored && goal.is_some() && !seen.contains(k)).collect();
+        let missing: Vec<u32> = (0..of.unwrap_or(0)).filter(|k| stored && !seen.contains(k)).collect();
         json!({
-            "kind": if single { "product" } else { "sum" }, "words": words, "element": goal, "of": goal.map(|_| k), "products": count,
+            "kind": if single { "product" } else { "sum" }, "words": words, "element": goal, "of": of, "products": count,
             "pairs": pairs[pairs.len().saturating_sub(LISTED)..], "wrong": wrong, "missing": missing,
         })
+    }
+
+    /// Words for a number without products, by the elements that were added.
+    fn computed(&self, parts: &[provenance::Value]) -> String {
+        let factors = parts.iter().map(|part| factor(self.run, self.launch, part)).filter(|factor| !factor.zero);
+        let factors: Vec<_> = factors.collect();
+        let of = |(array, index): (usize, u32)| element(self.run, self.launch, Some(array), 4 * index);
+        let found: Vec<_> = factors.iter().filter_map(|factor| factor.element).map(of).collect();
+        if found.is_empty() {
+            return "a number that was computed from others".into();
+        }
+        let more = if found.len() < factors.len() { " and other numbers" } else { "" };
+        format!("computed from {}{more}", named(&blocks(found)))
     }
 
     /// A product, and whether it belongs into its element; none if a factor is the zero beyond an edge.

@@ -41,19 +41,46 @@ pub struct PtxLaunch {
     pub args: Vec<Value>,
     #[serde(default)]
     pub tile: Option<[u32; 2]>,
+    #[serde(default)]
+    pub output: Output,
+}
+
+/// What C is to a kernel.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Output {
+    /// It is to become the product, and holds nothing before.
+    #[default]
+    Product,
+    /// It is to become the product, and holds zeros before, which the kernel may read.
+    Added,
+    /// It may become anything, and holds zeros before.
+    Any,
 }
 
 /// Elements of `scratch`.
 const SCRATCH: u64 = 16 << 10;
 
 impl PtxLaunch {
-    /// A launch to begin with, for 64×64×64: pointers are A, B and C, whole numbers M, N and K.
+    /// A launch to begin with, for 64×64×64: pointers are A, B and C (of two or one the last is C, and then it may become anything),
+    /// whole numbers M, N and K, and fractions the factors of the product and of the C before it.
     fn guess(name: &str, params: &[Param], kernel: Option<&Kernel>) -> Self {
-        let mut pointers = ["A", "B", "C"].into_iter();
-        let mut sizes = ["M", "N", "K"].into_iter();
+        let count = params.iter().filter(|param| param.bytes == 8 && param.kind != Type::F64).count();
+        let known = match count {
+            0 | 1 => &["C"][..],
+            2 => &["A", "C"],
+            _ => &["A", "B", "C"],
+        };
+        let mut pointers = known.iter().copied().chain(std::iter::repeat("scratch"));
+        let (mut sizes, mut factors) = (["M", "N", "K"].into_iter(), 1..=1);
+        let output = match (count, params.iter().filter(|param| matches!(param.kind, Type::F32 | Type::F64)).count()) {
+            (..3, _) => Output::Any,
+            (_, 2..) => Output::Added,
+            _ => Output::Product,
+        };
         let argument = |param: &Param| match (param.kind, param.bytes) {
-            (Type::F32 | Type::F64, _) => json!(1),
-            (_, 8) => pointers.next().map_or(json!(0), |name| json!(name)),
+            (Type::F32 | Type::F64, _) => json!(factors.next().unwrap_or(0)),
+            (_, 8) => json!(pointers.next()),
             _ => sizes.next().map_or(json!(0), |name| json!(name)),
         };
         let args = params.iter().map(argument).collect();
@@ -64,7 +91,7 @@ impl PtxLaunch {
         // How much dynamic shared memory it needs the PTX does not say: as much as there is without being asked for.
         let arrays = kernel.map_or(&[][..], Kernel::shared_arrays);
         let shared_bytes = if arrays.iter().any(|array| array.bytes == 0) { 48 << 10 } else { 0 };
-        Self { entry: name.into(), grid, block, shared_bytes, args, tile: None }
+        Self { entry: name.into(), grid, block, shared_bytes, args, tile: None, output }
     }
 
     fn plan(&self, problem: &Problem) -> Result<Plan, String> {

@@ -3,6 +3,7 @@
 
 use crate::log::{Array, LaunchTape};
 use crate::matrices::{self, A, B, C};
+use crate::planner::Output;
 use crate::recorder::Recorder;
 use crate::request::{LookRequest, Order, RunRequest};
 use crate::state::Tape;
@@ -23,6 +24,9 @@ const SIDE_BY_SIDE: usize = 4;
 /// The number of the workspace among the arrays, behind A, B and C.
 const WORKSPACE: usize = 3;
 
+/// An access of a hazard: the thread, and the event.
+pub type Access = (Party, u32);
+
 /// A hazard, and when it happened.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Found {
@@ -30,6 +34,8 @@ pub struct Found {
     pub time: u32,
     pub launch: usize,
     pub hazard: Hazard,
+    /// Two accesses of the race by which the product goes wrong, and their word of shared memory. The simulator may report others.
+    pub seen: Option<([Access; 2], u32)>,
 }
 
 /// A kernel's launches on A, B and C, ready to run.
@@ -50,6 +56,8 @@ pub struct Setup {
     arrays: Vec<Array>,
     /// The arguments of pasted PTX, as its launch has them.
     named: Vec<Value>,
+    /// What C is to pasted PTX.
+    output: Output,
     limit: u64,
 }
 
@@ -70,12 +78,15 @@ impl Setup {
         let [m, n, k] = size;
         let [a, b] = [(1, m * k), (2, k * n)].map(|(seed, count)| matrices::elements(seed, count, dtype, problem.fill));
         let expected = matrices::product(&a, &b, size, dtype);
-        let workspace = vec![dtype.poison(); plan.workspace_elements.clamp(1, 1 << 20) as usize];
+        let output = kernel.planner.launch.as_ref().map_or(Output::Product, |launch| launch.output);
+        let before = if output == Output::Product { dtype.poison() } else { 0 };
+        let filler = if kernel.planner.launch.is_some() { 0 } else { dtype.poison() };
+        let workspace = vec![filler; plan.workspace_elements.clamp(1, 1 << 20) as usize];
         let mut memory = GlobalMemory::new();
         let array = |(name, words): (&str, Vec<u32>)| {
             Ok(Array { name: name.into(), base: memory.alloc(name, 4 * words.len() as u64, 4)?.0, words })
         };
-        let all = [("A", a), ("B", b), ("C", vec![dtype.poison(); expected.len()]), ("workspace", workspace)];
+        let all = [("A", a), ("B", b), ("C", vec![before; expected.len()]), ("workspace", workspace)];
         Ok(Self {
             size,
             dtype,
@@ -85,6 +96,7 @@ impl Setup {
             kernels: kernels.map_err(said)?,
             arrays: all.into_iter().map(array).collect::<Result<_, _>>().map_err(said)?,
             named: kernel.planner.launch.as_ref().map_or_else(Vec::new, |launch| launch.args.clone()),
+            output,
             limit: limit.map_or(LIMIT, |limit| limit.min(LIMIT)),
             module,
             plan,
@@ -101,6 +113,11 @@ impl Setup {
         Ok(memory)
     }
 
+    /// C may become anything: what it should be is what the run makes of it.
+    pub fn is_free(&self) -> bool {
+        self.output == Output::Any
+    }
+
     pub fn is_right(&self, memory: &GlobalMemory) -> Result<bool, Error> {
         Ok(self.wrong(&self.c(memory)?).next().is_none())
     }
@@ -115,7 +132,9 @@ impl Setup {
     pub fn hazards(&self, number: usize) -> Hazards {
         let named = |hazards: Hazards, (name, known): &(String, Extents)| hazards.extents(name, known.clone());
         let hazards = self.extents.iter().fold(Hazards::new(), named);
-        let outputs = self.arrays[C..].iter().zip(self.plan.must_write(number)).filter(|(_, all)| *all);
+        // Pasted PTX need not write all of its scratch memory, nor all of a C that may become anything.
+        let most = if self.named.is_empty() { 2 } else { usize::from(self.output == Output::Product) };
+        let outputs = self.arrays[C..].iter().zip(self.plan.must_write(number)).take(most).filter(|(_, all)| *all);
         outputs.fold(hazards, |hazards, (array, _)| hazards.output(DevicePointer(array.base)))
     }
 
@@ -172,8 +191,10 @@ impl Setup {
 
     /// The elements of C that are wrong, if these are its values.
     pub fn wrong<'a>(&'a self, c: &'a [u32]) -> impl Iterator<Item = u32> + 'a {
-        let wrong = |at: &u32| !matrices::equal(c[*at as usize], self.expected[*at as usize], self.dtype);
-        (0..c.len() as u32).filter(wrong)
+        let pairs = (0..).zip(c.iter().zip(&self.expected));
+        let wrong =
+            |&(_, (is, expected)): &(u32, (&u32, &u32))| is != expected && !matrices::equal(*is, *expected, self.dtype);
+        pairs.filter(wrong).map(|(at, _)| at)
     }
 
     /// Row and column of a word of a matrix; row 0 for another array.
@@ -200,7 +221,7 @@ impl Setup {
 
     /// The value of an element as a number.
     pub fn number(&self, bits: u32) -> f64 {
-        matrices::number(bits, self.dtype)
+        matrices::shown(bits, self.dtype)
     }
 }
 
@@ -254,7 +275,7 @@ impl Deref for Run {
 impl Run {
     /// Runs a kernel: records all launches, until one is stopped. The error is a sentence, and nothing was run.
     pub fn new(request: &RunRequest) -> Result<Self, String> {
-        let (setup, order) = (Setup::new(request)?, request.order);
+        let (mut setup, order) = (Setup::new(request)?, request.order);
         let said = |error: Error| error.to_string();
         let mut memory = setup.memory().map_err(said)?;
         let mut recorder = Recorder::new(setup.arrays.clone(), &setup.file);
@@ -276,9 +297,12 @@ impl Run {
             stopped = Some("the run is too long to be recorded; choose a smaller size".into());
             endless = true;
         }
+        if setup.is_free() {
+            setup.expected = tape.end.arrays[C].to_vec();
+        }
         let at = |(launch, hazard): (usize, Hazard)| {
             let time = hazard.time.map_or_else(|| time_of(&tape, launch, &hazard), |time| time as u32);
-            Found { time: time.min(tape.length()), launch, hazard }
+            Found { time: time.min(tape.length()), launch, hazard, seen: None }
         };
         let mut hazards: Vec<Found> = found.into_iter().map(at).collect();
         hazards.sort_by_key(|found| found.time);
@@ -373,15 +397,17 @@ pub fn witness(run: &Run) -> Value {
         }
     }
     let [lucky, unlucky] = known;
+    let [what, right, wrong] =
+        if run.is_free() { ["C", "as it is here", "different"] } else { ["the product", "right", "wrong"] };
     let words = match (lucky, unlucky) {
         (Some(lucky), Some(unlucky)) => {
-            format!("the product is wrong if {}, and right if {}", words(unlucky), words(lucky))
+            format!("{what} is {wrong} if {}, and {right} if {}", words(unlucky), words(lucky))
         }
         (Some(_), None) => {
-            format!("the product was right in all {tried} orders that were tried; that does not make a race harmless")
+            format!("{what} was {right} in all {tried} orders that were tried; that does not make a race harmless")
         }
         (None, Some(_)) => {
-            format!("the product was wrong in all {tried} orders that were tried; the order alone is not the cause")
+            format!("{what} was {wrong} in all {tried} orders that were tried; the order alone is not the cause")
         }
         (None, None) => format!("the kernel came to an end in none of the {tried} orders that were tried"),
     };

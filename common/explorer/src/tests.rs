@@ -122,7 +122,10 @@ impl Walk {
                 self.answer = ask(&mut self.engine, &request);
             }
             "ask" => {
-                let text = rest.replace("\"PASTED\"", &json!(read("common/explorer/tests/pasted.ptx")).to_string());
+                let text = ["pasted", "tally"].into_iter().fold(rest.to_owned(), |text, name| {
+                    let ptx = json!(read(&format!("common/explorer/tests/{name}.ptx"))).to_string();
+                    text.replace(&format!("\"{}\"", name.to_uppercase()), &ptx)
+                });
                 self.answer = serde_json::from_str(&self.engine.answer(&text)).unwrap();
             }
             "steps" => return self.steps(serde_json::from_str(rest).unwrap(), below),

@@ -44,7 +44,11 @@ const IN_PAGE = [
   ["pictures", "the strips do not fit the frame", "</style>", ".strips figure { min-height: 150px; }</style>"],
   ["pictures", "strips stand alone", "this.besides().filter(", "[].filter("],
   ["pictures", "a launch is not checked before it is asked for", "if (count) checkNumbers(label, words, read, count);", ""],
-  ["pictures", "the form hides the run of a pasted kernel", "if (this.runs.length > 0) this.showMore(false);", ""],
+  ["pictures", "the form hides the run of a pasted kernel", "    this.showMore(false);\n    const [run]", "    const [run]"],
+  ["pictures", "a pasted race is not shown", "if (!run.facts.outcome.stopped &&", "if (false &&"],
+  ["pictures", "any C is judged", "if (free) return", "if (!free) return"],
+  ["pictures", "the sentence names another cell than the picture", "this.facts = answer;", 'this.facts = answer; for (const hazard of answer.hazards) hazard.place = "Bs[9][9]";'],
+  ["pictures", "the panel of hazards opens before any hazard", 'else if (wanted.panel === "hazards" ||', "else if ("],
   ["pictures", "a pasted launch is ignored", "const planner = { launch };", "const planner = { launch: { ...launch, block: [1, 1, 1] } };"],
   ["everywhere", "something has no name", "place(run.blockName())", "place(run.blockName()) + run.nothing"],
   [

@@ -48,6 +48,7 @@ async function checkRace(opened, id, check) {
   await opened.page.waitForSelector(".hazard-picture");
   await opened.drawn();
   const drawn = await pictureOf(opened);
+  const says = await opened.page.locator("#sentence").textContent();
   const { picture, held, wrong } = await traced(opened);
   const [first, second] = drawn.accesses;
   check(drawn.accesses.length === 2 && first < second, `${id}: accesses are drawn at ${drawn.accesses}`);
@@ -67,13 +68,16 @@ async function checkRace(opened, id, check) {
     `${id}: of the element the picture says: ${drawn.words.join(" | ")}`,
   );
   check(drawn.bottom <= opened.page.viewportSize().height, `${id}: the picture reaches down to ${drawn.bottom}`);
+  check(says.includes(`Here is a hazard: data race, ${picture.cell.name}.`), `${id}: the picture is of ${picture.cell.name}, and the page says: ${says}`);
   check(/First warp \d+ .* then warp \d+ /.test(drawn.label), `${id}: to those who do not see it, the picture says: ${drawn.label}`);
 }
 
 /// The same kernel in an order in which it is right, and in one in which it is wrong.
 async function checkWitness(opened, id, check) {
   const { page } = opened;
-  await opened.follow(`#${id}?panel=hazards`);
+  const { hazards } = await opened.follow(`#${id}?panel=hazards`);
+  const time = await opened.time();
+  check(hazards.some((hazard) => hazard.time === time), `${id}: its panel of hazards opens at ${time}, where no hazard is`);
   await page.getByRole("button", { name: "Find an order" }).click();
   for (const [name, right] of [
     ["The lucky run", true],
@@ -154,6 +158,8 @@ async function checkStrips(opened, check) {
 /// PTX that is pasted, with a launch, runs like any other kernel; what cannot be launched is refused in a sentence.
 async function checkPaste(opened, check) {
   const { page } = opened;
+  await opened.follow("#step04_tiled/no_second_barrier?size=64x64x64&form=usual");
+  const racy = await opened.do(() => window.explorer.runs[0].form.ptx);
   await opened.follow("#step02_gpu_naive");
   const ptx = await opened.do(() => window.explorer.runs[0].form.ptx);
   await page.locator("#more-button").click();
@@ -182,6 +188,7 @@ async function checkPaste(opened, check) {
     check((await says()).includes(`"${label}`), `of "${text}" as ${field} it says: ${await says()}`);
     await input.fill(before);
   }
+  await page.locator("[data-launch=size]").fill("16 32 16");
   await page.locator("[data-launch=grid]").fill("1");
   await page.locator("[data-launch=block]").fill("32 16");
   await page.getByRole("button", { name: "Run it" }).click();
@@ -196,7 +203,27 @@ async function checkPaste(opened, check) {
   }
   await opened.step(1, "step");
   await opened.drawn();
-  check(/warp \d+ (loads|reads|multiplies)/.test(await page.locator("#sentence").textContent()), "nothing is said of the pasted kernel");
+  const sentence = () => page.locator("#sentence").textContent();
+  check(/warp \d+ (loads|reads|multiplies)/.test(await sentence()), "nothing is said of the pasted kernel");
+  // The same with a C that may become anything; and one with a race.
+  const paste = async (fields, text) => {
+    await page.locator("#more-button").click();
+    await page.locator("#paste textarea").fill(text);
+    await page.getByRole("button", { name: "What can be launched?" }).click();
+    for (const [field, value] of Object.entries(fields))
+      if (field === "output") await page.locator("[data-launch=output]").selectOption(value);
+      else await page.locator(`[data-launch=${field}]`).fill(value);
+    await page.getByRole("button", { name: "Run it" }).click();
+    await page.waitForFunction(() => document.getElementById("more").hidden);
+    await opened.drawn();
+  };
+  await paste({ size: "16 32 16", grid: "1", block: "32, 8", output: "any" }, ptx);
+  await opened.jump();
+  await opened.drawn();
+  check(/come to its end/.test(await sentence()), `of a C that may become anything it says: ${await sentence()}`);
+  await paste({ size: "32 32 64", grid: "1", block: "32 32" }, racy);
+  check(await page.locator(".hazard-picture").isVisible(), "a pasted race is not shown");
+  check(/Here is a hazard/.test(await sentence()), `of a pasted race it says: ${await sentence()}`);
 }
 
 /// All of it.
