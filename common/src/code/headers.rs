@@ -1,21 +1,23 @@
 //! What to do about an `#include` that NVRTC does not find.
 
-/// Headers of CUDA that hold functions for kernels, by the beginning of their names, and the pip package that brings
-/// them.
-const FOR_KERNELS: [(&str, &str); 13] = [
-    ("cuda_fp16", "nvidia-cuda-runtime-cu12"),
-    ("cuda_bf16", "nvidia-cuda-runtime-cu12"),
-    ("cuda_fp8", "nvidia-cuda-runtime-cu12"),
-    ("mma.h", "nvidia-cuda-runtime-cu12 nvidia-cuda-nvcc-cu12"),
-    ("crt/", "nvidia-cuda-nvcc-cu12"),
-    ("cooperative_groups", "nvidia-cuda-runtime-cu12"),
-    ("cuda_pipeline", "nvidia-cuda-runtime-cu12"),
-    ("cuda_awbarrier", "nvidia-cuda-runtime-cu12"),
-    ("math_constants.h", "nvidia-cuda-runtime-cu12"),
-    ("cuda/", "nvidia-cuda-cccl-cu12"),
-    ("cub/", "nvidia-cuda-cccl-cu12"),
-    ("thrust/", "nvidia-cuda-cccl-cu12"),
-    ("curand_kernel.h", "nvidia-curand-cu12"),
+/// Pip packages with headers of CUDA that hold functions for kernels, and the beginnings of these headers' names.
+const FOR_KERNELS: [(&str, &[&str]); 5] = [
+    (
+        "nvidia-cuda-runtime-cu12",
+        &[
+            "cuda_fp16",
+            "cuda_bf16",
+            "cuda_fp8",
+            "cooperative_groups",
+            "cuda_pipeline",
+            "cuda_awbarrier",
+            "math_constants.h",
+        ],
+    ),
+    ("nvidia-cuda-runtime-cu12 nvidia-cuda-nvcc-cu12", &["mma.h"]),
+    ("nvidia-cuda-nvcc-cu12", &["crt/"]),
+    ("nvidia-cuda-cccl-cu12", &["cuda/", "cub/", "thrust/"]),
+    ("nvidia-curand-cu12", &["curand_kernel.h"]),
 ];
 
 /// One sentence on the first header that a log of NVRTC misses; `None` if it misses none.
@@ -27,9 +29,9 @@ pub fn missing(log: &str) -> Option<String> {
     let header = message.split_once("not open source file \"")?.1.split('"').next()?;
     let place = place.replace('(', ":").replace(')', "");
     let local = lines.next().is_some_and(|line| line.contains(&format!("\"{header}\"")));
-    let package = FOR_KERNELS.iter().find(|(beginning, _)| header.starts_with(beginning)).map(|(_, package)| package);
-    Some(match package {
-        Some(package) => {
+    let has = |beginnings: &[&str]| beginnings.iter().any(|beginning| header.starts_with(beginning));
+    Some(match FOR_KERNELS.iter().find(|(_, beginnings)| has(beginnings)) {
+        Some((package, _)) => {
             format!("{place} includes {header}, which does not come with NVRTC; pip install {package} brings it")
         }
         None if local => format!(

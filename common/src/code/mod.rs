@@ -2,7 +2,6 @@
 
 pub mod assembled;
 pub(crate) mod child;
-mod folder;
 mod headers;
 mod includes;
 pub mod libraries;
@@ -11,5 +10,4 @@ pub mod places;
 pub mod rustc;
 mod source;
 
-pub use folder::{file_of, folder_of};
-pub use source::{Code, Source, check_signature, hash};
+pub use source::{Code, Source, check_signature, file_of, folder_of, hash};

@@ -18,7 +18,7 @@ use crate::basics::files::hand_over;
 use crate::basics::workspace::escaped;
 use crate::basics::{escape, workspace};
 use crate::code::nvrtc::{Compiled, Unit, first_errors};
-use plan::{Dtype, Specialisation};
+use plan::Specialisation;
 
 const TARGET: &str = "nvptx64-nvidia-cuda";
 /// The environment variable that names a rustc that has a core library for GPUs, if the one on the path has none.
@@ -84,11 +84,7 @@ pub fn declarations(text: &str) -> String {
 
 /// The crate `host`: the element type, and the constants of a specialisation.
 pub fn host(specialisation: &Specialisation) -> String {
-    let element = match specialisation.dtype {
-        Dtype::F32 => "f32",
-        Dtype::I32 => "i32",
-    };
-    let mut text = format!("#![no_std]\npub type Element = {element};\n");
+    let mut text = format!("#![no_std]\npub type Element = {};\n", specialisation.dtype);
     for (name, value) in &specialisation.defines {
         let _ = writeln!(text, "pub const {name}: u32 = {value};");
     }

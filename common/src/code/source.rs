@@ -18,9 +18,18 @@ use crate::code::nvrtc::Unit;
 use crate::code::places::may_be_shown;
 use crate::code::rustc::Rustc;
 use crate::code::{child, nvrtc, rustc};
-use plan::Dtype;
-use plan::Specialisation;
 use plan::info::{DeviceInfo, Kind};
+use plan::{Dtype, Specialisation, Step, Variant};
+
+/// The folder of a step.
+pub fn folder_of(step: &Step) -> PathBuf {
+    workspace::root().join(step.folder)
+}
+
+/// The file of a step's kernel, or of one of its variants.
+pub fn file_of(step: &Step, variant: Option<&Variant>) -> PathBuf {
+    folder_of(step).join(variant.map_or("kernel.cu".to_owned(), Variant::file))
+}
 
 /// A kernel source as it lies on the disk now.
 #[derive(Clone, Debug)]

@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use crate::basics::Operands;
 use crate::basics::matrix::vec_of;
-use crate::verify::{self, HostRows, Verification};
+use crate::verify::{self, Verification, host_rows};
 use plan::{HostProduct, Problem, Shape};
 
 /// The most seconds, and the most samples, that a measurement on the host takes unless the user chooses.
@@ -32,7 +32,7 @@ pub fn time_on_host(problem: &Problem, host: HostProduct, samples: Option<usize>
     let wanted = samples.unwrap_or_else(|| ((HOST_SECONDS * 1e3 / first.max(1e-6)) as usize).clamp(1, HOST_SAMPLES));
     // The first run counts as a sample if there is no time for another; otherwise it was the warm-up.
     let samples: Vec<f64> = if wanted == 1 { vec![first] } else { (0..wanted).map(|_| product()).collect() };
-    let mut rows = HostRows { words: &words, n: problem.n };
+    let mut rows = host_rows(&words, problem.n);
     let verification = verify::verify(problem, &operands, Shape::whole(problem), &mut rows)?;
     Ok((verification, samples))
 }

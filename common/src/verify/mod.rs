@@ -5,25 +5,12 @@ use anyhow::Result;
 
 use crate::basics::Operands;
 use crate::code::Code;
-use crate::device::{Buffer, Device, Product, Session, SimDevice, SimOptions};
+use crate::device::{Device, Product, Session, SimDevice, SimOptions};
 use crate::findings::why::{Asked, Origins};
 use crate::findings::{HazardReport, why};
 use plan::{Plan, Problem};
 
 pub use ::verify::*;
-
-/// Rows of C on a device.
-struct DeviceRows<'a> {
-    device: &'a mut dyn Device,
-    c: Buffer,
-    n: u64,
-}
-
-impl Rows for DeviceRows<'_> {
-    fn read(&mut self, first: u64, words: &mut [u32]) -> Result<()> {
-        self.device.read(self.c, first * self.n * 4, bytemuck::cast_slice_mut(words))
-    }
-}
 
 /// Checks what lies in C now. `problem` is the one that A and B on the device were drawn for: the product's own or its
 /// twin.
@@ -33,7 +20,8 @@ pub fn verify_c(
     problem: &Problem,
     operands: &Operands,
 ) -> Result<Verification> {
-    let mut rows = DeviceRows { device, c: product.matrices().c, n: problem.n };
+    let (c, n) = (product.matrices().c, problem.n);
+    let mut rows = |first, words: &mut [u32]| device.read(c, first * n * 4, bytemuck::cast_slice_mut(words));
     verify(problem, operands, product.shape(), &mut rows)
 }
 

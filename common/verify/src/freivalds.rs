@@ -21,7 +21,7 @@ const WRAPPING_VECTORS: usize = 16;
 const WRONG_ROWS: usize = 64;
 
 /// Rows of C that differ from the product: the first ones, and others spread over C.
-pub fn wrong_rows(problem: &Problem, operands: &Operands, c: &mut dyn Rows) -> Result<Vec<u64>> {
+pub fn wrong_rows(problem: &Problem, operands: &Operands, c: &mut Rows) -> Result<Vec<u64>> {
     let (n, k) = (problem.n as usize, problem.k as usize);
     let wrapping = problem.dtype == Dtype::I32;
     let mask = if wrapping { u64::from(u32::MAX) } else { u64::MAX };
@@ -79,7 +79,7 @@ fn dot<T: Copy>(row: &[T], x: &[u64], integer: impl Fn(T) -> i32) -> u64 {
 mod tests {
     use super::*;
     use crate::right_product;
-    use crate::rows::HostRows;
+    use crate::rows::host_rows;
     use plan::Fill;
 
     fn problem(m: u64, n: u64, k: u64, dtype: Dtype, fill: Fill) -> Problem {
@@ -87,7 +87,7 @@ mod tests {
     }
 
     fn check(problem: &Problem, operands: &Operands, words: &[u32]) -> Vec<u64> {
-        wrong_rows(problem, operands, &mut HostRows { words, n: problem.n }).unwrap()
+        wrong_rows(problem, operands, &mut host_rows(words, problem.n)).unwrap()
     }
 
     #[test]

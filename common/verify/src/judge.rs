@@ -90,7 +90,7 @@ pub fn rows(
     problem: &Problem,
     operands: &Operands,
     shape: Shape,
-    c: &mut dyn Rows,
+    c: &mut Rows,
     mut rows: impl Iterator<Item = u64>,
 ) -> Result<Found> {
     let mut found = Found::default();
@@ -101,10 +101,10 @@ pub fn rows(
         let (Some(&first), Some(&last)) = (chunk.first(), chunk.last()) else { return Ok(found) };
         let mut words = vec![0_u32; chunk.len() * n];
         if last - first < chunk.len() as u64 {
-            c.read(first, &mut words)?;
+            c(first, &mut words)?;
         } else {
             for (&row, words) in chunk.iter().zip(words.chunks_mut(n)) {
-                c.read(row, words)?;
+                c(row, words)?;
             }
         }
         let Panel { expected, bound } = panel(problem, operands, &chunk)?;
@@ -133,7 +133,7 @@ pub fn sample_of_rows(problem: &Problem) -> Vec<u64> {
 }
 
 /// Rows with NaN, infinity or memory that was never written. Searches all of C and returns the first such rows and some others.
-pub fn rows_with_nan(problem: &Problem, c: &mut dyn Rows) -> Result<Vec<u64>> {
+pub fn rows_with_nan(problem: &Problem, c: &mut Rows) -> Result<Vec<u64>> {
     let suspect = |word: &u32| !value(problem.dtype, *word).is_finite() || *word == problem.dtype.poison();
     let mut found = Vec::new();
     each_panel("looking for NaN, rows of C", problem, c, |first, words| {
@@ -220,7 +220,7 @@ fn judge_row(
 mod tests {
     use super::*;
     use crate::right_product;
-    use crate::rows::HostRows;
+    use crate::rows::host_rows;
     use plan::Fill;
 
     const SHAPE: Shape = Shape { tile: [32, 32], tile_k: 32 };
@@ -241,7 +241,7 @@ mod tests {
         for (row, col, value) in wrong {
             words[row * 45 + col] = value(words[row * 45 + col]);
         }
-        rows(&problem(fill), &operands, SHAPE, &mut HostRows { words: &words, n: 45 }, 0..70).unwrap()
+        rows(&problem(fill), &operands, SHAPE, &mut host_rows(&words, 45), 0..70).unwrap()
     }
 
     /// Adds `more` to an element.

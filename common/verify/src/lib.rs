@@ -40,7 +40,7 @@ pub use method::Method;
 pub use plan::Shape;
 pub use reference::gamma;
 use rows::panel_rows;
-pub use rows::{HostRows, Rows};
+pub use rows::{Rows, host_rows};
 
 /// The verdict on a product.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -120,7 +120,7 @@ pub fn host_bytes(problem: &Problem) -> u64 {
 ///
 /// For [`Method::FreivaldsAndSampledRows`] this is the second half of the check, that of the problem itself; the caller must have
 /// run and checked the [`twin`] before.
-pub fn verify(problem: &Problem, operands: &Operands, shape: Shape, c: &mut dyn Rows) -> Result<Verification> {
+pub fn verify(problem: &Problem, operands: &Operands, shape: Shape, c: &mut Rows) -> Result<Verification> {
     verify_by(Method::choose(problem), problem, operands, shape, c)
 }
 
@@ -129,7 +129,7 @@ fn verify_by(
     problem: &Problem,
     operands: &Operands,
     shape: Shape,
-    c: &mut dyn Rows,
+    c: &mut Rows,
 ) -> Result<Verification> {
     let begin = std::time::Instant::now();
     let found = match method {

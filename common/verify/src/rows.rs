@@ -5,24 +5,14 @@ use anyhow::Result;
 use crate::progress::Progress;
 use plan::Problem;
 
-/// Rows of C, wherever C is.
-pub trait Rows {
-    /// Copies whole rows of C, from row `first` on, into `words`, as the bits of the elements.
-    fn read(&mut self, first: u64, words: &mut [u32]) -> Result<()>;
-}
+/// Copies whole rows of C, wherever C is, from a row on, as the bits of the elements.
+pub type Rows<'a> = dyn FnMut(u64, &mut [u32]) -> Result<()> + 'a;
 
-/// C on the host, row-major.
-pub struct HostRows<'a> {
-    /// The bits of all elements.
-    pub words: &'a [u32],
-    /// Columns of C.
-    pub n: u64,
-}
-
-impl Rows for HostRows<'_> {
-    fn read(&mut self, first: u64, words: &mut [u32]) -> Result<()> {
-        let start = (first * self.n) as usize;
-        words.copy_from_slice(&self.words[start..start + words.len()]);
+/// C on the host, row-major, with `n` columns.
+pub fn host_rows(words: &[u32], n: u64) -> impl FnMut(u64, &mut [u32]) -> Result<()> {
+    move |first, rows| {
+        let start = (first * n) as usize;
+        rows.copy_from_slice(&words[start..start + rows.len()]);
         Ok(())
     }
 }
@@ -36,13 +26,13 @@ pub fn panel_rows(problem: &Problem) -> u64 {
 }
 
 /// Calls `look` for all rows of C, a panel at a time, with the number of the panel's first row. The progress bar shows `doing`.
-pub fn each_panel(doing: &str, problem: &Problem, c: &mut dyn Rows, mut look: impl FnMut(u64, &[u32])) -> Result<()> {
+pub fn each_panel(doing: &str, problem: &Problem, c: &mut Rows, mut look: impl FnMut(u64, &[u32])) -> Result<()> {
     let (panel, progress) = (panel_rows(problem), Progress::new(doing, problem.m));
     let mut words = vec![0_u32; (panel * problem.n) as usize];
     for first in (0..problem.m).step_by(panel as usize) {
         let rows = (problem.m - first).min(panel);
         let words = &mut words[..(rows * problem.n) as usize];
-        c.read(first, words)?;
+        c(first, words)?;
         look(first, words);
         progress.add(rows);
     }

@@ -1,7 +1,7 @@
 //! What the whole check says about wrong products.
 
 use super::{
-    HostRows, Method, Shape, Verification, freivalds, host_bytes, judge, right_product, twin, verify, verify_by,
+    Method, Shape, Verification, freivalds, host_bytes, host_rows, judge, right_product, twin, verify, verify_by,
 };
 use crate::matrix::Operands;
 use plan::{Dtype, Fill, Problem};
@@ -37,7 +37,7 @@ fn verdict(shape: Shape, problem: &Problem, value: impl Fn(&Wrong, usize, usize)
     let [m, n, k] = [problem.m, problem.n, problem.k].map(|edge| edge as usize);
     let wrong = Wrong { a, b, n, k };
     let words: Vec<u32> = (0..m * n).map(|place| value(&wrong, place / n, place % n).to_bits()).collect();
-    let verdict = verify(problem, &operands, shape, &mut HostRows { words: &words, n: problem.n }).unwrap();
+    let verdict = verify(problem, &operands, shape, &mut host_rows(&words, problem.n)).unwrap();
     assert!(!verdict.ok);
     verdict
 }
@@ -108,8 +108,7 @@ fn every_method_lets_the_product_through_and_nothing_else() {
         let problem = Problem { fill, ..problem(70, 50, 40) };
         let operands = Operands::new(&problem).unwrap();
         let mut words = right_product(&problem, &operands).unwrap();
-        let check =
-            |words: &[u32]| verify_by(method, &problem, &operands, SHAPE, &mut HostRows { words, n: 50 }).unwrap();
+        let check = |words: &[u32]| verify_by(method, &problem, &operands, SHAPE, &mut host_rows(words, 50)).unwrap();
         let Verification { ok, method: by, diagnosis, mismatches, map, .. } = check(&words);
         assert_eq!((ok, by, diagnosis, map), (true, method, None, None));
         assert!(mismatches.is_empty());
@@ -142,12 +141,12 @@ fn panels_are_computed_and_judged_one_after_the_other() {
         let zero_or_same = |(&one, &other): (&u32, &u32)| one == other || (one << 1, other << 1) == (0, 0);
         assert!(words.len() == expected.len() && words.iter().zip(&expected).all(zero_or_same));
         let wrong_rows =
-            |words: &[u32]| freivalds::wrong_rows(&problem, &operands, &mut HostRows { words, n: problem.n }).unwrap();
+            |words: &[u32]| freivalds::wrong_rows(&problem, &operands, &mut host_rows(words, problem.n)).unwrap();
         assert_eq!(wrong_rows(&words), [0_u64; 0]);
         words[3 * n + 7] = f32::NAN.to_bits();
         words[4 * n + 9] = dtype.poison();
         assert_eq!(wrong_rows(&words), [3, 4]);
-        let mut c = HostRows { words: &words, n: problem.n };
+        let mut c = host_rows(&words, problem.n);
         assert_eq!(judge::rows_with_nan(&problem, &mut c).unwrap(), not_finite);
         for (rows, wrong) in [(&[0, 1, 2, 3, 4][..], &[(3, 7, false), (4, 9, true)][..]), (&[0, 1, 4], &[(4, 9, true)])]
         {

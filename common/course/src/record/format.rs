@@ -158,6 +158,17 @@ impl Entry {
     pub fn new(name: &str, outcome: Outcome, note: Option<String>) -> Self {
         Self { name: name.to_owned(), outcome, note, ..Self::default() }
     }
+
+    /// Least, middle and greatest sample in milliseconds; none if the product is not right.
+    pub fn spread(&self) -> Option<Spread> {
+        let samples: Vec<f64> = self.samples_ms.iter().flatten().copied().collect();
+        (self.outcome == Outcome::Verified).then(|| Spread::of(&samples)).flatten()
+    }
+
+    /// The middle sample over the least time, if both are known.
+    pub fn over_least(&self) -> Option<f64> {
+        Some(self.spread()?.median / self.least_time.as_ref()?.ms)
+    }
 }
 
 impl Record {
@@ -201,77 +212,7 @@ impl Record {
     pub fn size(&self, size: [u64; 3]) -> Option<&SizeRecord> {
         self.sizes.iter().find(|record| record.shape() == size)
     }
-}
 
-/// A time as records keep it: to a tenth of a nanosecond, far below what an event resolves.
-pub fn rounded(ms: f64) -> f64 {
-    (ms * 1e7).round() / 1e7
-}
-
-/// One time as a multiple of another.
-pub fn times(times: f64) -> String {
-    format!("{times:.2} ×")
-}
-
-/// `4096³` or `1000×777×513`.
-pub fn size_words([m, n, k]: [u64; 3]) -> String {
-    if m == n && n == k { format!("{m}³") } else { format!("{m}×{n}×{k}") }
-}
-
-impl Entry {
-    /// Least, middle and greatest sample in milliseconds; none if the product is not right.
-    pub fn spread(&self) -> Option<Spread> {
-        let samples: Vec<f64> = self.samples_ms.iter().flatten().copied().collect();
-        (self.outcome == Outcome::Verified).then(|| Spread::of(&samples)).flatten()
-    }
-
-    /// The middle sample over the least time, if both are known.
-    pub fn over_least(&self) -> Option<f64> {
-        Some(self.spread()?.median / self.least_time.as_ref()?.ms)
-    }
-}
-
-impl SizeRecord {
-    /// M, N and K.
-    pub fn shape(&self) -> [u64; 3] {
-        [self.m, self.n, self.k]
-    }
-
-    /// The size as people write it: `4096³` or `1000×777×513`.
-    pub fn words(&self) -> String {
-        size_words(self.shape())
-    }
-
-    /// How a kernel fared.
-    pub fn entry(&self, name: &str) -> Option<&Entry> {
-        self.entries.iter().find(|entry| entry.name == name)
-    }
-
-    /// Speed of a kernel in GFLOP/s, by the median of its samples.
-    pub fn gflops(&self, name: &str) -> Option<f64> {
-        let median = self.entry(name)?.spread()?.median;
-        Some(2.0 * self.m as f64 * self.n as f64 * self.k as f64 / (median * 1e6))
-    }
-
-    /// Speed of a kernel as a share of cuBLAS's at this size.
-    pub fn share_of_cublas(&self, name: &str) -> Option<f64> {
-        Some(self.gflops(name)? / self.gflops(CUBLAS)?)
-    }
-
-    /// Speed of the kernel over that of the nearest earlier step that has one.
-    pub fn over_previous(&self, name: &str) -> Option<f64> {
-        let at = self.entries.iter().position(|entry| entry.name == name)?;
-        let previous = self.entries[..at].iter().rev().find_map(|entry| self.gflops(&entry.name))?;
-        Some(self.gflops(name)? / previous)
-    }
-
-    /// Whether all three edges are equal.
-    pub fn is_cube(&self) -> bool {
-        self.m == self.n && self.n == self.k
-    }
-}
-
-impl Record {
     /// Every kernel at every size.
     pub fn entries(&self) -> impl Iterator<Item = (&SizeRecord, &Entry)> {
         self.sizes.iter().flat_map(|size| size.entries.iter().map(move |entry| (size, entry)))
@@ -318,6 +259,61 @@ impl Record {
     /// Whether it holds times of a GPU.
     pub fn has_times(&self) -> bool {
         self.device.kind == Kind::Cuda && self.entries().any(|(_, entry)| entry.spread().is_some())
+    }
+}
+
+/// A time as records keep it: to a tenth of a nanosecond, far below what an event resolves.
+pub fn rounded(ms: f64) -> f64 {
+    (ms * 1e7).round() / 1e7
+}
+
+/// One time as a multiple of another.
+pub fn times(times: f64) -> String {
+    format!("{times:.2} ×")
+}
+
+/// `4096³` or `1000×777×513`.
+pub fn size_words([m, n, k]: [u64; 3]) -> String {
+    if m == n && n == k { format!("{m}³") } else { format!("{m}×{n}×{k}") }
+}
+
+impl SizeRecord {
+    /// M, N and K.
+    pub fn shape(&self) -> [u64; 3] {
+        [self.m, self.n, self.k]
+    }
+
+    /// The size as people write it: `4096³` or `1000×777×513`.
+    pub fn words(&self) -> String {
+        size_words(self.shape())
+    }
+
+    /// How a kernel fared.
+    pub fn entry(&self, name: &str) -> Option<&Entry> {
+        self.entries.iter().find(|entry| entry.name == name)
+    }
+
+    /// Speed of a kernel in GFLOP/s, by the median of its samples.
+    pub fn gflops(&self, name: &str) -> Option<f64> {
+        let median = self.entry(name)?.spread()?.median;
+        Some(2.0 * self.m as f64 * self.n as f64 * self.k as f64 / (median * 1e6))
+    }
+
+    /// Speed of a kernel as a share of cuBLAS's at this size.
+    pub fn share_of_cublas(&self, name: &str) -> Option<f64> {
+        Some(self.gflops(name)? / self.gflops(CUBLAS)?)
+    }
+
+    /// Speed of the kernel over that of the nearest earlier step that has one.
+    pub fn over_previous(&self, name: &str) -> Option<f64> {
+        let at = self.entries.iter().position(|entry| entry.name == name)?;
+        let previous = self.entries[..at].iter().rev().find_map(|entry| self.gflops(&entry.name))?;
+        Some(self.gflops(name)? / previous)
+    }
+
+    /// Whether all three edges are equal.
+    pub fn is_cube(&self) -> bool {
+        self.m == self.n && self.n == self.k
     }
 }
 

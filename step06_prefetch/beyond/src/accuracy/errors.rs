@@ -11,8 +11,6 @@ pub struct Errors {
     pub worst: f64,
     /// Root of the mean square.
     pub rms: f64,
-    /// Signed mean, positive if results are too far from zero. Rounding to nearest has no bias, truncation has one.
-    pub bias: f64,
     /// Elements that are infinite or NaN although the right value is finite.
     pub lost: u32,
 }
@@ -58,12 +56,10 @@ impl Expected {
             } else if magnitude > 0.0 {
                 let error = (found - right) / magnitude;
                 errors.worst = errors.worst.max(error.abs());
-                errors.bias += error * right.signum();
                 squares += error * error;
             }
         }
         let count = (self.places.len() as f64 - f64::from(errors.lost)).max(1.0);
-        errors.bias /= count;
         errors.rms = (squares / count).sqrt();
         errors
     }
@@ -79,8 +75,8 @@ mod tests {
         let expected = Expected::of(&[1.0, 1.0], &[1.0, -3.0], [1, 1, 2], 10);
         let errors = |c| expected.errors(&[c], 1);
         assert_eq!(errors(-2.0), Errors::default());
-        assert_eq!(errors(-3.0), Errors { worst: 0.25, rms: 0.25, bias: 0.25, lost: 0 });
-        assert_eq!(errors(-1.0), Errors { worst: 0.25, rms: 0.25, bias: -0.25, lost: 0 });
+        assert_eq!(errors(-3.0), Errors { worst: 0.25, rms: 0.25, lost: 0 });
+        assert_eq!(errors(-1.0), Errors { worst: 0.25, rms: 0.25, lost: 0 });
         assert_eq!(errors(f32::NAN).lost, 10);
     }
 

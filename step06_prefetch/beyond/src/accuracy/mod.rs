@@ -10,10 +10,10 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::ValueEnum;
+use common::Problem;
 use common::basics::{Operands, print};
 use common::device::{self, Device, SimOptions};
 use common::measure::{Cache, Spread, timing};
-use common::{Kind, Problem};
 use serde::{Deserialize, Serialize};
 
 use crate::bench::{Bench, OneKernel};
@@ -21,7 +21,7 @@ use crate::record;
 use errors::{Errors, Expected};
 use values::Values;
 
-/// The kernels that take part, with their names in the record. On a GPU, cuBLAS in FP32 and in TF32 takes part too.
+/// The kernels that take part, with their names in the record. cuBLAS in FP32 and in TF32 takes part too.
 const KERNELS: [(&str, Option<&str>); 2] =
     [("step06_prefetch", None), ("step06_prefetch/tensor_cores", Some("tensor_cores"))];
 const LIBRARY: [&str; 2] = ["cuBLAS", "cuBLAS TF32"];
@@ -34,9 +34,6 @@ const LENGTHS: [(u64, &[u64]); 2] =
 const SIZES: [u64; 4] = [1024, 2048, 4096, 8192];
 /// Length of a sample, in milliseconds, while power is measured.
 const POWER_SAMPLE_MS: f64 = 50.0;
-/// On the simulator: the longest sums, and rows (and columns) of C.
-const LONGEST_SIMULATED: u64 = 1024;
-const EDGE_SIMULATED: u64 = 64;
 
 /// The record of one run.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -89,13 +86,10 @@ struct AtK {
 pub struct Options {
     /// The folder for accuracy.json
     out: PathBuf,
-    /// The longest sums; on the simulator 1024 at most
-    #[arg(long, value_name = "K", default_value_t = 65_536)]
-    longest: u64,
     /// The commit for the record, if git cannot tell it
     #[arg(long, value_name = "HASH")]
     commit: Option<String>,
-    /// Where to compute: cuda, cuda:N or sim
+    /// Where to compute: cuda or cuda:N
     #[arg(long, value_name = "DEVICE", default_value = "cuda")]
     device: device::Choice,
 }
@@ -104,15 +98,6 @@ pub struct Options {
 pub fn run(options: &Options) -> Result<bool> {
     let mut device = device::open(options.device, &SimOptions::default())?;
     let device = device.as_mut();
-    let sim = device.info().kind == Kind::Sim;
-    let longest = if sim { options.longest.min(LONGEST_SIMULATED) } else { options.longest };
-    let lengths = LENGTHS.into_iter().flat_map(|(edge, all)| {
-        let edge = if sim { EDGE_SIMULATED } else { edge };
-        all.iter().filter(|&&k| k <= longest).map(move |&k| [edge, edge, k])
-    });
-    let cubes = SIZES.into_iter().filter(|_| !sim).map(|size| [size; 3]);
-    let [lengths, cubes] =
-        [lengths.collect(), cubes.collect()].map(|sizes: Vec<[u64; 3]>| sizes.into_iter().map(Problem::uniform));
     let kernels = KERNELS.iter().map(|(_, variant)| OneKernel::named(*variant)).collect::<Result<Vec<_>>>()?;
     let hashes =
         KERNELS.iter().zip(&kernels).map(|((name, _), kernel)| ((*name).to_owned(), kernel.source.hash.clone()));
@@ -124,7 +109,7 @@ pub fn run(options: &Options) -> Result<bool> {
     };
     // `nvidia-smi` numbers the GPUs in the same way, unless an environment variable hides some.
     let gpu = if let device::Choice::Cuda(number) = options.device { number } else { 0 };
-    for problem in cubes {
+    for problem in SIZES.map(|size| Problem::uniform([size; 3])) {
         let mut bench = bench(device, &kernels, &problem, Values::Both)?;
         let times = bench.in_turns()?.into_iter().map(|all| [all.min, all.median, all.max]);
         let (times, errors) = (named(times), errors(&mut bench)?);
@@ -138,7 +123,8 @@ pub fn run(options: &Options) -> Result<bool> {
         record::write(&options.out, "accuracy.json", &record)?;
     }
     for &values in Values::value_variants() {
-        for problem in lengths.clone() {
+        let lengths = LENGTHS.into_iter().flat_map(|(edge, all)| all.iter().map(move |&k| [edge, edge, k]));
+        for problem in lengths.map(Problem::uniform) {
             let mut bench = bench(device, &kernels, &problem, values)?;
             let contenders = errors(&mut bench)?;
             bench.close()?;
@@ -175,10 +161,8 @@ fn bench<'a>(
         let plan = (kernel.plan)(problem, bench.device.info())?;
         bench.enter(kernel, &plan)?;
     }
-    if bench.device.info().kind == Kind::Cuda {
-        bench.enter_cublas(false)?;
-        bench.enter_cublas(true)?;
-    }
+    bench.enter_cublas(false)?;
+    bench.enter_cublas(true)?;
     Ok(bench)
 }
 
