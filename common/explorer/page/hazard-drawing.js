@@ -22,7 +22,10 @@ export function hazardWords({ cell, first, second, old, new: now, missing, eleme
     parts.push(`First ${who(first)}, then ${who(second)}.`);
   }
   if (old && now) parts.push(`Before the write the cell holds ${named(old)}, after it ${named(now)}.`);
-  if (missing) parts.push(`Nothing keeps the two in order: ${lacks(missing)}.`);
+  if (missing) {
+    const why = missing.what.startsWith("an atomic") ? "Each may write over what the other has added" : "Nothing keeps the two in order";
+    parts.push(`${why}: ${lacks(missing)}.`);
+  }
   if (element) {
     const name = `C[${element.join("][")}]`;
     parts.push(wrong ? `${name} is wrong in this run.` : `${name} happens to be right in this run.`);

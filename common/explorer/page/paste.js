@@ -19,6 +19,8 @@ const OUTPUTS = [
   ["any", "may become anything, and holds zeros before"],
 ];
 const NUMBER = /^-?\d+(\.\d+)?$/;
+/// Characters from which on a pasted text is long.
+const LONG = 50_000;
 const LARGEST = 2 ** 32 - 1;
 
 const written = (value) => (Array.isArray(value) ? value.join(", ") : String(value ?? ""));
@@ -47,6 +49,14 @@ function launchOf(entry, fields) {
   return { size, launch: rest };
 }
 
+/// Takes a long text over at once: browsers insert one of some hundred thousand characters line by line, which takes them minutes.
+function takePasted(event) {
+  const pasted = event.clipboardData?.getData("text/plain") ?? "";
+  if (pasted.length < LONG) return;
+  event.preventDefault();
+  event.target.setRangeText(pasted, event.target.selectionStart, event.target.selectionEnd, "end");
+}
+
 /// The form behind "more". `page` has `entries(ptx)`, which asks what can be launched, and `runPasted(ptx, { size, launch })`.
 export function makePaste(root, page) {
   const text = element("textarea", {
@@ -54,6 +64,7 @@ export function makePaste(root, page) {
     spellcheck: "false",
     "aria-label": "PTX",
     placeholder: "PTX from nvcc -ptx, Compiler Explorer, rustc or Triton",
+    onpaste: takePasted,
   });
   const says = element("p", { class: "fault", role: "alert" });
   const launches = element("div", { class: "launch" });

@@ -113,7 +113,7 @@ fn summary(run: &Run) -> Value {
     json!({
         "length": tape.length(), "m": m, "n": n, "k": k, "dtype": run.dtype, "order": run.order.to_string(), "bytes": tape.memory(),
         "outcome": { "right": run.is_right(), "wrong": wrong.len(), "first": first, "stopped": run.stopped },
-        "launches": launches, "tile": run.plan.tile,
+        "launches": launches, "tile": (!run.is_free()).then_some(run.plan.tile),
         "hazards": hazards, "totals": counts(&tape.end.totals, true),
     })
 }

@@ -97,11 +97,7 @@ fn request(run: &Run, launch: &LaunchTape, number: u32, now: u32) -> Value {
             AccessKind::Atomic => "atomic",
             _ => "copy",
         },
-        "space": match space {
-            Space::Global => "global",
-            Space::Shared => "shared",
-            _ => "local",
-        },
+        "space": space.to_string(),
     });
     with(side(run, launch, (space, request.array), (mask, &request.addresses), found.flatten().as_ref()), more)
 }
@@ -274,7 +270,7 @@ pub fn look(run: &Run, state: &State, request: &LookRequest) -> Result<(Value, V
         "event": event.map(|event| json!({ "block": event.block, "warp": event.warp })),
         "blocks": blocks.collect::<Vec<u32>>(),
         "warps": warps(run, chosen, block, time),
-        "tiles": tiles(run, chosen, time),
+        "tiles": if run.is_free() { json!({}) } else { tiles(run, chosen, time) },
         "request": warp.and_then(|warp| warp.access).map(|number| self::request(run, launch, number, time)),
         "registers": warp.map_or_else(|| json!([]), |warp| registers(chosen, warp, time)),
         "product": warp.map(|warp| product(run, chosen, warp, time)),

@@ -45,6 +45,7 @@ const IN_PAGE = [
   ["pictures", "strips stand alone", "this.besides().filter(", "[].filter("],
   ["pictures", "a launch is not checked before it is asked for", "if (count) checkNumbers(label, words, read, count);", ""],
   ["pictures", "the form hides the run of a pasted kernel", "    this.showMore(false);\n    const [run]", "    const [run]"],
+  ["pictures", "a long text is left to the browser", "    onpaste: takePasted,", ""],
   ["pictures", "a pasted race is not shown", "if (!run.facts.outcome.stopped &&", "if (false &&"],
   ["pictures", "any C is judged", "if (free) return", "if (!free) return"],
   ["pictures", "the sentence names another cell than the picture", "this.facts = answer;", 'this.facts = answer; for (const hazard of answer.hazards) hazard.place = "Bs[9][9]";'],

@@ -165,6 +165,15 @@ async function checkPaste(opened, check) {
   await page.locator("#more-button").click();
   await page.locator("#paste summary").click();
   const says = () => page.locator("#paste [role=alert]").textContent();
+  const taken = await opened.do(() => {
+    const [field, clipboardData] = [document.querySelector("#paste textarea"), new DataTransfer()];
+    clipboardData.setData("text/plain", "// a long text\n".repeat(30_000));
+    const begun = performance.now();
+    field.dispatchEvent(new ClipboardEvent("paste", { clipboardData, bubbles: true, cancelable: true }));
+    return { characters: field.value.length, ms: performance.now() - begun };
+  });
+  check(taken.characters === 450_000 && taken.ms < 5000, `of 450,000 pasted characters ${taken.characters} are taken over in ${taken.ms} ms`);
+  await page.locator("#paste textarea").evaluate((field) => (field.value = ""));
   await page.locator("#paste textarea").fill("this is no PTX");
   await page.getByRole("button", { name: "What can be launched?" }).click();
   await page.waitForFunction(() => document.querySelector("#paste [role=alert]").textContent !== "");
