@@ -23,14 +23,9 @@ impl Generated {
         Self { check, kept: BTreeSet::new(), stale: 0, text: String::new() }
     }
 
-    /// Writes or compares a file, and counts it. Returns whether the file has its fresh text now.
+    /// Writes or compares a file. Returns whether the file has its fresh text now.
     pub fn file(&mut self, path: &Path, fresh: &str) -> Result<bool> {
         self.kept.insert(path.to_owned());
-        self.uncounted(path, fresh)
-    }
-
-    /// Writes or compares a file without counting it. Returns whether the file has its fresh text now.
-    pub fn uncounted(&mut self, path: &Path, fresh: &str) -> Result<bool> {
         // Git may have changed the line endings.
         let now = fs::read_to_string(path).unwrap_or_default().replace("\r\n", "\n");
         if now == fresh {

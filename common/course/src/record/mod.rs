@@ -34,8 +34,8 @@ impl Record {
 
     /// Writes the record, over another one or where there is nothing.
     pub fn write(&self, path: &Path) -> Result<()> {
-        // The entries of a size, member by member: all samples of one kernel on a line.
-        files::replace(path, &json::lines(self, 5)?, is_record, ELSEWHERE)
+        // A kernel at a size takes a line.
+        files::replace(path, &json::lines(self, 4)?, is_record, ELSEWHERE)
     }
 
     /// Fails if a record cannot be written there: said before anything is measured.

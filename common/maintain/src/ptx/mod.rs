@@ -85,7 +85,7 @@ pub fn run(options: &Options) -> Result<bool> {
             }
         }
         if tools.is_some() && made != known {
-            generated.uncounted(&folder.join(Assembled::FILE), &json::lines(&made, 2)?)?;
+            generated.file(&folder.join(Assembled::FILE), &json::lines(&made, 2)?)?;
         }
         generated.left_over(&folder)?;
     }
@@ -93,7 +93,11 @@ pub fn run(options: &Options) -> Result<bool> {
         Some(_) => String::new(),
         None => format!("; nothing was assembled; to do that as well, pip install {}", PACKAGES.join(" ")),
     };
-    output::print(&format!("{}{}{missing}\n", generated.text, generated.verdict("PTX files", "ptx")))?;
+    output::print(&format!(
+        "{}{}{missing}\n",
+        generated.text,
+        generated.verdict("files of PTX and what is assembled of it", "ptx")
+    ))?;
     Ok(generated.ok())
 }
 
