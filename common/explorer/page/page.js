@@ -408,7 +408,11 @@ export class Page {
     if (this.runs.length === 0) return;
     this.showMore(false);
     const [run] = this.runs;
-    if (!run.facts.outcome.stopped && run.facts.hazards[run.worst] && !run.facts.hazards[run.worst].warning) {
+    const { outcome, hazards, length } = run.facts;
+    if (outcome.stopped) {
+      await run.lookAt(length);
+      await this.views[0].go(length, run.look.event ?? {});
+    } else if (hazards[run.worst]?.warning === false) {
       this.choosePanel("hazards");
       await this.goTo({ to: "hazard" });
     }

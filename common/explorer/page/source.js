@@ -99,7 +99,7 @@ export function makeSource(view) {
     rows.forEach(({ row, margin, number, ptx }, index) => {
       const line = index + 1;
       row.classList.toggle("current", line === current);
-      row.toggleAttribute("aria-current", line === current);
+      row.setAttribute("aria-current", String(line === current));
       const here = others.get(line) ?? [];
       setText(margin, here.length === 0 ? "" : here.length < 3 ? here.join(" ") : `×${here.length}`);
       margin.title = here.length

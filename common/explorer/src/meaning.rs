@@ -190,7 +190,10 @@ impl<'a> Place<'a> {
             _ => format!("{count} {products}"),
         };
         let single = name.is_none() && count == 1 && plain;
-        let missing: Vec<u32> = (0..of.unwrap_or(0)).filter(|k| stored && !seen.contains(k)).collect();
+        // A right element that several blocks add to lacks nothing.
+        let is_goal = |at: u32| goal == Some(self.run.row_column(C, at));
+        let lacks = stored && self.run.wrong(self.run.c_at_end()).any(is_goal);
+        let missing: Vec<u32> = (0..of.unwrap_or(0)).filter(|k| lacks && !seen.contains(k)).collect();
         json!({
             "kind": if single { "product" } else { "sum" }, "words": words, "element": goal, "of": of, "products": count,
             "pairs": pairs[pairs.len().saturating_sub(LISTED)..], "wrong": wrong, "missing": missing,

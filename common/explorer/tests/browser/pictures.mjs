@@ -231,8 +231,13 @@ async function checkPaste(opened, check) {
   await opened.drawn();
   check(/come to its end/.test(await sentence()), `of a C that may become anything it says: ${await sentence()}`);
   await paste({ size: "32 32 64", grid: "1", block: "32 32" }, racy);
+  await page.waitForFunction(() => /Here is a hazard/.test(document.getElementById("sentence").textContent)).catch(() => null);
   check(await page.locator(".hazard-picture").isVisible(), "a pasted race is not shown");
   check(/Here is a hazard/.test(await sentence()), `of a pasted race it says: ${await sentence()}`);
+  // One that reads past the end of A opens there.
+  await paste({ size: "16 32 16", grid: "1", block: "32 16", args: "C, B, A, M, N, 64" }, ptx);
+  await page.waitForFunction(() => /Fault of the kernel/.test(document.getElementById("sentence").textContent)).catch(() => null);
+  check(/Fault of the kernel/.test(await sentence()), `of a pasted kernel with a fault it says: ${await sentence()}`);
 }
 
 /// All of it.
