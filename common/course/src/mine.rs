@@ -5,8 +5,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow};
-use common::basics::output::io_reason;
-use common::basics::workspace;
+use common::basics::{io_reason, workspace};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 

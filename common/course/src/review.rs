@@ -8,8 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
 use clap::Parser as _;
-use common::basics::units::number;
-use common::basics::{output, workspace};
+use common::basics::{number, output, workspace};
 use common::program::cli::Args;
 use common::program::run_on_device;
 

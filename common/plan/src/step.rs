@@ -187,14 +187,11 @@ impl Step {
         let Some(variant) = variant else {
             return [Dtype::F32, Dtype::I32].into_iter().flat_map(self.specialisations).collect();
         };
-        variant.specialisations.map_or_else(
-            || {
-                let problem = Problem::uniform([32; 3]);
-                let plan = self.plan_of(Some(variant))(&problem, &DeviceInfo::simulated(u64::MAX));
-                plan.into_iter().map(|plan| plan.specialisation).collect()
-            },
-            |all| all(Dtype::F32),
-        )
+        if let Some(all) = variant.specialisations {
+            return all(Dtype::F32);
+        }
+        let plan = self.plan_of(Some(variant))(&Problem::uniform([32; 3]), &DeviceInfo::simulated(u64::MAX));
+        plan.into_iter().map(|plan| plan.specialisation).collect()
     }
 
     /// Returns the plan of the step's kernel or of a variant.

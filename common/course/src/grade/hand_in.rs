@@ -5,8 +5,7 @@ use std::fs::FileType;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail, ensure};
-use common::basics::output::io_reason;
-use common::basics::workspace;
+use common::basics::{io_reason, workspace};
 use walkdir::{DirEntry, WalkDir};
 
 use crate::files::{self, kind};

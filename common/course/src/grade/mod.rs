@@ -11,8 +11,7 @@ pub(crate) mod page;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
-use common::basics::progress::Progress;
-use common::basics::{output, workspace};
+use common::basics::{Progress, output, workspace};
 use common::code::{nvrtc, rustc};
 use rayon::iter::{IntoParallelIterator as _, ParallelIterator as _};
 

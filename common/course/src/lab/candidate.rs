@@ -4,15 +4,12 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Result, ensure};
-use common::basics::matrix::Operands;
-use common::basics::mix::mix;
+use common::basics::{Operands, mix};
 use common::code::{Code, Source};
-use common::device::session::Session;
-use common::device::{self, Choice, Device, SimOptions};
-use common::findings::analysis::{Counters, HazardReport};
+use common::device::{self, Choice, Device, Session, SimOptions};
 use common::findings::why::Asked;
-use common::verify::Verification;
-use common::verify::{cause, multiply, verify_on};
+use common::findings::{Counters, HazardReport};
+use common::verify::{Verification, cause, multiply, verify_on};
 use plan::{DeviceInfo, Dtype, Fill, OwnLaunch, Plan, Problem};
 
 use crate::files;

@@ -1,6 +1,6 @@
 //! The checklist of a graded kernel, and how it is filled in.
 
-use common::findings::analysis::HazardReport;
+use common::findings::HazardReport;
 use common::findings::diagnostic::{Diagnostic, Underlined};
 use serde::{Deserialize, Serialize};
 

@@ -2,10 +2,9 @@
 
 use anyhow::Result;
 use common::device::SimOptions;
-use common::findings::analysis::HazardReport;
-use common::findings::diagnostic::{self, Underlined};
-use common::findings::fault::KernelFault;
+use common::findings::diagnostic::Underlined;
 use common::findings::hazard_kind::{Mistake, ReportKind};
+use common::findings::{HazardReport, KernelFault, diagnostic};
 use common::verify::Verification;
 use simt::HazardKind;
 

@@ -3,12 +3,10 @@
 use std::path::Path;
 
 use anyhow::{Result, ensure};
-use common::basics::matrix::Operands;
-use common::device::product::Product as _;
-use common::device::session::Session;
-use common::device::{self, Choice, Device, SimOptions};
+use common::basics::Operands;
+use common::device::{self, Choice, Device, Product as _, Session, SimOptions};
 use common::findings::analysis::term;
-use common::measure::timing::{self, Cache};
+use common::measure::{Cache, timing};
 use common::verify::verify_on;
 
 use crate::lab::candidate::{Candidate, Seen};

@@ -1,7 +1,7 @@
 //! What a lab asks, as its file says it, as plain data; and the shapes at which a kernel is graded: their names, the hidden ones, and those
 //! for the hazard check.
 
-use common::basics::mix::mix;
+use common::basics::mix;
 use common::findings::why::Kind;
 use serde::Deserialize;
 

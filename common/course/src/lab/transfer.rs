@@ -6,12 +6,10 @@
 use std::cmp::Ordering;
 
 use anyhow::Result;
-use common::basics::mix::mix;
+use common::basics::mix;
 use common::code::Code;
-use common::device::Device;
-use common::device::product::{Matrices, Product as _};
-use common::device::session::Session;
-use common::findings::analysis::HazardReport;
+use common::device::{Device, Matrices, Product as _, Session};
+use common::findings::HazardReport;
 use common::findings::why::{Asked, Kind, Side};
 use common::verify::{self, Mismatch, Verification};
 use plan::{Arg, Plan, Problem};
