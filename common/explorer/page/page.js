@@ -380,6 +380,8 @@ export class Page {
     const [m, n, k] = size;
     const { answer } = await this.runner.planning.ask({ do: "plan", planner, m, n, k, dtype: "f32" });
     if (answer.refused) throw new Error(answer.refused);
+    // What the run says is told at the top, and stopped there.
+    window.scrollTo(0, 0);
     const { name: specialisation } = answer.plan.specialisation;
     const form = { id: "pasted", dtype: "f32", ptx, specialisation, usual: true, planner };
     const kernel = {

@@ -35,7 +35,7 @@ function checkNumbers(label, words, read, [least, most]) {
 }
 
 /// A launch as its fields say; a field with something else than its numbers is named.
-function launchOf(entry, fields) {
+function launchOf(entry, fields, types) {
   const launch = { entry, output: fields.output.value };
   for (const [id, label, count] of FIELDS) {
     const words = fields[id].value.split(/[\s,×]+/).filter(Boolean);
@@ -46,6 +46,8 @@ function launchOf(entry, fields) {
   }
   for (const id of ["grid", "block"]) while (launch[id].length < 3) launch[id].push(1);
   const { size, ...rest } = launch;
+  const odd = rest.args.findIndex((one, at) => /^[su]/.test(types[at]) && typeof one === "number" && !Number.isInteger(one));
+  if (odd >= 0) throw new Error(`argument ${odd + 1} is ${rest.args[odd]}, and its parameter is ${types[odd]}; give it a whole number`);
   return { size, launch: rest };
 }
 
@@ -113,7 +115,7 @@ export function makePaste(root, page) {
         type: "button",
         class: "main",
         text: "Run it",
-        onclick: () => trying(() => page.runPasted(text.value, launchOf(name, inputs))),
+        onclick: () => trying(() => page.runPasted(text.value, launchOf(name, inputs, types))),
       }),
     );
   }

@@ -187,6 +187,7 @@ async function checkPaste(opened, check) {
     ["grid", "1 1 1 1"],
     ["block", "-3"],
     ["shared_bytes", "1.5"],
+    ["args", "A B C M N 1.5"],
   ]) {
     const input = page.locator(`[data-launch=${field}]`);
     const before = await input.inputValue();
@@ -194,7 +195,7 @@ async function checkPaste(opened, check) {
     await page.getByRole("button", { name: "Run it" }).click();
     await page.waitForFunction(() => document.querySelector("#paste [role=alert]").textContent !== "");
     const label = { grid: "Grid", block: "Block", shared_bytes: "Dynamic shared memory" }[field];
-    check((await says()).includes(`"${label}`), `of "${text}" as ${field} it says: ${await says()}`);
+    check((await says()).includes(label ? `"${label}` : "whole number"), `of "${text}" as ${field} it says: ${await says()}`);
     await input.fill(before);
   }
   await page.locator("[data-launch=size]").fill("16 32 16");
