@@ -79,7 +79,7 @@ impl Class {
         kinds
     }
 
-    /// Kernels that are alike but for names, comments and layout, among them the course's own.
+    /// Kernels that are alike but for names, comments and order, among them the course's own.
     pub fn alike(&self) -> Vec<Vec<String>> {
         let mut groups: BTreeMap<(&str, String), Vec<String>> = BTreeMap::new();
         // The labs, and whether somebody has written a kernel in Rust for them.
@@ -161,11 +161,10 @@ pub fn terminal(class: &Class) -> String {
     }
     let alike = class.alike();
     if !alike.is_empty() {
-        text +=
-            "\nalike but for names, comments and layout (a hint, no verdict: a short kernel has few right forms):\n";
+        text += "\nalike but for names, comments and order (a hint, no verdict: a short kernel has few right forms):\n";
     }
     for group in alike {
-        let _ = writeln!(text, "  {}", group.join(", "));
+        let _ = writeln!(text, "  {}", output::wrapped(&group.join(", "), 2));
     }
     let _ = writeln!(text, "\n{} kernels; to repeat this grading, give --seed {}", class.rows.len(), class.seed);
     text

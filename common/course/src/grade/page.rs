@@ -35,7 +35,7 @@ pub fn html(class: &Class) -> String {
     common(&mut page, class);
     let alike = class.alike();
     if !alike.is_empty() {
-        page += "<h2>Alike but for names, comments and layout</h2>\n<p>A hint and no verdict: a short kernel has few right \
+        page += "<h2>Alike but for names, comments and order</h2>\n<p>A hint and no verdict: a short kernel has few right \
                  forms.</p>\n<ul>\n";
         for group in alike {
             let _ = writeln!(page, "<li>{}</li>", escaped(&group.join(", ")));

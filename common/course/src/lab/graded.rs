@@ -1,14 +1,14 @@
 //! A graded kernel: the lab's checklist line by line, also as data for programs, which `cargo course lab N --json` prints and
 //! `cargo course grade` reads.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Instant;
 
 use anstream::adapter::strip_str;
 use anyhow::Result;
+use common::basics::mix::mix;
 use common::basics::progress::Progress;
-use common::code::hash;
 use serde::{Deserialize, Serialize};
 
 use crate::lab::candidate::Candidate;
@@ -34,7 +34,7 @@ pub struct Graded {
     pub of: f64,
     /// A finding for each line of a required task that failed.
     pub findings: Vec<Next>,
-    /// A fingerprint that ignores names, comments and layout; `None` if the kernel does not compile.
+    /// A fingerprint that ignores names, comments, layout and order; `None` if the kernel does not compile.
     pub fingerprint: Option<String>,
     /// How long the grading took.
     pub seconds: f64,
@@ -118,32 +118,53 @@ fn rounded(value: f64) -> f64 {
     (value * 100.0).round() / 100.0
 }
 
-/// A fingerprint of PTX that is equal for kernels which differ only in names, comments and layout: the compiler numbers everything that the
-/// learner named.
+/// How often what is named is told apart by where it is used: it then knows the lines that are so many steps away.
+const ROUNDS: usize = 6;
+
+/// A fingerprint of PTX that is equal for kernels which differ only in names, comments, layout and the order of lines: whatever has a
+/// name, such as a register, is known by the lines that use it.
 fn fingerprint(ptx: &str) -> String {
-    let lines: Vec<&str> = ptx
-        .lines()
-        // The rest describes source lines.
-        .take_while(|line| !line.trim_start().starts_with(".section"))
-        .map(|line| line.split("//").next().unwrap_or_default().trim())
-        .filter(|line| !line.is_empty() && !line.starts_with(".loc") && !line.starts_with(".file"))
-        .collect();
-    let apart = |c: char| !(c.is_alphanumeric() || "_$%.".contains(c));
-    let mut names = BTreeMap::new();
-    for name in lines.iter().filter(|line| line.starts_with('.')).flat_map(|line| line.split(apart)) {
-        let number = names.len();
-        if name.starts_with(|first: char| first.is_alphabetic() || first == '_') {
-            names.entry(name).or_insert(number);
+    let apart = |c: char| !(c.is_alphanumeric() || "_$%.-".contains(c));
+    let (mut lines, mut names, mut block): (Vec<Vec<&str>>, BTreeSet<&str>, &str) = Default::default();
+    // The rest describes source lines.
+    for line in ptx.lines().map(str::trim).take_while(|line| !line.starts_with(".section")) {
+        let words = line.split("//").next().unwrap_or_default().split(apart).filter(|word| !word.is_empty());
+        match words.clone().next() {
+            None | Some(".loc" | ".file" | ".reg") => continue,
+            Some(label) if label.starts_with('$') => block = label,
+            Some(kind) if kind.starts_with('.') => names.extend(words.clone().filter(|word| !word.starts_with('.'))),
+            Some(_) => {}
         }
+        lines.push(words.chain([block]).collect());
     }
-    let mut text = String::new();
-    for piece in lines.iter().flat_map(|line| line.split_inclusive(apart).chain(["\n"])) {
-        let word = piece.trim_end_matches(apart);
-        match names.get(word) {
-            Some(number) => text += &format!("name{number}"),
-            None => text += word,
+    let is_named = |word: &str| word.starts_with(['$', '%']) && !word.contains('.') || names.contains(word);
+    // A parameter has a place, whatever it is called.
+    let place = |word: &str| word.rsplit_once("_param_").map(|(_, place)| place.to_owned());
+    let of_text = |text: &str| text.bytes().fold(1, |label, byte| mix(label ^ u64::from(byte)));
+    let (mut labels, mut hashes) = (BTreeMap::<&str, u64>::new(), vec![]);
+    for _ in 0..ROUNDS {
+        let label = |word: &&str| match place(word) {
+            Some(place) => of_text(&place),
+            None if is_named(word) => labels.get(word).copied().unwrap_or_default(),
+            None => of_text(word),
+        };
+        let of_line = |line: &Vec<&str>| {
+            let mut labels: Vec<u64> = line.iter().map(label).collect();
+            // Factors may be exchanged.
+            let from = labels.len().min(2);
+            labels[from..].sort_unstable();
+            labels.into_iter().fold(0, |hash, label| mix(hash ^ label))
+        };
+        hashes = lines.iter().map(of_line).collect::<Vec<u64>>();
+        let mut next = BTreeMap::<&str, u64>::new();
+        for (line, hash) in lines.iter().zip(&hashes) {
+            for (at, &word) in line.iter().enumerate() {
+                let sum = next.entry(word).or_default();
+                *sum = sum.wrapping_add(mix(hash ^ at.min(2) as u64));
+            }
         }
-        text += &piece[word.len()..];
+        labels = next;
     }
-    hash(&text)[..16].to_owned()
+    hashes.sort_unstable();
+    format!("{:016x}", hashes.into_iter().fold(0, |hash, line| mix(hash ^ line)))
 }
