@@ -5,14 +5,14 @@ use std::ops::RangeInclusive;
 
 use anyhow::{Result, anyhow, ensure};
 use common::basics::{Operands, Progress};
-use common::code::{Code, Source, folder_of};
+use common::code::{Source, folder_of};
 use common::device::{CublasProduct, Device, Matrices, Product, Session};
 use common::findings::Counters;
-use common::measure::{self, Cache, Gpu, LeastTime, Spread, capacity, time_on_host, timing};
+use common::measure::{self, Cache, Gpu, Spread, capacity, time_on_host, timing};
 use common::program::report::LaunchReport;
 use common::verify;
 use common::verify::verify_c;
-use plan::{HostProduct, Kind, Plan, Problem};
+use plan::{HostProduct, Kind, Problem};
 
 use crate::least::least_time;
 use crate::record::{self, CUBLAS, Entry, Outcome, SizeRecord, StepRecord};
@@ -39,19 +39,6 @@ impl Participant {
         let file = if kernel.is_on_host() { folder_of(kernel.step).join("src/lib.rs") } else { kernel.file() };
         let source = Source::read(&file).map_err(|error| format!("{error:#}"));
         Self { kernel, name: kernel.name(), source }
-    }
-
-    /// The code of a plan.
-    pub fn code(&self, plan: &Plan, device: &dyn Device) -> Result<Code> {
-        let source = self.source.as_ref().map_err(|error| anyhow!("{error}"))?;
-        source.code(&plan.specialisation, device.info())
-    }
-
-    /// The least time of a plan on a GPU, counted on the simulator.
-    pub fn least_time(&self, plan: &Plan, problem: &Problem, device: &dyn Device) -> Option<LeastTime> {
-        let gpu = Gpu::of(device.info(), &device.figures()?);
-        let source = self.source.as_ref().ok()?;
-        least_time(source, plan, problem, &gpu).ok().flatten()
     }
 
     /// The kernel's entry in a record's list of steps.
@@ -246,12 +233,15 @@ fn contender(device: &mut dyn Device, participant: &mut Participant, matrices: &
     if let Err(error) = capacity::ensure_fits(problem, Some(&plan), device) {
         return without(Outcome::Skipped, error);
     }
-    let code = participant.code(&plan, device)?;
+    let source = participant.source.as_ref().map_err(|error| anyhow!("{error}"))?;
+    let code = source.code(&plan.specialisation, device.info())?;
+    let gpu = device.figures().map(|figures| Gpu::of(device.info(), &figures));
     let mut entry = Entry {
         origin: Some(code.origin.clone()),
         defines: plan.specialisation.defines.clone(),
         launch: LaunchReport::of(&plan),
-        least_time: participant.least_time(&plan, problem, device),
+        // Counted on the simulator.
+        least_time: gpu.and_then(|gpu| least_time(source, &plan, problem, &gpu).ok().flatten()),
         ..Entry::new(&name, Outcome::Verified, None)
     };
     let session = Session::sharing(device, plan, &code, matrices)?;
