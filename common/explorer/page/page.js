@@ -141,7 +141,7 @@ export class Page {
     }
   }
 
-  /// Follows the address: what it leaves open is as usual. A counter-example with a fault opens on that, and so does the panel of hazards.
+  /// Follows the address: what it leaves open is as usual. A counter-example or a kernel of the reader's with a fault opens on that, and so does the panel of hazards.
   async follow(hash) {
     const wanted = readFragment(hash);
     const first = this.data.own ?? this.data.chapters[0].kernels[0];
@@ -164,7 +164,7 @@ export class Page {
     );
     if (predicting || this.runs.length === 0) return;
     if (wanted.panel === "hazards" && wanted.order) await this.goTo({ to: "hazard" });
-    else if (wanted.panel === "hazards" || (!wanted.panel && this.runs[0].kernel.role === "counter-example")) await this.openHazard();
+    else if (wanted.panel === "hazards" || (!wanted.panel && ["counter-example", "own"].includes(this.runs[0].kernel.role))) await this.openHazard();
   }
 
   /// Shows the hazard that says most, in an order in which the product goes wrong, if there is one.

@@ -154,7 +154,7 @@ pub fn picture(run: &Run, number: usize) -> Result<Value, String> {
             return Some(json!({ "what": "an atomic operation", "before_line": null }));
         }
         if together(run, launch, [first, second]) {
-            return Some(json!({ "what": "an if by which only one thread writes it", "before_line": null }));
+            return Some(json!({ "what": "a place for each thread, or an if for one,", "before_line": null }));
         }
         let waits = coming(first).is_some() || landed(first).is_some_and(|at| at >= second.1);
         missing(run, launch, first, second, waits)
@@ -272,13 +272,13 @@ fn becomes(
     Some((index, run.wrong(run.c_at_end()).any(|wrong| wrong == index)))
 }
 
-/// Whether two threads write in the same instruction, each as often as the other before: no barrier lies between.
+/// Whether two threads of a block write in the same instruction, each as often as the other before: no barrier could lie between.
 fn together(run: &Run, launch: &LaunchTape, sides: [&Access; 2]) -> bool {
     let instruction = |event: u32| run.tape.event(event).instruction;
     let times = sides.map(|(party, event)| {
         let (block, thread) = launch.numbers(party);
         let own = run.tape.of_warp((block, thread / 32), launch.events.start..*event);
-        own.filter(|&before| instruction(before) == instruction(*event)).count()
+        (block, own.filter(|&before| instruction(before) == instruction(*event)).count())
     });
     let both = sides.iter().all(|side| side.0.action.writes());
     both && instruction(sides[0].1) == instruction(sides[1].1) && times[0] == times[1]

@@ -3,7 +3,7 @@
 
 use crate::log::{Array, LaunchTape};
 use crate::matrices::{self, A, B, C};
-use crate::planner::Output;
+use crate::planner::{Output, PtxLaunch};
 use crate::recorder::Recorder;
 use crate::request::{LookRequest, Order, RunRequest};
 use crate::state::Tape;
@@ -54,10 +54,8 @@ pub struct Setup {
     pub(crate) expected: Vec<u32>,
     kernels: Vec<Kernel>,
     arrays: Vec<Array>,
-    /// The arguments of pasted PTX, as its launch has them.
-    named: Vec<Value>,
-    /// What C is to pasted PTX.
-    output: Output,
+    /// The launch of pasted PTX.
+    launch: Option<PtxLaunch>,
     limit: u64,
 }
 
@@ -78,9 +76,9 @@ impl Setup {
         let [m, n, k] = size;
         let [a, b] = [(1, m * k), (2, k * n)].map(|(seed, count)| matrices::elements(seed, count, dtype, problem.fill));
         let expected = matrices::product(&a, &b, size, dtype);
-        let output = kernel.planner.launch.as_ref().map_or(Output::Product, |launch| launch.output);
-        let before = if output == Output::Product { dtype.poison() } else { 0 };
-        let filler = if kernel.planner.launch.is_some() { 0 } else { dtype.poison() };
+        let pasted = kernel.planner.launch.as_ref();
+        let before = if pasted.is_some_and(|launch| launch.output != Output::Product) { 0 } else { dtype.poison() };
+        let filler = if pasted.is_some() { 0 } else { dtype.poison() };
         let workspace = vec![filler; plan.workspace_elements.clamp(1, 1 << 20) as usize];
         let mut memory = GlobalMemory::new();
         let array = |(name, words): (&str, Vec<u32>)| {
@@ -95,8 +93,7 @@ impl Setup {
             expected,
             kernels: kernels.map_err(said)?,
             arrays: all.into_iter().map(array).collect::<Result<_, _>>().map_err(said)?,
-            named: kernel.planner.launch.as_ref().map_or_else(Vec::new, |launch| launch.args.clone()),
-            output,
+            launch: kernel.planner.launch.clone(),
             limit: limit.map_or(LIMIT, |limit| limit.min(LIMIT)),
             module,
             plan,
@@ -115,7 +112,7 @@ impl Setup {
 
     /// C may become anything: what it should be is what the run makes of it.
     pub fn is_free(&self) -> bool {
-        self.output == Output::Any
+        self.launch.as_ref().is_some_and(|launch| launch.output == Output::Any)
     }
 
     pub fn is_right(&self, memory: &GlobalMemory) -> Result<bool, Error> {
@@ -133,7 +130,7 @@ impl Setup {
         let named = |hazards: Hazards, (name, known): &(String, Extents)| hazards.extents(name, known.clone());
         let hazards = self.extents.iter().fold(Hazards::new(), named);
         // Pasted PTX need not write all of its scratch memory, nor all of a C that may become anything.
-        let most = if self.named.is_empty() { 2 } else { usize::from(self.output == Output::Product) };
+        let most = self.launch.as_ref().map_or(2, |launch| usize::from(launch.output == Output::Product));
         let outputs = self.arrays[C..].iter().zip(self.plan.must_write(number)).take(most).filter(|(_, all)| *all);
         outputs.fold(hazards, |hazards, (array, _)| hazards.output(DevicePointer(array.base)))
     }
@@ -177,9 +174,9 @@ impl Setup {
                 Ok((array, offset)) => return Arg::Pointer(DevicePointer(self.arrays[array].base + 4 * offset)),
                 Err(value) => value,
             };
-            let Some(param) = params.get(at).filter(|_| !self.named.is_empty()) else { return Arg::U32(value as u32) };
+            let (Some(param), Some(pasted)) = (params.get(at), &self.launch) else { return Arg::U32(value as u32) };
             // A number of pasted PTX takes the type of its parameter.
-            let number = self.named.get(at).and_then(Value::as_f64).unwrap_or(value.into());
+            let number = pasted.args.get(at).and_then(Value::as_f64).unwrap_or(value.into());
             Arg::Bytes(match (param.kind, param.bytes as usize) {
                 (Type::F32, _) => (number as f32).to_le_bytes().to_vec(),
                 (Type::F64, _) => number.to_le_bytes().to_vec(),
@@ -205,7 +202,7 @@ impl Setup {
 
     /// The name of an argument of a launch: `A`, or `K`.
     pub fn argument_name(&self, launch: usize, at: usize) -> Option<String> {
-        if let Some(name) = self.named.get(at) {
+        if let Some(name) = self.launch.as_ref().and_then(|launch| launch.args.get(at)) {
             return Some(name.as_str().map_or_else(|| name.to_string(), str::to_owned));
         }
         let [m, n, k] = self.size.map(|side| side as i32);

@@ -7,36 +7,31 @@ use std::cell::RefCell;
 
 thread_local! {
     static ENGINE: RefCell<Engine> = RefCell::new(Engine::default());
-    static REQUEST: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
-    static ANSWER: RefCell<String> = const { RefCell::new(String::new()) };
+    /// A request, and then its answer.
+    static TEXT: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Room for a request of this size.
 #[unsafe(no_mangle)]
 pub extern "C" fn reserve(bytes: usize) -> *mut u8 {
-    REQUEST.with_borrow_mut(|request| {
-        request.clear();
-        request.resize(bytes, 0);
-        request.as_mut_ptr()
-    })
+    TEXT.set(vec![0; bytes]);
+    TEXT.with_borrow_mut(Vec::as_mut_ptr)
 }
 
 /// Answers the request in that room; returns the length of the answer.
 #[unsafe(no_mangle)]
 pub extern "C" fn call(bytes: usize) -> usize {
-    let text =
-        REQUEST.with_borrow(|request| String::from_utf8_lossy(&request[..bytes.min(request.len())]).into_owned());
-    let answer = ENGINE.with_borrow_mut(|engine| engine.answer(&text));
-    ANSWER.with_borrow_mut(|kept| {
-        *kept = answer;
-        kept.len()
-    })
+    let mut request = TEXT.take();
+    request.truncate(bytes);
+    let answer = ENGINE.with_borrow_mut(|engine| engine.answer(&String::from_utf8_lossy(&request)));
+    TEXT.set(answer.into_bytes());
+    TEXT.with_borrow(Vec::len)
 }
 
 /// Where the answer is stored.
 #[unsafe(no_mangle)]
 pub extern "C" fn answer() -> *const u8 {
-    ANSWER.with_borrow(|answer| answer.as_ptr())
+    TEXT.with_borrow(Vec::as_ptr)
 }
 
 /// An array of the latest answer.
