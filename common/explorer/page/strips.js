@@ -118,6 +118,7 @@ export function makeStrips(view) {
       ),
     );
     const asking = { ...latency, block: run.chosen.block, launch: run.look.launch, time: run.time };
+    if (!strips.firstChild) fill(strips, element("p", { class: "muted", text: "Running the kernels …" }));
     const all = await page.strips(asking).catch((error) => error);
     if (mine !== asked) return;
     if (all instanceof Error) return fill(strips, element("p", { class: "fault", text: all.message }));
