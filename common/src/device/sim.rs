@@ -10,7 +10,7 @@ use crate::basics::{Progress, escape, host, print_whole};
 use crate::code::Code;
 use crate::device::sample::{Class, classes};
 use crate::findings::analysis::{CounterSum, ThreadReport};
-use crate::findings::why::Origins;
+use crate::findings::why::{Field, Origins, by_member, fields};
 use crate::findings::{HazardReport, KernelFault, Observations, analysis, diagnostic};
 use plan::info::DeviceInfo;
 use plan::{Arg, Launch, Plan, Problem};
@@ -37,13 +37,20 @@ pub struct SimOptions {
     pub follow: Option<u64>,
 }
 
+/// A kernel, and how its source divides shared memory.
+struct Loaded {
+    kernel: simt::Kernel,
+    extents: Vec<(String, simt::analyses::declarations::Extents)>,
+    fields: Vec<Field>,
+}
+
 /// The embedded GPU.
 pub struct SimDevice {
     info: DeviceInfo,
     options: SimOptions,
     memory: simt::GlobalMemory,
     buffers: Vec<Option<simt::DevicePointer>>,
-    kernels: Vec<(simt::Kernel, Vec<(String, simt::analyses::declarations::Extents)>)>,
+    kernels: Vec<Loaded>,
     seen: Seen,
     /// Allocations that the host has filled with elements: reading them is not a mistake.
     given: Vec<simt::DevicePointer>,
@@ -208,7 +215,9 @@ impl SimDevice {
                 self.seen.written.push(pointer);
             }
         }
-        for (name, extents) in &self.kernels[kernel.0].1 {
+        let Loaded { extents, fields, .. } = &self.kernels[kernel.0];
+        let is_whole = |name: &String| fields.iter().any(|field| field.root == *name && field.member.is_empty());
+        for (name, extents) in extents.iter().filter(|(name, _)| is_whole(name)) {
             hazards = hazards.extents(name, extents.clone());
         }
         Ok(hazards)
@@ -266,12 +275,14 @@ impl Device for SimDevice {
         let kernel = code.module()?.kernel(entry).map_err(explain).with_context(|| code.origin.clone())?;
         let (source, constants) = &code.source;
         let constants: Vec<(&str, i64)> = constants.iter().map(|(name, value)| (name.as_str(), *value)).collect();
-        self.kernels.push((kernel, simt::analyses::declarations::shared_extents(source, &constants)));
+        let extents = simt::analyses::declarations::shared_extents(source, &constants);
+        let fields = fields(&kernel, source, &constants, &extents);
+        self.kernels.push(Loaded { kernel, extents, fields });
         Ok(Kernel(self.kernels.len() - 1))
     }
 
     fn resources(&self, kernel: Kernel) -> KernelResources {
-        let (kernel, _) = &self.kernels[kernel.0];
+        let kernel = &self.kernels[kernel.0].kernel;
         KernelResources {
             registers: None,
             static_shared_bytes: kernel.static_shared_bytes(),
@@ -296,7 +307,7 @@ impl Device for SimDevice {
         });
         let counters = self.options.counters.then(simt::Counters::new);
         let number = kernel.0;
-        let (kernel, _) = &self.kernels[number];
+        let kernel = &self.kernels[number].kernel;
         let memory = &mut self.memory;
         let progress = Progress::new("simulating, blocks", launch.grid.map(u64::from).iter().product());
         if self.options.sample {
@@ -307,14 +318,17 @@ impl Device for SimDevice {
         if let Some(turn) = self.options.follow {
             config.turn = turn;
             let (provenance, ended) = simt::Provenance::of(kernel, memory, &config, &pointers);
-            let extents = self.kernels[number].1.clone();
-            self.origins.push(Origins::new(kernel.clone(), provenance, memory, extents));
+            let fields = self.kernels[number].fields.clone();
+            self.origins.push(Origins::new(kernel.clone(), provenance, memory, fields));
             return ended.map(|_| ()).map_err(explain);
         }
         let mut analyses = simt::Analyses { counters, hazards, trace };
         let ended = simt::launch_blocks(kernel, memory, &config, &pointers, &mut analyses, None, &|| progress.add(1));
         let simt::Analyses { counters, hazards, trace } = analyses;
-        let found = hazards.map(|hazards| hazards.found()).unwrap_or_default();
+        let mut found = hazards.map(|hazards| hazards.found()).unwrap_or_default();
+        for hazard in &mut found {
+            by_member(&self.kernels[number].fields, &mut hazard.place);
+        }
         self.seen.hazards.extend(analysis::hazards(found, launch.block));
         analysis::add_trace(&mut self.seen.trace, trace.map(|trace| trace.threads()).unwrap_or_default());
         if let (Ok(_), Some(counters)) = (&ended, counters) {

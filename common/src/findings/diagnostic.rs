@@ -21,7 +21,7 @@ mod tests;
 mod texts;
 mod underline;
 
-pub(crate) use around::{and_callers, around, guards, keeps, lines_with, set_by_line};
+pub(crate) use around::{Part, READ, STORE, and_callers, around, guards, keeps, lines_with, set_by_line};
 pub(crate) use bounds::remedy as bounds;
 pub use call::call;
 pub use found::{fault, hazard, limit};
@@ -31,4 +31,4 @@ pub(crate) use render::Mark;
 pub use render::{Diagnostic, Underlined, plain, render};
 pub(crate) use stride::remedy as stride;
 pub(crate) use texts::{Word, help, text};
-pub(crate) use underline::{has_word, uses};
+pub(crate) use underline::{array_name, has_word, uses};

@@ -21,7 +21,9 @@ fn explains(cause: &Hazard, other: &Hazard, earlier: bool) -> bool {
         | (MismatchedBarriers | ExitBeforeBarrier, UninitialisedShared | NeverWritten) => true,
         (ExitBeforeBarrier, ExitBeforeBarrier) => earlier && left_at(cause) == left_at(other),
         // Two threads own one element: it is written twice, and another element is left to nobody.
-        (Race, WrittenTwice | NeverWritten) => two_write(cause) && cause.place.is_beside(&other.place),
+        (Race, WrittenTwice | NeverWritten | UninitialisedShared) => {
+            two_write(cause) && cause.place.is_beside(&other.place)
+        }
         // The finding that names the threads explains more.
         (WrittenTwice, WrittenTwice) => {
             two_write(cause) && other.parties.is_empty() && cause.place.is_beside(&other.place)

@@ -6,6 +6,7 @@ use std::ops::Range;
 use simt::Location;
 
 use super::source::{Set, Source};
+use super::statements::Statement;
 
 /// A place, and the calls that lead there, the innermost first.
 pub fn and_callers(place: &Location) -> impl Iterator<Item = Location> {
@@ -50,49 +51,110 @@ pub fn guards(place: &Location) -> Vec<u32> {
     found
 }
 
+/// The lines of what a line calls that return a value.
+pub fn called(place: &Location, line: u32) -> Vec<u32> {
+    let source = Source::of(place);
+    let is_called = |name: &str| source.line_has(line, |word| word == name);
+    let returns = |at: &usize| {
+        let Statement { keyword, function, .. } = source.statements[*at];
+        keyword == "return" && function > 0 && is_called(&source.functions[function - 1])
+    };
+    (0..source.statements.len()).filter(returns).map(|at| source.line(at)).collect()
+}
+
 const LOOPS: &[&str] = &["for", "while"];
 
+/// What of a statement counts when one asks which lines decide about an element: without an array, all that stands before the
+/// `=` if it is stored, and all behind it if it is read.
+#[derive(Clone, Copy, Default)]
+pub struct Part<'a> {
+    pub stores: bool,
+    /// Only the index of this array counts, if the statement has it.
+    pub array: &'a str,
+    /// Of that only what is multiplied by a size of a matrix, which tells the row in memory, or only the rest.
+    pub by_size: Option<bool>,
+    /// Of `a ? b : c` only the condition counts; otherwise the rest.
+    pub condition: bool,
+}
+
+pub const READ: Part = Part { stores: false, array: "", by_size: None, condition: false };
+pub const STORE: Part = Part { stores: true, ..READ };
+
+impl Part<'_> {
+    /// The names in this part of a statement.
+    fn names(&self, source: &Source, at: usize) -> Vec<String> {
+        let Range { start, end } = source.statements[at].tokens;
+        let access = source.uses(start..end, self.array).into_iter().find(|found| found.reads || self.stores);
+        let mut part = match (access, source.sets_of(at).next().filter(|set| set.has_sides())) {
+            (Some(access), _) => access.tokens,
+            (None, Some(set)) if self.stores => start..set.value.start - 1,
+            (None, Some(set)) => set.value.clone(),
+            (None, None) => {
+                let equals = (start..end).find(|&at| source.text(at) == "=").unwrap_or(end);
+                if self.stores { start..equals } else { start..end }
+            }
+        };
+        match part.clone().find(|&at| source.text(at) == "?") {
+            Some(at) if self.condition => part.end = at,
+            Some(at) => part.start = at,
+            None => {}
+        }
+        let is_it = |term: &Range<usize>| {
+            let has_size = source.words(term).iter().any(|word| is_size(&word.text));
+            self.by_size.is_none_or(|by_size| has_size == by_size)
+        };
+        // A sum that is added to says nothing about the place of what is added.
+        let sums: Vec<&str> = source.sets_of(at).filter(|_| !self.stores).map(Set::root).collect();
+        let found: Vec<String> =
+            source.terms(&part).into_iter().filter(is_it).flat_map(|term| source.names(&term)).collect();
+        let mut found = if found.is_empty() { source.names(&part) } else { found };
+        found.retain(|name| !sums.contains(&name.as_str()));
+        found
+    }
+}
+
 /// The lines that set what a line uses, and what those lines use in turn, each with the name: at most so many, and first those
-/// that explain most about where an element lies. In a line that stores, only what stands before the `=` counts.
-pub fn setters(place: &Location, stores: bool, most: usize) -> Vec<(String, u32)> {
-    let mut found = setters_in(place, stores, 2);
-    found.truncate(most);
-    found
+/// that explain most about where an element lies.
+pub fn setters(place: &Location, part: Part, most: usize) -> Vec<(String, u32)> {
+    ranked(place, part, 2).into_iter().map(|(_, name, line)| (name, line)).take(most).collect()
 }
 
-/// The lines that decide where a thread stores, if they name the thread.
-pub fn set_by_thread(place: &Location) -> Vec<(String, u32)> {
+/// The lines that decide which thread of its block stores where: those that name the thread, or scale the number of a row or column.
+pub fn set_by_thread(place: &Location) -> Vec<(usize, String, u32)> {
     let source = Source::of(place);
-    let mut found = setters_in(place, true, 3);
-    found.retain(|(_, line)| source.line_has(*line, |word| matches!(word, "threadIdx" | "thread_idx")));
+    let has = |line: u32, words: &[&str]| source.line_has(line, |word| words.contains(&word));
+    let names_it = |line: u32| has(line, &["threadIdx", "thread_idx"]);
+    let scales = |line: u32| {
+        has(line, &["*", "/", "%", ">", "<<", "&"])
+            && !has(line, &["blockIdx", "block_idx", "blockDim", "for", "while"])
+    };
+    let found = ranked(place, STORE, 3).into_iter().map(|(_, name, line)| (0, name, line));
+    let mut found: Vec<(usize, String, u32)> = found.filter(|(.., line)| names_it(*line) || scales(*line)).collect();
+    found.sort_by_key(|(.., line)| !names_it(*line));
     found
 }
 
-/// Such lines, found by going so many steps back.
-fn setters_in(place: &Location, stores: bool, steps: usize) -> Vec<(String, u32)> {
+/// Such lines, found by going so many steps back, with the steps that it took.
+pub fn ranked(place: &Location, part: Part, steps: usize) -> Vec<(usize, String, u32)> {
     let source = Source::of(place);
     let Some(own) = source.access(place) else { return vec![] };
     let sets: Vec<&Set> = source.sets_around(own).collect();
     let line = source.line(own);
-    let mut found: Vec<(String, u32)> = vec![];
+    let mut found: Vec<(usize, String, u32)> = vec![];
     let mut waiting = vec![own];
-    for _ in 0..steps {
-        let part = |at: usize| -> Range<usize> {
-            let Range { start, end } = source.statements[at].tokens;
-            match source.sets_of(at).next().filter(|set| at == own && set.has_sides()) {
-                Some(set) if stores => start..set.value.start - 1,
-                Some(set) => set.value.clone(),
-                None => start..end,
-            }
+    for step in 0..steps {
+        let names = |at: usize| {
+            let all = &source.statements[at].tokens;
+            if at == own { part.names(&source, at) } else { source.names(all) }
         };
-        let used: Vec<String> = waiting.drain(..).flat_map(|at| source.names(&part(at))).collect();
+        let used: Vec<String> = waiting.drain(..).flat_map(names).collect();
         for name in used {
             // Lines that fill a tile, and loops over something other than the matrix, do not count.
             let is_local = |set: &&Set| set.path == name && set.declares && !source.has(set.at, is_shared);
             let is_tile = name.starts_with(char::is_uppercase) || !sets.iter().any(is_local);
             let counts = |set: &Set| {
                 let counter = source.statements[set.at].keyword == "for" && source.begins_with_number(set.at);
-                let loops = counter && (stores || !source.has(set.at, is_size));
+                let loops = counter && (part.stores || !source.has(set.at, is_size));
                 let is_matrix = set.declares && !name.contains(char::is_lowercase);
                 let is_fill = !set.method.is_empty() || is_tile && set.indexed;
                 set.sets && ![loops, is_matrix, is_fill].contains(&true)
@@ -105,18 +167,37 @@ fn setters_in(place: &Location, stores: bool, steps: usize) -> Vec<(String, u32)
             let known = |set: &&&Set| set.at < own && set.declares && is_it(set) && source.is_seen(set.at, own);
             let nearest = sets.iter().rfind(known).map(|set| set.at);
             let is_set = |set: &&&Set| set.at != own && is_it(set) && counts(set);
-            let of_it = |set: &&&Set| Some(set.at) == nearest || !set.declares;
+            let is_seen = |set: &Set| nearest.is_none_or(|nearest| source.is_seen(nearest, set.at));
+            let of_it = |set: &&&Set| Some(set.at) == nearest || !set.declares && is_seen(set);
             for set in sets.iter().filter(is_set).filter(of_it) {
-                if set.line != line && found.iter().all(|(_, known)| *known != set.line) {
-                    found.push((set.path.clone(), set.line));
+                if set.line != line && found.iter().all(|(.., known)| *known != set.line) {
+                    found.push((step, set.path.clone(), set.line));
                     waiting.push(set.at);
                 }
             }
         }
     }
-    // Lines with sizes and blocks come first, because they decide which part of a matrix it is.
-    let tells = |line: u32| source.line_has(line, |word| is_size(word) || word == "blockIdx");
-    found.sort_by_key(|(_, number)| (!tells(*number), line.abs_diff(*number)));
+    // Of lines as many steps away, those of a pointer into the array come first, then those in which a variable goes on, and then
+    // those in which a pointer begins.
+    let points: Vec<&str> =
+        sets.iter().filter(|set| source.has(set.at, |word| word == part.array)).map(|set| &set.path[..]).collect();
+    let decides = |name: &str, line: u32| {
+        let one = |set: &Set| match set.value.start.checked_sub(3) {
+            _ if points.contains(&name) => 0,
+            _ if !set.declares => 1,
+            Some(at) if source.text(at) == "*" => 2,
+            _ => 3,
+        };
+        sets.iter().copied().filter(|set| set.path == name && set.line == line).map(one).min()
+    };
+    found.sort_by_key(|(step, name, number)| (*step, decides(name, *number), line.abs_diff(*number)));
+    // Every variable comes once before any comes again.
+    let mut seen: Vec<String> = vec![];
+    for (step, name, _) in &mut found {
+        *step += usize::from(seen.contains(name) && !points.contains(&&name[..]));
+        seen.push(name.clone());
+    }
+    found.sort_by_key(|(step, ..)| *step);
     found
 }
 

@@ -2,7 +2,7 @@
 
 use simt::Location;
 
-use super::around::{around, guards, is_size, of_thread};
+use super::around::{around, called, guards, is_size, of_thread};
 use super::source::Source;
 use super::statements::{Token, is_word};
 use super::texts::help;
@@ -20,6 +20,8 @@ pub struct Bound {
 pub fn remedy(place: &Location) -> Option<Bound> {
     let mut lines = around(place, &["for", "while", "if"]);
     lines.extend(place.line.into_iter().chain(guards(place)));
+    // A condition may be a function's.
+    lines.extend(lines.clone().into_iter().flat_map(|line| called(place, line)));
     lines.into_iter().find_map(|line| wrong(&Location { line: Some(line), ..place.clone() }, line))
 }
 

@@ -2,11 +2,11 @@
 
 use simt::{AccessKind, Action, Fault, FaultKind, Hazard, HazardKind, Limit, Party, Place, Space};
 
-use super::around::{guards, of_words, pointers, set_by_line, set_by_thread};
+use super::around::{Part, READ, STORE, guards, of_words, pointers, set_by_line, set_by_thread};
 use super::marks::{add, at_line, at_lines, declared_array, set_by, sets, stores_of, with_calls, without_value};
 use super::race::{self, at, code_at};
 use super::render::{Diagnostic, Mark};
-use super::situation::Role;
+use super::situation::{Role, passed_by};
 use super::source::Source;
 use super::texts::{help, text};
 use super::underline::{Use, array_name, uses};
@@ -19,6 +19,7 @@ pub fn hazard(hazard: &Hazard, one_warp: bool) -> Diagnostic {
     let (kind, sides) = (hazard.kind, &hazard.parties[..]);
     let (role, array) = (Role::of(&hazard.place), array_name(&hazard.place));
     let (shown, called) = shown(hazard);
+    let part = |stores| Part { stores, array: array.unwrap_or_default(), ..READ };
     let mark = |party: &Party| {
         let who = who(party.block, party.thread);
         let label = match party.action {
@@ -27,7 +28,7 @@ pub fn hazard(hazard: &Hazard, one_warp: bool) -> Diagnostic {
             action => format!("{who} {action}"),
         };
         let element = array.is_some().then(|| called.clone());
-        Mark { location: party.location.clone(), element, writes: party.action.writes(), label, aside: false }
+        Mark { location: party.location.clone(), element, writes: party.action.writes(), label, ..Mark::default() }
     };
     let mut notes = vec![];
     if hazard.count > 1 && !sides.is_empty() {
@@ -45,14 +46,19 @@ pub fn hazard(hazard: &Hazard, one_warp: bool) -> Diagnostic {
         && owners
         && matches!(role, Role::Output | Role::Shared)
     {
-        let by_thread = if role == Role::Shared { set_by_thread(&first.location) } else { vec![] };
+        // Two lines may reach into each other's arrays. In one line, threads have the same place.
+        let one_line = sides.iter().all(|side| side.location.line == first.location.line);
+        let one_block = sides.iter().all(|side| side.block == first.block);
+        let by_thread = if one_block && one_line { set_by_thread(&first.location) } else { vec![] };
         marks.extend(sets(&first.location, by_thread));
-        add(&mut marks, set_by(&first.location, true));
+        for side in sides {
+            add(&mut marks, set_by(&side.location, STORE));
+        }
     }
     let mut laid_out = None;
     match (kind, sides, array) {
         (HazardKind::WrongArray, [access], _) => {
-            add(&mut marks, set_by(&access.location, access.action.writes()));
+            add(&mut marks, set_by(&access.location, Part { stores: access.action.writes(), ..READ }));
             let source = Source::of(&access.location);
             let words = source.words(&source.on_lines(access.location.line.unwrap_or_default(), 1)).iter();
             add(&mut marks, words.filter_map(|word| declared_array(&access.location, &word.text)));
@@ -60,6 +66,11 @@ pub fn hazard(hazard: &Hazard, one_warp: bool) -> Diagnostic {
         // The lines that store to the array show which of its words have no value.
         (HazardKind::UninitialisedShared, [read], Some(name)) => {
             marks.extend(stores_of(&read.location, name));
+        }
+        (HazardKind::ExitBeforeBarrier, [waits, _], _) => {
+            let barrier = passed_by(&waits.location).map(|(barrier, _)| barrier);
+            let label = "not every thread comes to this barrier";
+            add(&mut marks, barrier.map(|line| at_line(&waits.location, line, label.into())));
         }
         (HazardKind::UnsetRegister, [read], _) => {
             add(&mut marks, without_value(&read.location));
@@ -74,7 +85,7 @@ pub fn hazard(hazard: &Hazard, one_warp: bool) -> Diagnostic {
         [a, b] if kind == HazardKind::Race && role == Role::Shared && !owners => {
             let buffers = race::has_buffers(a, b, &hazard.place);
             for side in [a, b].into_iter().filter(|_| buffers) {
-                add(&mut marks, set_by(&side.location, side.action.writes()));
+                add(&mut marks, set_by(&side.location, part(side.action.writes())));
             }
             if buffers { help("race for a tile of several", &[]) } else { String::new() }
         }
@@ -181,13 +192,16 @@ pub fn fault(fault: &Fault) -> Diagnostic {
     let writes = access.is_some_and(|(_, access, _)| !matches!(access, AccessKind::Load | AccessKind::CopySource));
     let place = access.map(|(place, ..)| place).filter(|place| place.array().is_some());
     let (location, label) = (fault.location.clone(), format!("{who} {label}"));
-    let mut marks = vec![Mark { location, element: place.cloned(), writes, label, aside: false }];
+    let mut marks = vec![Mark { location, element: place.cloned(), writes, label, ..Mark::default() }];
     let strides = place.and_then(array_name).is_some_and(|array| stride::of_product(&fault.location, array).is_some());
     let bounds = access.and_then(|_| bounds::remedy(&fault.location));
     match &bounds {
         Some(bound) => marks.push(at_line(&fault.location, bound.line, "this lets it".into())),
         None if access.is_some() => {
-            marks.extend(set_by(&fault.location, writes));
+            marks.extend(set_by(
+                &fault.location,
+                Part { stores: writes, array: place.and_then(array_name).unwrap_or_default(), ..READ },
+            ));
             let under = if place.is_some() && !strides { guards(&fault.location) } else { vec![] };
             add(&mut marks, at_lines(&fault.location, under, "it depends on this"));
         }

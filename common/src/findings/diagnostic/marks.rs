@@ -3,22 +3,26 @@
 
 use simt::Location;
 
-use super::around::{and_callers, set_by_line, setters, shared};
+use super::around::{Part, READ, and_callers, ranked, set_by_line, shared};
 use super::render::Mark;
 use super::source::{Set, Source};
 use super::underline::has_word;
 use crate::code::places;
 
 /// The lines that set what a place uses.
-pub fn set_by(place: &Location, stores: bool) -> Vec<Mark> {
-    let mut found = setters(place, stores, if stores { 6 } else { 5 });
-    found.extend(and_callers(place).skip(1).flat_map(|call| setters(&call, false, 3)));
-    sets(place, found)
+pub fn set_by(place: &Location, part: Part) -> Vec<Mark> {
+    let mut marks = sets(place, ranked(place, part, 2));
+    marks.extend(and_callers(place).skip(1).flat_map(|call| sets(place, ranked(&call, READ, 2))));
+    marks
 }
 
 /// Lines that set variables.
-pub fn sets(place: &Location, found: Vec<(String, u32)>) -> Vec<Mark> {
-    found.into_iter().map(|(name, line)| at_line(place, line, format!("`{name}` is set here"))).collect()
+pub fn sets(place: &Location, found: Vec<(usize, String, u32)>) -> Vec<Mark> {
+    let mark = |(number, (step, name, line))| Mark {
+        rank: number + MOST_SETS * step,
+        ..at_line(place, line, format!("`{name}` is set here"))
+    };
+    (1..).zip(found).map(mark).collect()
 }
 
 /// The lines that set what a place sets, and the one that declares it.
@@ -87,8 +91,15 @@ pub fn declared_array(place: &Location, name: &str) -> Option<Mark> {
     shared(&Source::of(place), name).map(|set| at_line(place, set.line, format!("`{name}` is declared here")))
 }
 
-/// The marks, the lines that call the functions in which they lie, and those that define the macros which they use.
+/// Lines that set variables are shown in a picture, at most so many. With more, a learner no longer sees which of them matters.
+const MOST_SETS: usize = 3;
+
+/// The marks with the first of those that set variables, the lines that call the functions in which they lie, and those that define the macros which they use.
 pub fn with_calls(mut marks: Vec<Mark>) -> Vec<Mark> {
+    let mut sets: Vec<usize> = (0..marks.len()).filter(|&at| marks[at].rank > 0).collect();
+    sets.sort_by_key(|&at| marks[at].rank);
+    let left_out: Vec<u32> = sets.iter().skip(MOST_SETS).filter_map(|&at| marks[at].location.line).collect();
+    marks.retain(|mark| mark.rank == 0 || mark.location.line.is_none_or(|line| !left_out.contains(&line)));
     let own: Vec<Location> = marks.iter().filter(|mark| !mark.aside).map(|mark| mark.location.clone()).collect();
     for place in own {
         for &(line, _) in &place.calls {

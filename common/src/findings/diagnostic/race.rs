@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use simt::{Action, Location, Party, Place};
 
-use super::around::{and_callers, lines_with, of_words, pointers, set_by_line, setters};
+use super::around::{STORE, and_callers, lines_with, of_words, pointers, set_by_line, setters};
 use super::situation::{Role, Way, situation};
 use super::stride;
 use super::texts::help;
@@ -90,7 +90,7 @@ pub fn remedy(a: &Party, b: &Party, array: &str, role: Role) -> String {
         // No block has to exchange values in C, so a barrier would only hide that an element has two owners.
         _ if array == "C" && role == Role::Output => "race in C",
         _ if is_copied && is_taken && first == Action::Copies => "copy into what is read",
-        Some(Way::WaitLast) | None if is_copied => return copied_by_another(writer, reader),
+        None if is_copied => return copied_by_another(writer, reader),
         None => "race",
         _ => {
             let under = situation.and_then(|both| both.conditional_barrier).map(|line| line.to_string());
@@ -134,7 +134,7 @@ pub fn apart([a, b]: [&Location; 2], array: &str) -> Option<String> {
     let distinct = one != other && !one.is_empty() && !other.is_empty() && one != array && other != array;
     distinct.then(|| {
         let begins = |name: &str, place: &Location| {
-            let set = setters(place, true, 9);
+            let set = setters(place, STORE, 9);
             set.iter().find(|(known, _)| known == name).map(|(_, line)| *line)
         };
         // The array that is declared last begins behind the other one.

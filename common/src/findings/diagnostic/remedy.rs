@@ -8,7 +8,7 @@ use simt::{AccessKind, Action, FaultKind, Hazard, HazardKind, Location, Party, P
 use super::around::around;
 use super::bounds;
 use super::race::{self, at, code_at, copied_by_another};
-use super::situation::Role;
+use super::situation::{Role, passed_by};
 use super::stride;
 use super::texts::help;
 use super::underline::array_name;
@@ -80,8 +80,15 @@ fn exit_before_barrier(waits: &Party, ended: &Party) -> String {
         line => line.map(|line| format!("the condition in line {line}")),
     };
     let code = code_at(&ended.location);
+    let by_return = code.contains("return");
+    // Threads that pass by another barrier are one step ahead from there on.
+    if let (None, false, Some((barrier, condition))) = (&its_own, by_return, passed_by(&waits.location)) {
+        let condition =
+            if barrier == condition { "its condition".into() } else { format!("the condition in line {condition}") };
+        return help("barrier in a condition", &[("barrier", format!("line {barrier}")), ("condition", condition)]);
+    }
     let cause = match code.trim() {
-        code if code.contains("return") => "return before a barrier",
+        _ if by_return => "return before a barrier",
         "}" if its_own.is_none() => HazardKind::ExitBeforeBarrier.name(),
         _ => "barrier in a condition",
     };

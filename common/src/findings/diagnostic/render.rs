@@ -38,6 +38,8 @@ pub(crate) struct Mark {
     pub label: String,
     /// It only helps to understand the other marks, and is underlined differently.
     pub aside: bool,
+    /// Of lines that set variables only a few are shown, those with the smallest rank; others have the rank 0.
+    pub rank: usize,
 }
 
 /// A piece of a line that is underlined, for programs.

@@ -39,8 +39,6 @@ pub enum Way {
     Down,
     /// A barrier lies between them: the one that is missing belongs on the way back, in the next pass of a loop.
     Back,
-    /// A barrier lies between them, and a wait comes after it. If that waits for a copy, the barrier came too early.
-    WaitLast,
 }
 
 /// How two accesses lie to each other in the function that both belong to. An access in a function that it calls counts as the
@@ -57,6 +55,13 @@ pub struct Situation {
     pub barrier_in_loop: bool,
     /// In that loop a barrier comes before both.
     pub barrier_before: bool,
+}
+
+/// The line of a barrier under a condition in the function of a place, and the line of the condition.
+pub fn passed_by(place: &Location) -> Option<(u32, u32)> {
+    let source = Source::of(place);
+    let conditional = |at: usize| Some((source.line(at), source.line(*source.around(at, &["if"]).first()?)));
+    source.function(source.statement(place)?).filter(|&at| source.is_barrier(at)).find_map(conditional)
 }
 
 /// The situation of two places; none if they have no function in common.
@@ -83,13 +88,11 @@ pub fn situation(one: &Location, other: &Location) -> Option<Situation> {
     let condition_of = |barrier: usize| conditions(barrier).into_iter().find(|at| !shared.contains(at));
     let barriers: Vec<usize> = source.function(first).filter(|&at| source.is_barrier(at)).collect();
     let lies_between = |at: usize| above < source.line(at) && source.line(at) < below;
-    let between = barriers.iter().rfind(|&&at| lies_between(at) && condition_of(at).is_none());
-    let waits = |from: usize| (from..second).any(|at| source.has(at, |word| word.contains("wait")));
+    let between = barriers.iter().any(|&at| lies_between(at) && condition_of(at).is_none());
     let way = match between {
         _ if above == below => Way::Same,
-        Some(&barrier) if waits(barrier) => Way::WaitLast,
-        Some(_) => Way::Back,
-        None => Way::Down,
+        _ if between => Way::Back,
+        _ => Way::Down,
     };
     let conditional_barrier = barriers.iter().find_map(|&at| condition_of(at)).map(|at| source.line(at));
     let loops = |at: usize| source.around(at, &["for", "while"]);

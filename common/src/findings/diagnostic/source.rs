@@ -207,6 +207,23 @@ impl Source {
         names
     }
 
+    /// The parts of an expression that are added.
+    pub fn terms(&self, of: &Range<usize>) -> Vec<Range<usize>> {
+        let mut terms = vec![];
+        let mut start = of.start;
+        let mut depth = 0_i32;
+        for at in of.clone() {
+            let text = self.text(at);
+            depth += i32::from(text == "(") - i32::from(text == ")");
+            if depth == 0 && matches!(text, "+" | "[") {
+                terms.push(start..at);
+                start = at + 1;
+            }
+        }
+        terms.push(start..of.end);
+        terms
+    }
+
     /// Whether all threads of the block wait in a statement, or in a function that it calls.
     pub fn is_barrier(&self, number: usize) -> bool {
         let waits = |number: usize| self.has(number, |word| word == "__syncthreads" || word == "sync_threads");

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::de::DeserializeOwned;
 use simt::{AccessKind, Action, Array, Dim3, FaultKind, Hazard, HazardKind, Location, Party, Place, Space};
 
-use super::around::{around, setters};
+use super::around::{Part, READ, around, setters};
 use super::source::{Set, Source};
 use super::{bounds, call, remedy, stride, underline};
 use crate::code::places::may_be_shown;
@@ -116,7 +116,11 @@ fn a_line_has_what_is_around_it_and_the_lines_that_set_what_it_uses() {
     may_be_shown("around.cu", &lines.join("\n"));
     for (line, heads, stores, most, set) in all {
         let place = Location { file: Some("around.cu".into()), line: Some(line), ..Location::default() };
-        assert_eq!((around(&place, &["for", "if"]), setters(&place, stores, most)), (heads, set), "{line}");
+        assert_eq!(
+            (around(&place, &["for", "if"]), setters(&place, Part { stores, ..READ }, most)),
+            (heads, set),
+            "{line}"
+        );
     }
 }
 

@@ -6,7 +6,7 @@ use std::ops::Range;
 use simt::{Location, Place};
 
 use super::source::{Source, is_assignment};
-use super::statements::is_name;
+use super::statements::{is_name, is_word};
 
 /// A use of an array, `As[y][k]`, as tokens of its line.
 pub struct Use {
@@ -95,7 +95,17 @@ impl Source {
 
     /// The use that begins with an array's name: a call of a method, or the name with its indices.
     fn one_use(&self, name: usize) -> Option<Use> {
-        if self.text(name + 1) == "." {
+        let mut end = name + 1;
+        let mut indexed = false;
+        loop {
+            let is_member = is_word(self.text(end + 1)) && !matches!(self.text(end + 2), "(" | "::" | "<");
+            match self.text(end) {
+                "[" => (end, indexed) = (self.behind(end, self.end()), true),
+                "." | "->" if is_member => end += 2,
+                _ => break,
+            }
+        }
+        if self.text(name + 1) == "." && !indexed {
             let open = (name + 2..self.end()).find(|&at| self.text(at) == "(")?;
             // `pair.x = f(y)` sets a component of a vector, and is not a call of a method.
             let of_call = |at| self.text(at).chars().all(|c| is_name(c) || ":<>".contains(c));
@@ -103,21 +113,17 @@ impl Source {
             let tokens = name..self.behind(open, self.end());
             return (name + 2..open).all(of_call).then_some(Use { tokens, reads, writes: !reads });
         }
-        let mut end = name + 1;
-        while self.text(end) == "[" {
-            end = self.behind(end, self.end());
-        }
         let (before, after) = (if name > 0 { self.text(name - 1) } else { "" }, self.text(end));
         let set = after == "=";
         let changed = is_assignment(after) && !set || [before, after].iter().any(|it| matches!(*it, "++" | "--"));
         // The address is taken here, and used elsewhere.
         let address = before == "&";
         let (reads, writes) = (changed || address || !set, changed || address || set);
-        (end > name + 1).then_some(Use { tokens: name..end, reads, writes })
+        indexed.then_some(Use { tokens: name..end, reads, writes })
     }
 }
 
-/// The name of the array of a place.
+/// The name of the array of a place; of a member of a structure, that of the variable.
 pub fn array_name(place: &Place) -> Option<&str> {
-    place.array().map(|array| array.name.as_str())
+    place.array()?.name.split(['[', '.']).next()
 }

@@ -1,6 +1,6 @@
 //! Elements in whose sum products are missing, or are there too often: which k, and why.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use simt::Location;
 use simt::analyses::provenance::{Arrived, Source};
@@ -11,17 +11,17 @@ use super::teller::{Teller, listed, noted};
 use crate::code::places::{index, triple};
 use crate::findings::analysis::HazardReport;
 use crate::findings::diagnostic::{
-    Mark, Word, add, also_set, and_callers, around, at_lines, bounds, code_at, has_word, help, keeps, lines_with,
-    set_by, set_by_line, value_set,
+    Mark, Part, READ, STORE, Word, add, also_set, and_callers, around, at_lines, bounds, code_at, has_word, help,
+    keeps, lines_with, set_by, set_by_line, value_set,
 };
 use crate::findings::hazard_kind::Mistake;
 
 impl Teller<'_> {
     pub fn empty(&self) -> HazardReport {
         let mut marks = vec![];
-        self.store_marks("this sum is 0", &mut marks);
+        self.store_marks("this sum is 0", None, &mut marks);
         if !self.origins.multiplies() {
-            self.element.store.inspect(|store| self.set_by(store.instruction, false, &mut marks));
+            self.element.store.inspect(|store| self.set_by(store.instruction, READ, &mut marks));
             return self.told(Mistake::Empty, "no product in the kernel", marks, &[]);
         }
         // The thread multiplies for other elements.
@@ -63,7 +63,7 @@ impl Teller<'_> {
         let stored = zero.shared.and_then(|passage| passage.stored).or(zero.loaded).unwrap_or(pair.term.instruction);
         let label = format!("0 is taken here for {}", expected[0].1);
         marks.push(self.stores(stored, Some(self.cell(&zero)), label));
-        self.set_by(stored, false, &mut marks);
+        self.set_by(stored, Part { condition: true, ..READ }, &mut marks);
         let words = [self.product(pair), expected, vec![("sizes", self.asked.sizes())]].concat();
         self.told(Mistake::Zero, "", marks, &words)
     }
@@ -93,11 +93,12 @@ impl Teller<'_> {
             let passage = value.shared?;
             let there = self.word(arrived.address);
             marks.push(self.stores(arrived.stored, Some(there.clone()), format!("{need} is stored in {there}")));
-            self.set_by(arrived.stored, true, &mut marks);
             if passage.address == arrived.address {
+                self.set_by(arrived.stored, STORE, &mut marks);
                 return Some(self.told(Mistake::Unset, "unset when it is read", marks, &words));
             }
-            self.set_by(passage.loaded, false, &mut marks);
+            self.read_set_by(passage, &mut marks);
+            self.set_by(arrived.stored, STORE, &mut marks);
             let (mistake, same) = if self.same_but_for_buffer(passage.address, arrived.address) {
                 (Mistake::Stale, "buffer")
             } else {
@@ -115,10 +116,14 @@ impl Teller<'_> {
             if !lines.insert(location.line.unwrap_or_default()) {
                 continue;
             }
+            // A vector is often stored in four lines.
+            if lines.len() > 2 {
+                continue;
+            }
             let label = format!("elements of {} are stored here, but not {need}", self.asked.array(side));
             marks.push(self.stores(stored, None, label));
             marks.extend(at_lines(&location, around(&location, &["for", "while", "if"]), "it depends on this"));
-            self.set_by(stored, true, &mut marks);
+            self.set_by(stored, STORE, &mut marks);
         }
         // If the store is also reached without a condition, no condition is to blame.
         let ifs: Vec<Vec<u32>> = stores.iter().map(|&stored| around(&self.origins.location(stored), &["if"])).collect();
@@ -139,7 +144,7 @@ impl Teller<'_> {
         let mut marks: Vec<Mark> = self.store_mark("this is no number").into_iter().collect();
         if let Some(pair) = &self.own_product() {
             marks.push(self.mark(pair.term.instruction, None, "products are formed here"));
-            self.set_by(pair.term.instruction, false, &mut marks);
+            self.set_by(pair.term.instruction, READ, &mut marks);
             for side in Side::BOTH {
                 marks.extend(self.passage(pair, side).into_iter().take(1));
             }
@@ -196,8 +201,15 @@ impl Teller<'_> {
             (_, []) => format!("{never} {} never multiplied for {name}", are(&never)),
             _ => format!("for {name} {twice} {} multiplied more than once, and {never} never", are(&twice)),
         };
-        // A sum with missing or repeated k has at least one product.
-        let multiply = self.element.pairs[0].term.instruction;
+        // A sum with missing or repeated k has at least one product. The line of most of them is in the loop over k.
+        let mut counts: BTreeMap<Option<u32>, usize> = BTreeMap::new();
+        let mut count = |pair: &Pair| {
+            let count = counts.entry(self.origins.line(pair.term.instruction)).or_default();
+            *count += 1;
+            (*count, pair.term.instruction)
+        };
+        let most = self.element.pairs.iter().map(&mut count).max_by_key(|(count, _)| *count);
+        let multiply = most.map_or(0, |(_, multiply)| multiply);
         let place = self.origins.location(multiply);
         let loops = around(&place, &["for", "while"]);
         let words = vec![("what", what), ("never", never), ("twice", twice)];
@@ -248,7 +260,7 @@ impl Teller<'_> {
         let own = root(&location);
         add(&mut marks, begins.filter(|mark| own.is_some() && root(&mark.location) == own));
         let keeps = keeps(&location);
-        element.store.inspect(|store| self.set_by(store.instruction, false, &mut marks));
+        element.store.inspect(|store| self.set_by(store.instruction, READ, &mut marks));
         let cause = match keeps {
             _ if pair.term.matrix => "begun again",
             true => "replaced elsewhere",
@@ -267,7 +279,7 @@ impl Teller<'_> {
         if let Some((one, _)) = again.iter().find(|(one, other)| one.term.tag == other.term.tag && !one.term.matrix) {
             let mut marks = vec![self.mark(one.term.instruction, None, "the sum is formed here, once")];
             self.parts(&mut marks);
-            self.store_marks("and it is in this more than once", &mut marks);
+            self.store_marks("and it is in this more than once", None, &mut marks);
             let store = self.element.store.map(|store| store.instruction);
             let loops = self.common_loops(store, &mut marks);
             let cause = if loops.is_empty() { "sum added twice" } else { "sum stored in each step" };
@@ -340,8 +352,8 @@ impl Teller<'_> {
             return Some(self.told(Mistake::Part, "k of a tile taken again", marks, &words));
         }
         if let Some(passage) = pair.of(Side::A).and_then(|(_, value)| value.shared) {
-            self.set_by(passage.loaded, false, &mut marks);
-            passage.stored.inspect(|&stored| self.set_by(stored, true, &mut marks));
+            self.read_set_by(passage, &mut marks);
+            passage.stored.inspect(|&stored| self.set_by(stored, STORE, &mut marks));
         }
         self.added_here(gap, &mut marks);
         Some(self.told(Mistake::Stale, "tile read in place of the next", marks, &words))
@@ -363,7 +375,7 @@ impl Teller<'_> {
             .filter(|pair| !pair.term.matrix && ks.iter().copied().take(depth as usize).eq(0..depth));
         if let Some((pair, passage)) = first.and_then(|pair| Some((pair, passage(pair)[0]?))) {
             let mut marks = self.passages(pair);
-            passage.stored.inspect(|&stored| self.set_by(stored, false, &mut marks));
+            passage.stored.inspect(|&stored| self.set_by(stored, READ, &mut marks));
             self.added_here(gap, &mut marks);
             let found = pair.of(Side::A).map(|(_, value)| self.found(&value)).unwrap_or_default();
             return self.told(Mistake::Stale, "left over beyond the end", marks, &gap.and(&found));
@@ -392,7 +404,7 @@ impl Teller<'_> {
             return self.told(Mistake::Part, "", marks, &gap.words);
         };
         let head = Location { line: Some(*outer), column: None, calls: Box::default(), ..gap.place.clone() };
-        add(&mut marks, set_by(&head, false));
+        add(&mut marks, set_by(&head, READ));
         let words = [
             ("step", step.to_string()),
             ("depth", begins[1].to_string()),
@@ -447,7 +459,7 @@ impl Teller<'_> {
         // The size at which the loop ends, if it is not K.
         let ends = |line: u32| {
             let mut all = vec![head(line)];
-            all.extend(set_by(&all[0], false).into_iter().map(|mark| mark.location));
+            all.extend(set_by(&all[0], READ).into_iter().map(|mark| mark.location));
             let names = |size: &str| all.iter().any(|place| has_word(place, |word| word == size));
             ["M", "N"].into_iter().find(|size| names(size) && !names("K"))
         };
@@ -456,7 +468,7 @@ impl Teller<'_> {
         if let Some(line) = found {
             let label = format!("this loop counts {}", if columns { "columns" } else { "k" });
             marks.extend(at_lines(place, [line], &label));
-            add(&mut marks, set_by(&head(line), false));
+            add(&mut marks, set_by(&head(line), READ));
         }
         let steps = found.is_some_and(|line| code_at(&head(line)).split(')').next().unwrap_or_default().contains("+="));
         let (head, tail) = (missing.contains(&0), missing.contains(&(depth - 1)));
@@ -464,7 +476,7 @@ impl Teller<'_> {
         if !tail && !head || tail && !at_the_end {
             marks.extend(self.store_mark("this sum lacks them"));
             let loads = Side::BOTH.into_iter().filter_map(|side| self.element.pairs.last()?.of(side)?.1.loaded);
-            loads.filter(|_| shared && !inner).for_each(|loaded| self.set_by(loaded, false, &mut marks));
+            loads.filter(|_| shared && !inner).for_each(|loaded| self.set_by(loaded, READ, &mut marks));
         }
         self.added_here(gap, &mut marks);
         let rest_of_k = inner && at_the_end && !shared && !columns && tail && steps && lost < 2 + depth / 2;

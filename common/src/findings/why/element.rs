@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use simt::analyses::declarations::Extents;
 use simt::analyses::provenance::{Arrived, Formed, Provenance, Source, Store, Term, Value};
 use simt::{Kernel, Location, Space};
 
 use super::asked::{Asked, Kind, Place, Side};
+use super::layout::Field;
 use crate::code::places::told;
 
 /// What a factor is.
@@ -134,19 +134,14 @@ pub struct Origins {
     provenance: Provenance,
     /// The arrays in global memory, by their names.
     arrays: Vec<String>,
-    extents: Vec<(String, Extents)>,
+    fields: Vec<Field>,
 }
 
 impl Origins {
     /// Of a launch of this kernel on this memory.
-    pub fn new(
-        kernel: Kernel,
-        provenance: Provenance,
-        memory: &simt::GlobalMemory,
-        extents: Vec<(String, Extents)>,
-    ) -> Self {
+    pub fn new(kernel: Kernel, provenance: Provenance, memory: &simt::GlobalMemory, fields: Vec<Field>) -> Self {
         let arrays = memory.allocations().iter().map(|array| array.name.clone()).collect();
-        Self { kernel, provenance, arrays, extents }
+        Self { kernel, provenance, arrays, fields }
     }
 
     /// All elements of C, in an order in which the first ones are spread over all of it.
@@ -339,43 +334,36 @@ impl Origins {
         self.stores_of_c().values().flatten().map(|store| store.instruction).max()
     }
 
-    /// Whether a word lies in the shared memory whose size the launch gives: the kernel declares no arrays in it.
+    /// The field of shared memory that a word is in.
+    fn field(&self, at: u32) -> Option<&Field> {
+        self.fields.iter().rfind(|field| field.offset <= at)
+    }
+
+    /// Whether the kernel does not tell how the shared memory is divided in which a word lies: the launch gives its size, or it is a
+    /// structure that is not understood.
     pub(super) fn is_dynamic(&self, address: u32) -> bool {
-        let array = self.kernel.shared_arrays().iter().rfind(|array| array.offset <= address);
-        array.is_some_and(|array| self.extents.iter().all(|(name, _)| *name != array.source_name))
+        self.field(address).is_some_and(|field| field.extents.is_empty())
     }
 
-    /// The extents of the shared array that a word of shared memory is in, as it is declared.
-    fn extents_at(&self, at: u32) -> &[u32] {
-        let array = self.kernel.shared_arrays().iter().rfind(|array| array.offset <= at);
-        let known = array.and_then(|array| self.extents.iter().find(|(name, _)| *name == array.source_name));
-        known.map_or(&[], |(_, known)| &known.extents)
-    }
-
-    /// Whether the first index of the shared array that a word is in tells one buffer from another.
-    pub(super) fn has_buffers(&self, at: u32) -> bool {
-        match self.extents_at(at) {
-            [first, tile @ ..] => tile.len() == 2 || *first <= 4 && tile.iter().product::<u32>() >= 256,
-            [] => false,
-        }
+    /// The buffer that a word is in, if there are several for one tile, and where it lies there.
+    pub(super) fn in_buffer(&self, at: u32) -> (Option<u32>, (&str, &str, u32)) {
+        let Some(field) = self.field(at) else { return (None, ("", "", at)) };
+        let rest = at - field.offset;
+        let buffer = match &field.extents[..] {
+            _ if field.number.is_some() => None,
+            [first, tile @ ..] if tile.len() == 2 || *first <= 4 && tile.iter().product::<u32>() >= 256 => {
+                Some(field.bytes / first)
+            }
+            _ => None,
+        };
+        let number = field.number.or(buffer.map(|bytes| rest / bytes));
+        (number, (&field.root, &field.member, rest % buffer.unwrap_or(u32::MAX)))
     }
 
     /// The element of a shared array that a word of shared memory is.
     pub(super) fn word(&self, at: u32) -> simt::Place {
-        let Some(array) = self.kernel.shared_arrays().iter().rfind(|array| array.offset <= at) else {
-            return simt::Place::Shared(at.into());
-        };
-        let extents = self.extents_at(at);
-        let count = extents.iter().product::<u32>().max(1);
-        let size = if extents.is_empty() { 4 } else { (array.bytes / count).clamp(2, 4) };
-        let mut rest = u64::from((at - array.offset) / size);
-        let mut index = vec![];
-        for &extent in extents.iter().skip(1).rev() {
-            index.insert(0, rest % u64::from(extent.max(1)));
-            rest /= u64::from(extent.max(1));
-        }
-        index.insert(0, rest);
-        element_of(&array.source_name, Space::Shared, index)
+        let Some(field) = self.field(at) else { return simt::Place::Shared(at.into()) };
+        field.element(at)
     }
 }
 

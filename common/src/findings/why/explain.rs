@@ -13,7 +13,7 @@ use super::teller::{Teller, listed, noted};
 use crate::code::places::{index, triple, who};
 use crate::findings::analysis::HazardReport;
 use crate::findings::diagnostic::{
-    Mark, add, apart, around, at_lines, bounds, code_at, declared, guards, help, value_set,
+    Mark, Part, READ, STORE, add, apart, around, at_lines, bounds, code_at, declared, guards, help, value_set,
 };
 use crate::findings::hazard_kind::Mistake;
 
@@ -256,7 +256,11 @@ impl Teller<'_> {
         let mut lines = BTreeSet::from_iter(around(&place, &["for", "while", "if"]));
         lines.extend(guards(&place));
         marks.extend(at_lines(&place, lines.iter().copied(), "it depends on this"));
-        self.set_by(instruction, true, &mut marks);
+        // If its row was stored in other columns, the column is what no thread has.
+        let columns = self.asked.columns();
+        let [row, _] = self.element.needs;
+        let by_size = !self.origins.stored().iter().any(|index| index / columns == row);
+        self.set_by(instruction, Part { array: "C", by_size: Some(by_size), ..STORE }, &mut marks);
         let both = match self.asked.kind {
             Kind::Symmetric => "; the sum for C[i][j] is that for C[j][i], too: store it in both",
             _ => "",
@@ -276,7 +280,7 @@ impl Teller<'_> {
             }
         }
         for stored in pair.factors.iter().filter_map(|(_, value)| value.shared?.stored) {
-            self.set_by(stored, true, &mut marks);
+            self.set_by(stored, STORE, &mut marks);
         }
         add(&mut marks, [self.mark(pair.term.instruction, None, "they are multiplied here")]);
         if let Some(overlap) = self.overlap(pair) {
@@ -349,7 +353,7 @@ impl Teller<'_> {
             let label = |store: &Store| format!("{} {does}", who(store.block, store.thread));
             marks.extend(store.map(|store| self.stores_to_c(store.instruction, label(store))));
         }
-        last.inspect(|store| self.set_by(store.instruction, true, &mut marks));
+        last.inspect(|store| self.set_by(store.instruction, STORE, &mut marks));
         let other = whole(self.element)
             .map_or_else(|| "another sum".into(), |place| format!("the sum for {}", self.asked.name_of(place)));
         self.told(Mistake::Overwritten, "", marks, &[("other", other)])
@@ -369,8 +373,9 @@ impl Teller<'_> {
         if let Some(store) = &self.element.store {
             let place = self.origins.location(store.instruction);
             marks.extend(at_lines(&place, guards(&place), "this lets it"));
-            self.set_by(store.instruction, true, &mut marks);
+            self.set_by(store.instruction, STORE, &mut marks);
             bound = bounds(&place);
+            add(&mut marks, at_lines(&place, bound.iter().map(|bound| bound.line), "this lets it"));
         }
         let words = [("row", row), ("col", column), ("columns", self.asked.columns())];
         let words = words.map(|(name, number)| (name, number.to_string()));
@@ -405,8 +410,8 @@ impl Teller<'_> {
         let multiply = self.element.pairs.first().map(|pair| pair.term.instruction);
         marks.extend(multiply.map(|multiply| self.mark(multiply, None, "the sum is formed here")));
         self.parts(&mut marks);
-        self.element.store.inspect(|store| self.set_by(store.instruction, true, &mut marks));
-        multiply.inspect(|&multiply| self.set_by(multiply, false, &mut marks));
+        self.element.store.inspect(|store| self.set_by(store.instruction, STORE, &mut marks));
+        multiply.inspect(|&multiply| self.set_by(multiply, READ, &mut marks));
         let store = self.element.store.map(|store| store.instruction);
         let product = |row: u64| (row / self.asked.problem.m).to_string();
         let (taken, needed) = (product(place.0), product(self.element.needs[0]));

@@ -11,7 +11,7 @@ use super::judge::{Verdict, whole};
 use super::rule::{Rule, Sample};
 use super::teller::{Teller, listed, noted};
 use crate::findings::analysis::HazardReport;
-use crate::findings::diagnostic::{add, help, stride, text};
+use crate::findings::diagnostic::{Part, READ, STORE, add, help, stride, text};
 use crate::findings::hazard_kind::Mistake;
 
 impl Teller<'_> {
@@ -118,18 +118,25 @@ impl Teller<'_> {
         let [rows, columns] = asked.extents(side).map(|(name, _)| name);
         let stride =
             written.filter(|_| rows != columns).and_then(|at| stride(&at, array, columns, &asked.layout(side)));
+        // If one index alone is wrong, only its part of what is written counts.
+        let own = taken.0 != needed.0;
+        let by_size = (own != (taken.1 != needed.1)).then(|| own == (asked.strides(side).1 == 1));
+        let index = Part { array, by_size, ..READ };
         let mut under = String::new();
         let cause = match (value.shared, arrived) {
             (Some(_), _) if stride.is_some() => {
-                value.loaded.inspect(|&loaded| self.set_by(loaded, false, &mut marks));
+                value.loaded.inspect(|&loaded| self.set_by(loaded, index, &mut marks));
                 "not brought to shared memory"
             }
             // Both the tile and the sum are right, but the sum is that of another row or column.
             (Some(passage), Some(_))
                 if mistake == Mistake::Line && whole(element).is_some() && self.is_in_order(side) =>
             {
-                self.set_by(passage.loaded, false, &mut marks);
-                self.set_by(multiply, false, &mut marks);
+                // How the tile was filled does not matter.
+                marks.truncate(1);
+                self.read_set_by(passage, &mut marks);
+                self.store_marks(&format!("{} is stored here", element.name), Some(side == Side::A), &mut marks);
+                self.set_by(multiply, READ, &mut marks);
                 "taken from another row or column of a tile"
             }
             (None, Some(arrived)) if value.loaded.is_some() => {
@@ -139,8 +146,8 @@ impl Teller<'_> {
             (Some(passage), Some(arrived))
                 if passage.address == arrived.address && matches!(rule, Rule::None | Rule::OneIndex("k mixed", _)) =>
             {
-                self.set_by(passage.loaded, false, &mut marks);
-                self.set_by(arrived.stored, true, &mut marks);
+                self.read_set_by(passage, &mut marks);
+                self.set_by(arrived.stored, STORE, &mut marks);
                 if taken.0 == needed.0 {
                     mistake = Mistake::Stale;
                     "taken at another time"
@@ -157,15 +164,15 @@ impl Teller<'_> {
             {
                 let moved = matches!(rule, Rule::Exchanged(_));
                 note = self.laid_out_in_two_ways(side, &expected, &found).filter(|_| !moved).or(note);
-                self.set_by(passage.loaded, false, &mut marks);
+                self.read_set_by(passage, &mut marks);
                 if self.same_but_for_buffer(passage.address, arrived.address) && taken.0 == needed.0 {
-                    self.set_by(arrived.stored, true, &mut marks);
+                    self.set_by(arrived.stored, STORE, &mut marks);
                     mistake = Mistake::Stale;
                     "taken from another buffer"
                 } else if !self.is_laid_out(side) && value.loaded.is_some() && !rule.is_of_reader() {
                     let put = passage.stored.unwrap_or(arrived.stored);
-                    self.set_by(put, false, &mut marks);
-                    self.set_by(put, true, &mut marks);
+                    self.set_by(put, index, &mut marks);
+                    self.set_by(put, STORE, &mut marks);
                     "put into another place"
                 } else {
                     "taken from another place"
@@ -177,7 +184,7 @@ impl Teller<'_> {
                 "tile not stored again"
             }
             (shared, _) => {
-                value.loaded.inspect(|&loaded| self.set_by(loaded, false, &mut marks));
+                value.loaded.inspect(|&loaded| self.set_by(loaded, index, &mut marks));
                 if shared.is_some() {
                     "not brought to shared memory"
                 } else if let Some(shuffle) = value.shuffled {
@@ -198,8 +205,8 @@ impl Teller<'_> {
             }
         };
         add(&mut marks, [self.mark(multiply, None, "they are multiplied here")]);
-        if mistake == Mistake::Line {
-            self.store_marks(&format!("{} is stored here", element.name), &mut marks);
+        if mistake == Mistake::Line && value.shared.is_none() {
+            self.store_marks(&format!("{} is stored here", element.name), Some(side == Side::A), &mut marks);
         }
         let [layout_of_a, layout_of_b] = Side::BOTH.map(|side| asked.layout(side));
         let words = [

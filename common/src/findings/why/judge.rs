@@ -194,6 +194,10 @@ fn of_sum(asked: &Asked, element: &Element) -> Verdict {
     if row != col && places.iter().take(8).all(swapped) {
         return Verdict::Swapped;
     }
+    // Whole sums of several elements were added to one variable.
+    if let Some(at) = other_sum(element, pairs) {
+        return Verdict::Mixed(at);
+    }
     let [(other_row, _), (other_col, _)] = places[0];
     let others: Option<BTreeSet<u64>> = pairs.iter().map(|pair| pair.k_of([other_row, other_col])).collect();
     if other_row != row && other_col != col && others.is_some_and(|ks| 2 * ks.len() >= depth) {
@@ -201,6 +205,17 @@ fn of_sum(asked: &Asked, element: &Element) -> Verdict {
     }
     let (side, at, k) = wrong_side(asked, element, &places);
     Verdict::Factor(side, kept[at], k)
+}
+
+/// The first product of another element, if all products are those of several whole sums.
+fn other_sum(element: &Element, pairs: &[Pair]) -> Option<usize> {
+    let mut sums: BTreeMap<[u64; 2], BTreeSet<u64>> = BTreeMap::new();
+    for pair in pairs {
+        let [(row, p), (col, q)] = pair.places()?;
+        (p == q && sums.entry([row, col]).or_default().insert(p)).then_some(())?;
+    }
+    let whole = sums.len() > 1 && sums.values().all(|ks| ks.len() as u64 == element.depth);
+    pairs.iter().position(|pair| pair.k_of(element.needs).is_none()).filter(|_| whole)
 }
 
 /// Which operand's elements are the wrong ones, if the two do not fit: the first that tells it, and the k that it should have.

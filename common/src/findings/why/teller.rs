@@ -12,7 +12,8 @@ use super::rule;
 use crate::code::places::{index, triple};
 use crate::findings::analysis::{HazardReport, HazardThread};
 use crate::findings::diagnostic::{
-    Diagnostic, Mark, Word, add, around, at_lines, help, set_by, set_by_line, text, uses, with_calls,
+    Diagnostic, Mark, Part, READ, STORE, Word, add, around, array_name, at_lines, help, set_by, set_by_line, text,
+    uses, with_calls,
 };
 use crate::findings::hazard_kind::{Mistake, ReportKind};
 
@@ -90,7 +91,7 @@ impl Teller<'_> {
     }
 
     pub fn mark(&self, instruction: u32, element: Option<simt::Place>, label: impl Into<String>) -> Mark {
-        Mark { location: self.origins.location(instruction), element, writes: false, label: label.into(), aside: false }
+        Mark { location: self.origins.location(instruction), element, label: label.into(), ..Mark::default() }
     }
 
     /// An instruction that stores.
@@ -197,9 +198,15 @@ impl Teller<'_> {
         if lines.is_empty() { String::new() } else { listed(&lines) }
     }
 
-    /// The lines that set what the line of an instruction uses, but for those that are marked already.
-    pub fn set_by(&self, instruction: u32, stores: bool, marks: &mut Vec<Mark>) {
-        add(marks, set_by(&self.origins.location(instruction), stores));
+    /// The lines that set what a part of the line of an instruction uses, but for those that are marked already.
+    pub fn set_by(&self, instruction: u32, part: Part, marks: &mut Vec<Mark>) {
+        add(marks, set_by(&self.origins.location(instruction), part));
+    }
+
+    /// Those that set the index of a load from shared memory.
+    pub fn read_set_by(&self, passage: Passage, marks: &mut Vec<Mark>) {
+        let cell = self.word(passage.address);
+        self.set_by(passage.loaded, Part { array: array_name(&cell).unwrap_or_default(), ..READ }, marks);
     }
 
     pub fn store_mark(&self, label: &str) -> Option<Mark> {
@@ -212,9 +219,10 @@ impl Teller<'_> {
     }
 
     /// The store of the element, and the lines that set what it uses.
-    pub fn store_marks(&self, label: &str, marks: &mut Vec<Mark>) {
+    pub fn store_marks(&self, label: &str, by_size: Option<bool>, marks: &mut Vec<Mark>) {
         marks.extend(self.store_mark(label));
-        self.element.store.inspect(|store| self.set_by(store.instruction, true, marks));
+        let part = Part { array: "C", by_size, ..STORE };
+        self.element.store.inspect(|store| self.set_by(store.instruction, part, marks));
     }
 
     /// Where an element was stored, if it was: the place nearest to the one that was read instead.
@@ -227,13 +235,7 @@ impl Teller<'_> {
 
     /// Whether two words are the same element of a tile, perhaps in different buffers.
     pub fn same_but_for_buffer(&self, one: u32, other: u32) -> bool {
-        let have_buffers = [one, other].iter().all(|&address| self.origins.has_buffers(address));
-        let [one, other] = [one, other].map(|address| self.origins.word(address));
-        let [mut index, mut same] = [&one, &other].map(simt::Place::index);
-        if have_buffers {
-            (index[0], same[0]) = (0, 0);
-        }
-        one.is_beside(&other) && index == same
+        self.origins.in_buffer(one).1 == self.origins.in_buffer(other).1
     }
 
     /// The elements of an operand with which the block first fills shared memory, and their addresses.
@@ -247,10 +249,7 @@ impl Teller<'_> {
     pub fn moved(&self, side: Side, needed: Place, passage: Passage) -> bool {
         let mut first = self.first_fill(side);
         first.retain(|((own, _), _)| *own == needed.0);
-        let buffer = |address: i64| {
-            let address = address as u32;
-            self.origins.has_buffers(address).then(|| self.origins.word(address).index()[0])
-        };
+        let buffer = |address: i64| self.origins.in_buffer(address as u32).0;
         first.iter().any(|&((_, k), address)| {
             let of_buffer = first.iter().filter(|(_, other)| buffer(*other) == buffer(address));
             let steps = of_buffer.map(|((_, k), _)| *k).collect::<BTreeSet<u64>>().len() as u64;
