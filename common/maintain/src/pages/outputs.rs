@@ -1,6 +1,7 @@
 //! Parts that show what a command prints, and the difference between two kernels.
 
 use anyhow::{Context, Result, bail, ensure};
+use common::basics::workspace;
 use course::difference::diff;
 use course::files::read;
 use course::steps::Kernel;
@@ -67,6 +68,16 @@ fn shortened(difference: &str) -> String {
     let mut shown: Vec<&str> = shown.collect();
     shown.dedup_by(|line, before| line == before && *line == " ...");
     shown.join("\n") + "\n"
+}
+
+/// The part of a file between `ANCHOR: NAME` and `ANCHOR_END: NAME`.
+pub fn listing(words: &[&str]) -> Result<String> {
+    let [path, anchor] = words else { bail!("name a file, and the anchor of a part of it") };
+    let text = read(&workspace::root().join(path))?;
+    let part = text.split_once(&format!("// ANCHOR: {anchor}\n"));
+    let part = part.and_then(|(_, rest)| rest.split_once(&format!("// ANCHOR_END: {anchor}\n")));
+    let (part, _) = part.with_context(|| format!("{path} has no part {anchor}; name one of its anchors"))?;
+    Ok(format!("```rust,ignore\n{part}```"))
 }
 
 #[cfg(test)]
