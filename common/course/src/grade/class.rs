@@ -8,7 +8,7 @@ use std::path::Path;
 use common::basics::{output, workspace};
 use unicode_width::UnicodeWidthStr as _;
 
-use super::hand_in::{HandIn, Kernel};
+use super::hand_in::HandIn;
 use crate::files;
 use crate::lab::candidate::Candidate;
 use crate::lab::checklist::Next;
@@ -32,7 +32,7 @@ const MOST: usize = 5;
 
 impl Row {
     pub fn lab(&self) -> Option<&Lab> {
-        self.hand_in.kernel.as_ref().ok().map(|Kernel { lab, .. }| lab)
+        self.hand_in.lab.as_ref()
     }
 
     /// The name of the lab, if it is known.

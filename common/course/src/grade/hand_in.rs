@@ -23,6 +23,8 @@ pub struct HandIn {
     pub who: String,
     /// The file from the folder of the class.
     pub file: String,
+    /// None if nothing says which.
+    pub lab: Option<Lab>,
     /// The kernel, or in a sentence why there is none.
     pub kernel: Result<Kernel, String>,
 }
@@ -82,7 +84,7 @@ pub fn all(folder: &Path, only: Option<&Lab>) -> Result<Vec<HandIn>> {
         let whose = who(path);
         if of.is_dir() && path.components().count() == 1 && found.iter().all(|one| one.who != whose) {
             let kernel = Err("there is no .cu or .rs file for this lab in the folder".to_owned());
-            found.push(HandIn { who: whose, file: workspace::escaped(path), kernel });
+            found.push(HandIn { who: whose, file: workspace::escaped(path), lab: only.cloned(), kernel });
         }
     }
     found.sort_by(|one, other| (&one.who, &one.file).cmp(&(&other.who, &other.file)));
@@ -108,12 +110,13 @@ fn hand_in(root: &Path, path: &Path, of: FileType, labs: &[Lab], only: Option<&L
         let mut names = path.ancestors().skip(1).filter_map(Path::file_name);
         names.find_map(|name| lab_named(&name.to_string_lossy(), labs))
     };
-    let kernel = match only.cloned().or(own).or_else(folders) {
+    let lab = only.cloned().or(own).or_else(folders);
+    let kernel = match lab.clone() {
         _ if !of.is_file() => Err("it is a link or a pipe and no file of its own".to_owned()),
         None => Err("no lab is named; call the file step04.cu, say, or give --lab".to_owned()),
         Some(lab) => read(&root.join(path)).map(|text| Kernel { lab, text, kind: kind(path).unwrap_or("cu") }),
     };
-    Some(HandIn { who: who(path), file: workspace::escaped(path), kernel })
+    Some(HandIn { who: who(path), file: workspace::escaped(path), lab, kernel })
 }
 
 /// Whether a file's name is that of a copy which the course keeps: `step04.task1.cu`, `step04.1.cu`.
