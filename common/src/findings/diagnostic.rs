@@ -21,7 +21,7 @@ mod tests;
 mod texts;
 mod underline;
 
-pub(crate) use around::{Part, READ, STORE, and_callers, around, guards, keeps, lines_with, set_by_line};
+pub(crate) use around::{Part, READ, STORE, and_callers, around, exits, guards, keeps, lines_with, set_by_line};
 pub(crate) use bounds::remedy as bounds;
 pub use call::call;
 pub use found::{fault, hazard, limit};

@@ -1658,3 +1658,195 @@ extern "C" __global__ void matmul(
         for (int n = 0; n < 8; ++n)
             if (row0 + m < M && col0 + n < N) C[(size_t)(row0 + m) * N + col0 + n] = sum[m][n];
 }
+== odd_depth_backwards
+// launch: block 8,32 tile 8,32
+__device__ __forceinline__ bool outside(size_t i, size_t j, size_t m, size_t n) { return i >= m || j >= n; }
+extern "C" __global__ void matmul(const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C, int M, int N, int K)
+{
+    const size_t i = (size_t)blockDim.y * blockIdx.y + threadIdx.y;
+    const size_t j = (size_t)blockDim.x * blockIdx.x + threadIdx.x;
+    if (outside(i, j, M, N))
+        return;
+    const float* arow = &A[i * K];
+    const float* bcol = &B[j];
+    float even = 0.f, odd = 0.f;
+    int p = K;
+    if (K & 1) {
+        --p;
+        even = __ldg(arow + p) * __ldg(bcol + (size_t)p * N);
+    }
+    while (p > 0) {
+        p -= 2;
+        even = fmaf(__ldg(arow + p), __ldg(bcol + (size_t)p * N), even);
+        odd = fmaf(__ldg(arow + p + 1), __ldg(bcol + (size_t)(p + 1) * N), odd);
+    }
+    C[i * N + j] = even + odd;
+}
+== panels_in_a_structure
+// launch: block 128,1 tile 64,64
+template <int ROWS, int COLS, int PAD = 0>
+struct Panel {
+    float v[ROWS][COLS + PAD];
+};
+template <int ROWS, int COLS, int PAD>
+__device__ void fill(Panel<ROWS, COLS, PAD>& panel, const float* src, int r0, int c0, int rows, int cols)
+{
+    for (int e = threadIdx.x; e < ROWS * COLS; e += blockDim.x) {
+        const int r = e / COLS, c = e % COLS;
+        const bool in = r0 + r < rows && c0 + c < cols;
+        panel.v[r][c] = in ? src[(size_t)(r0 + r) * cols + c0 + c] : 0.0f;
+    }
+}
+extern "C" __global__ void matmul(const float* A, const float* B, float* C, int M, int N, int K)
+{
+    constexpr int BM = 64, BN = 64, BK = 8;
+    __shared__ struct {
+        Panel<BM, BK, 1> a;
+        Panel<BK, BN> b;
+    } s;
+    const int warp = threadIdx.x >> 5, lane = threadIdx.x & 31;
+    const int wr = (warp >> 1) * 32, wc = (warp & 1) * 32;
+    const int lr = wr + (lane >> 3) * 8, lc = wc + (lane & 7) * 4;
+    const int bm = blockIdx.y * BM, bn = blockIdx.x * BN;
+    float acc[8][4] = {};
+    for (int kt = 0; kt < K; kt += BK) {
+        fill(s.a, A, bm, kt, M, K);
+        fill(s.b, B, kt, bn, K, N);
+        __syncthreads();
+        #pragma unroll
+        for (int k = 0; k < BK; ++k) {
+            float fa[8];
+            #pragma unroll
+            for (int i = 0; i < 8; ++i) fa[i] = s.a.v[lr + i][k];
+            const float4 fb = *reinterpret_cast<const float4*>(&s.b.v[k][lc]);
+            #pragma unroll
+            for (int i = 0; i < 8; ++i) {
+                acc[i][0] += fa[i] * fb.x;
+                acc[i][1] += fa[i] * fb.y;
+                acc[i][2] += fa[i] * fb.z;
+                acc[i][3] += fa[i] * fb.w;
+            }
+        }
+        __syncthreads();
+    }
+    for (int i = 0; i < 8; ++i) {
+        const int r = bm + lr + i;
+        if (r >= M) break;
+        for (int j = 0; j < 4; ++j) {
+            const int c = bn + lc + j;
+            if (c >= N) break;
+            C[(size_t)r * N + c] = acc[i][j];
+        }
+    }
+}
+== slots_by_lambdas
+// launch: block 16,16 tile 64,64
+struct __align__(16) Slot {
+    float x[16][64];
+    float y[16][64];
+};
+extern "C" __global__ void matmul(const float* A, const float* B, float* C, int M, int N, int K)
+{
+    __shared__ Slot slot[2];
+    const int t = threadIdx.y * 16 + threadIdx.x;
+    const int m0 = blockIdx.y * 64, n0 = blockIdx.x * 64;
+    const int arow = t >> 2, acol = (t & 3) * 4;
+    const int brow = t >> 4, bcol = (t & 15) * 4;
+    const bool whole_a = K % 4 == 0, whole_b = N % 4 == 0;
+    float4 ra, rb;
+    auto fetch = [&](int k0) {
+        ra = make_float4(0, 0, 0, 0);
+        rb = make_float4(0, 0, 0, 0);
+        const float* pa = A + (size_t)(m0 + arow) * K + k0 + acol;
+        const float* pb = B + (size_t)(k0 + brow) * N + n0 + bcol;
+        if (m0 + arow < M) {
+            if (whole_a && k0 + acol < K) ra = *reinterpret_cast<const float4*>(pa);
+            else {
+                if (k0 + acol + 0 < K) ra.x = pa[0];
+                if (k0 + acol + 1 < K) ra.y = pa[1];
+                if (k0 + acol + 2 < K) ra.z = pa[2];
+                if (k0 + acol + 3 < K) ra.w = pa[3];
+            }
+        }
+        if (k0 + brow < K) {
+            if (whole_b && n0 + bcol < N) rb = *reinterpret_cast<const float4*>(pb);
+            else {
+                if (n0 + bcol + 0 < N) rb.x = pb[0];
+                if (n0 + bcol + 1 < N) rb.y = pb[1];
+                if (n0 + bcol + 2 < N) rb.z = pb[2];
+                if (n0 + bcol + 3 < N) rb.w = pb[3];
+            }
+        }
+    };
+    auto commit = [&](Slot& to) {
+        to.x[acol + 0][arow] = ra.x;
+        to.x[acol + 1][arow] = ra.y;
+        to.x[acol + 2][arow] = ra.z;
+        to.x[acol + 3][arow] = ra.w;
+        *reinterpret_cast<float4*>(&to.y[brow][bcol]) = rb;
+    };
+    float out[4][4] = {};
+    int cur = 0;
+    fetch(0);
+    commit(slot[cur]);
+    __syncthreads();
+    for (int k0 = 16; ; k0 += 16) {
+        const bool last = k0 >= K;
+        if (!last) fetch(k0);
+        #pragma unroll
+        for (int k = 0; k < 16; ++k) {
+            const float4 u = *reinterpret_cast<const float4*>(&slot[cur].x[k][threadIdx.y * 4]);
+            const float4 v = *reinterpret_cast<const float4*>(&slot[cur].y[k][threadIdx.x * 4]);
+            const float us[4] = {u.x, u.y, u.z, u.w}, vs[4] = {v.x, v.y, v.z, v.w};
+            for (int i = 0; i < 4; ++i)
+                for (int j = 0; j < 4; ++j)
+                    out[i][j] = fmaf(us[i], vs[j], out[i][j]);
+        }
+        if (last) break;
+        cur ^= 1;
+        commit(slot[cur]);
+        __syncthreads();
+    }
+    for (int i = 0; i < 4; ++i)
+        for (int j = 0; j < 4; ++j) {
+            const int r = m0 + threadIdx.y * 4 + i, c = n0 + threadIdx.x * 4 + j;
+            if (r < M && c < N) C[(size_t)r * N + c] = out[i][j];
+        }
+}
+== strips_backwards
+// launch: block 32,4 tile 32,32
+// the tile is not the block's size: 32 rows by 4 rows of threads, 8 sums per thread
+constexpr int T = 32, STEP = 4, PER = T / STEP;
+using Tile = float[T][T + 1];
+__device__ __forceinline__ float get(const float* m, int r, int c, int rows, int cols)
+{
+    return r < rows && c < cols ? m[(long long)r * cols + c] : 0.0f;
+}
+extern "C" __global__ void matmul(const float* A, const float* B, float* C, int M, int N, int K)
+{
+    __shared__ Tile ta, tb;
+    int x = threadIdx.x, y = threadIdx.y;
+    int col = blockIdx.x * T + x;
+    int top = blockIdx.y * T;
+    float part[PER];
+    for (int q = 0; q < PER; ++q) part[q] = 0.0f;
+    for (int base = (K - 1) / T * T; base >= 0; base -= T) {
+        for (int q = 0; q < PER; ++q) {
+            int r = y + q * STEP;
+            ta[r][x] = get(A, top + r, base + x, M, K);
+            tb[r][x] = get(B, base + r, col, K, N);
+        }
+        __syncthreads();
+        for (int k = 0; k < T; ++k) {
+            float b = tb[k][x];
+            for (int q = 0; q < PER; ++q)
+                part[q] += ta[y + q * STEP][k] * b;
+        }
+        __syncthreads();
+    }
+    if (col < N)
+        for (int q = 0; q < PER; ++q) {
+            int row = top + y + q * STEP;
+            if (row < M) C[(long long)row * N + col] = part[q];
+        }
+}

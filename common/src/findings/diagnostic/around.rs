@@ -51,6 +51,17 @@ pub fn guards(place: &Location) -> Vec<u32> {
     found
 }
 
+/// The conditions under which the loop in this line is left.
+pub fn exits(place: &Location, line: u32) -> Vec<u32> {
+    let source = Source::of(place);
+    let leaves = |at: &usize| {
+        let around = source.around(*at, LOOPS).first().map(|&at| source.line(at));
+        source.statements[*at].keyword == "break" && around == Some(line)
+    };
+    let all = (0..source.statements.len()).filter(leaves);
+    all.filter_map(|at| source.around(at, &["if"]).first().map(|&at| source.line(at))).collect()
+}
+
 /// The lines of what a line calls that return a value.
 pub fn called(place: &Location, line: u32) -> Vec<u32> {
     let source = Source::of(place);

@@ -11,8 +11,8 @@ use super::teller::{Teller, listed, noted};
 use crate::code::places::{index, triple};
 use crate::findings::analysis::HazardReport;
 use crate::findings::diagnostic::{
-    Mark, Part, READ, STORE, Word, add, also_set, and_callers, around, at_lines, bounds, code_at, has_word, help,
-    keeps, lines_with, set_by, set_by_line, value_set,
+    Mark, Part, READ, STORE, Word, add, also_set, and_callers, around, at_lines, bounds, code_at, exits, has_word,
+    help, keeps, lines_with, set_by, set_by_line, value_set,
 };
 use crate::findings::hazard_kind::Mistake;
 
@@ -216,6 +216,7 @@ impl Teller<'_> {
         let gap = Gap { missing, repeated, multiply, place, loops, words };
         self.lacking(&gap)
             .or_else(|| self.taken_again(&gap))
+            .or_else(|| self.overlapping(&gap))
             .or_else(|| self.another_tile(&gap))
             .unwrap_or_else(|| if missing.is_empty() { self.again(&gap) } else { self.left_out(&gap) })
     }
@@ -396,21 +397,29 @@ impl Teller<'_> {
             let words = gap.and(&[("both", format!("{} store", listed(&both)))]);
             return self.told(Mistake::Part, "whole number in place of a part", marks, &words);
         }
-        let begins: Vec<usize> = (0..ks.len()).filter(|&at| at == 0 || ks[at] != ks[at - 1] + 1).collect();
-        let mut steps = begins.windows(2).map(|pair| ks[pair[1]].checked_sub(ks[pair[0]]));
-        let step = steps.next().flatten().filter(|step| *step > 0 && steps.all(|other| other == Some(*step)));
         self.added_here(gap, &mut marks);
-        let Some((step, outer)) = step.zip(gap.loops.last()) else {
-            return self.told(Mistake::Part, "", marks, &gap.words);
-        };
+        if let Some(line) = gap.loops.first() {
+            let head = Location { line: Some(*line), column: None, calls: Box::default(), ..gap.place.clone() };
+            add(&mut marks, set_by(&head, READ));
+        }
+        self.told(Mistake::Part, "", marks, &gap.words)
+    }
+
+    /// The loop over k goes on by less than a tile has.
+    fn overlapping(&self, gap: &Gap) -> Option<HazardReport> {
+        let ks: Vec<u64> = self.element.pairs.iter().filter_map(|pair| pair.k_of(self.element.needs)).collect();
+        let begins: Vec<usize> = (0..ks.len()).filter(|&at| at == 0 || ks[at] != ks[at - 1] + 1).collect();
+        let depth = begins.windows(2).map(|pair| pair[1] - pair[0]).chain([ks.len() - begins.last()?]).max()? as u64;
+        let mut steps = begins.windows(2).map(|pair| ks[pair[1]].abs_diff(ks[pair[0]]));
+        let step = steps.next().filter(|step| (1..depth).contains(step) && steps.all(|other| other == *step))?;
+        let outer = gap.loops.last()?;
+        let mut marks = gap.loops("it is done in this loop");
+        self.added_here(gap, &mut marks);
         let head = Location { line: Some(*outer), column: None, calls: Box::default(), ..gap.place.clone() };
         add(&mut marks, set_by(&head, READ));
-        let words = [
-            ("step", step.to_string()),
-            ("depth", begins[1].to_string()),
-            ("loop", format!("the loop in line {outer}")),
-        ];
-        self.told(Mistake::Part, "tiles overlap", marks, &gap.and(&words))
+        let words =
+            [("step", step.to_string()), ("depth", depth.to_string()), ("loop", format!("the loop in line {outer}"))];
+        Some(self.told(Mistake::Part, "tiles overlap", marks, &gap.and(&words)))
     }
 
     /// Some k are not multiplied at all.
@@ -469,6 +478,10 @@ impl Teller<'_> {
             let label = format!("this loop counts {}", if columns { "columns" } else { "k" });
             marks.extend(at_lines(place, [line], &label));
             add(&mut marks, set_by(&head(line), READ));
+            for exit in exits(place, line) {
+                add(&mut marks, at_lines(place, [exit], "this ends it"));
+                add(&mut marks, set_by(&head(exit), READ));
+            }
         }
         let steps = found.is_some_and(|line| code_at(&head(line)).split(')').next().unwrap_or_default().contains("+="));
         let (head, tail) = (missing.contains(&0), missing.contains(&(depth - 1)));

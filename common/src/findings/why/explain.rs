@@ -288,6 +288,13 @@ impl Teller<'_> {
             report.diagnostic.help = overlap;
             return report;
         }
+        let number = pair.factors.iter().find(|(factor, _)| matches!(factor, Factor::Number(_)));
+        if let Some((number, _)) = number {
+            // The compiler has no line for a constant.
+            marks.retain(|mark| mark.location.line.is_some());
+            let words = [self.product(pair), vec![("number", number.name(self.asked))]].concat();
+            return self.told(Mistake::Operands, "number in place of an element", marks, &words);
+        }
         let of_sum = self.element.of_sums || pair.factors.iter().any(|(factor, _)| *factor == Factor::Computed);
         self.told(Mistake::Operands, if of_sum { "sum multiplied" } else { "" }, marks, &self.product(pair))
     }
