@@ -398,6 +398,7 @@ impl Teller<'_> {
         let mut marks = vec![self.mark(pair.term.instruction, None, "it is added here")];
         marks.extend(self.passages(pair));
         marks.extend(declared(&self.origins.location(pair.term.instruction)));
+        add(&mut marks, self.store_mark("the sum is stored here"));
         let of = pair.places().map(|[(row, _), (col, _)]| self.asked.name_of((row, col))).unwrap_or_default();
         let thread = triple(index(self.origins.thread(pair.term.thread)));
         let words = [self.product(pair), vec![("of", of), ("thread", thread)]].concat();
