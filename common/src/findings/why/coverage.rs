@@ -216,7 +216,7 @@ impl Teller<'_> {
         let gap = Gap { missing, repeated, multiply, place, loops, words };
         self.lacking(&gap)
             .or_else(|| self.taken_again(&gap))
-            .or_else(|| self.overlapping(&gap))
+            .or_else(|| self.overlapping(&gap).filter(|_| !missing.is_empty()))
             .or_else(|| self.another_tile(&gap))
             .unwrap_or_else(|| if missing.is_empty() { self.again(&gap) } else { self.left_out(&gap) })
     }
@@ -397,6 +397,9 @@ impl Teller<'_> {
             let words = gap.and(&[("both", format!("{} store", listed(&both)))]);
             return self.told(Mistake::Part, "whole number in place of a part", marks, &words);
         }
+        if let Some(overlapping) = self.overlapping(gap) {
+            return overlapping;
+        }
         self.added_here(gap, &mut marks);
         if let Some(line) = gap.loops.first() {
             let head = Location { line: Some(*line), column: None, calls: Box::default(), ..gap.place.clone() };
@@ -412,6 +415,8 @@ impl Teller<'_> {
         let depth = begins.windows(2).map(|pair| pair[1] - pair[0]).chain([ks.len() - begins.last()?]).max()? as u64;
         let mut steps = begins.windows(2).map(|pair| ks[pair[1]].abs_diff(ks[pair[0]]));
         let step = steps.next().filter(|step| (1..depth).contains(step) && steps.all(|other| other == *step))?;
+        // If more than that is missing, another tile may have been read in place of the next.
+        (gap.missing.is_empty() || 2 * step > depth).then_some(())?;
         let outer = gap.loops.last()?;
         let mut marks = gap.loops("it is done in this loop");
         self.added_here(gap, &mut marks);
