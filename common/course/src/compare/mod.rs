@@ -38,7 +38,7 @@ pub struct Options {
     /// Also each step's kernel in Rust
     #[arg(long)]
     pub rust: bool,
-    /// Only these steps (by the start of their names), with commas between them
+    /// Only these steps (by the start of their names) and kernels (STEP/VARIANT), with commas between them
     #[arg(long, value_name = "STEPS", value_delimiter = ',')]
     pub steps: Vec<String>,
     /// Seed of A and B

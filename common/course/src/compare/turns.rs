@@ -71,15 +71,16 @@ fn first_sentence(text: &str) -> String {
 /// The kernels of all steps whose names start with one of `names`, or of all steps if it is empty: with their rungs if
 /// `rungs` is set, with those in Rust if `rust` is, and always with the kernels beyond the course.
 pub fn participants(names: &[String], rungs: bool, rust: bool) -> Result<Vec<Participant>> {
-    let chosen = |name: &str| names.is_empty() || names.iter().any(|start| name.starts_with(start.as_str()));
-    let kernels = STEPS.iter().filter(|step| chosen(step.name)).flat_map(|step| Kernel::of(step));
-    let takes_part = |kernel: &Kernel| match kernel.role() {
+    let chosen = |kernel: &Kernel| match kernel.role() {
+        _ if names.contains(&kernel.name()) => true,
+        _ if !names.is_empty() && !names.iter().any(|start| kernel.step.name.starts_with(start.as_str())) => false,
         Role::Step | Role::Beyond => true,
         Role::Rung => rungs,
         Role::Rust => rust,
         Role::CounterExample | Role::Own => false,
     };
-    let all: Vec<Participant> = kernels.filter(takes_part).map(Participant::new).collect();
+    let kernels = STEPS.iter().flat_map(|step| Kernel::of(step));
+    let all: Vec<Participant> = kernels.filter(chosen).map(Participant::new).collect();
     ensure!(!all.is_empty(), "no step's name starts with {}; leave --steps out to compare all", names.join(" or "));
     Ok(all)
 }

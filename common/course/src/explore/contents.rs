@@ -87,7 +87,7 @@ fn of_course(kernel: steps::Kernel) -> Result<Kernel> {
 /// The chapters of a step and its kernels, with smaller tiles, times and tours.
 pub fn of_step(step: &'static Step) -> Result<(Vec<Chapter>, Vec<Kernel>)> {
     let (mut chapter, mut kernels) = plain_step(step)?;
-    let records = record::all()?;
+    let records = [record::all()?, record::within(&record::folder().join("prefetching"))?].concat();
     for kernel in &mut kernels {
         add_smaller(kernel)?;
         kernel.measured = records.iter().filter_map(|(_, record)| measured(record, &kernel.id)).collect();

@@ -71,13 +71,18 @@ pub fn folder() -> PathBuf {
     workspace::root().join("docs/results")
 }
 
-/// All comparisons that are kept, by name, and the name of each file without its ending.
+/// All comparisons of steps that are kept, each with the name of its file without the ending.
 pub fn all() -> Result<Vec<(String, Record)>> {
-    let entries = std::fs::read_dir(folder()).into_iter().flatten().flatten();
+    within(&folder())
+}
+
+/// The comparisons of a folder, each with the name of its file without the ending.
+pub fn within(folder: &Path) -> Result<Vec<(String, Record)>> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut files: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
     files.sort();
     let names = files.iter().filter_map(|file| file.strip_suffix(".json"));
-    let record = |name: &str| Ok((name.to_owned(), Record::read(&folder().join(format!("{name}.json")))?));
+    let record = |name: &str| Ok((name.to_owned(), Record::read(&folder.join(format!("{name}.json")))?));
     names.map(record).collect()
 }
 
