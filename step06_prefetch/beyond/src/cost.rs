@@ -110,6 +110,9 @@ pub struct BlockCost {
     pub unaligned_step_us: f64,
     /// More for a step of k, if device memory has to give all of A and B.
     pub cold_us: f64,
+    /// For a million elements of C, those of all slices, that the cache cannot hold.
+    #[serde(default)]
+    pub spilled_us: f64,
     /// For splitting A and B: a thousand threads of a round, a million elements, and as many more if they are read one by one.
     #[serde(default)]
     pub split_us: [f64; 3],
@@ -117,7 +120,7 @@ pub struct BlockCost {
 
 /// Figures of a [`BlockCost`] that are fitted together: those that are no steps, and the steps.
 const FIGURES: usize = OTHERS + FEW + 1;
-const OTHERS: usize = 10;
+const OTHERS: usize = 11;
 
 /// Megabytes of A and B that a cache is tried with in a fit.
 const CACHED_MB: [u64; 8] = [5, 10, 15, 20, 30, 40, 60, 90];
@@ -143,10 +146,12 @@ impl BlockCost {
         // Device memory has to give what of A and B does not stay in the cache.
         let cached = chip.cached_bytes.min(work.read_bytes) as f64 / work.read_bytes.max(1) as f64;
         let cold = depth * (1.0 - cached);
+        let spilled = (4 * work.slices * work.elements).saturating_sub(chip.cached_bytes) as f64 / 4e6;
         let Split { rounds, elements, single } = work.split;
         let [rounds, elements, single] = [rounds as f64 / 1e3, elements as f64 / 1e6, single as f64 / 1e6];
         let mut shares = [0.0; FIGURES];
-        let others = [1.0, blocks, stored / 1e3, unaligned, last, unaligned * depth, cold, rounds, elements, single];
+        let stored = stored / 1e3;
+        let others = [1.0, blocks, stored, unaligned, last, unaligned * depth, cold, spilled, rounds, elements, single];
         shares[..OTHERS].copy_from_slice(&others);
         shares[OTHERS + busiest.min(FEW + 1) - 1] = blocks * depth;
         shares
@@ -156,7 +161,7 @@ impl BlockCost {
     pub fn figures_mut(&mut self) -> impl Iterator<Item = &mut f64> {
         let Self { start_us, block_us, stored_us, unaligned_block_us, .. } = self;
         let others = [start_us, block_us, stored_us, unaligned_block_us];
-        let more = [&mut self.last_us, &mut self.unaligned_step_us, &mut self.cold_us];
+        let more = [&mut self.last_us, &mut self.unaligned_step_us, &mut self.cold_us, &mut self.spilled_us];
         others.into_iter().chain(more).chain(&mut self.split_us).chain(&mut self.step_us)
     }
 
@@ -372,6 +377,7 @@ mod tests {
         last_us: 0.02,
         unaligned_step_us: 0.001,
         cold_us: 0.01,
+        spilled_us: 0.3,
         split_us: [0.0; 3],
     };
 
@@ -396,6 +402,8 @@ mod tests {
             (reads(20_000_000), few(4.0, 0.018)),
             (reads(40_000_000), few(4.0, 0.018) + 1000.0 * 0.01 / 2.0),
             (unaligned, few(4.0, 0.018) + 4.0 * (0.2 + 1.0)),
+            // Of 32 MB of C, three million elements do not fit into the cache.
+            (Work { elements: 8_000_000, ..blocks(400) }, 2.5 + 4.0 * (0.75 + 2.0 + 18.0) + 3.0 * 0.3),
         ] {
             let found = COST.time_us(&work, CHIP);
             assert!((found - expected).abs() < 1e-9, "{work:?}: {found} and not {expected}");
