@@ -17,6 +17,19 @@ const MOST: usize = 256;
 /// Collects what a text includes from these folders, and what those headers include, in order. What is not found there is left to the
 /// compiler, which looks among its own headers only.
 pub fn headers(text: &str, folders: &[PathBuf], headers: &mut Headers) -> Result<()> {
+    collect(text, folders, headers)?;
+    // A macro of one text may join names of another.
+    let texts: Vec<String> =
+        headers.iter().map(|[_, text, _]| text).chain([&text.to_owned()]).map(|text| whole(text)).collect();
+    let joins = texts.iter().any(|text| text.contains("##") || text.contains("%:%:"));
+    ensure!(
+        !texts.iter().any(|text| pastes_question(text, joins)),
+        "it asks for a header by a name that a macro forms; write __has_include in one piece"
+    );
+    Ok(())
+}
+
+fn collect(text: &str, folders: &[PathBuf], headers: &mut Headers) -> Result<()> {
     for name in included(text)? {
         if headers.iter().any(|[known, ..]| *known == name) {
             continue;
@@ -32,7 +45,7 @@ pub fn headers(text: &str, folders: &[PathBuf], headers: &mut Headers) -> Result
         let own = file.parent().map(Path::to_owned).into_iter();
         let folders: Vec<PathBuf> =
             own.chain(folders.iter().filter(|known| Some(known.as_path()) != file.parent()).cloned()).collect();
-        self::headers(&text, &folders, headers)?;
+        collect(&text, &folders, headers)?;
     }
     Ok(())
 }
@@ -52,9 +65,7 @@ fn is_plain(name: &str) -> bool {
 /// The names that a text includes or asks for. Directives within comments and strings count, too: only the compiler knows for sure
 /// what those are.
 fn included(text: &str) -> Result<Vec<String>> {
-    // A line goes on after a backslash at its end, of which returns are no part, however many there are.
-    let lines: Vec<&str> = text.split('\n').map(|line| line.trim_end_matches('\r')).collect();
-    let text = lines.join("\n").replace("\\\n", "");
+    let text = whole(text);
     let mut names = Vec::new();
     for (at, sign) in text.match_indices(['#', '%', '_']) {
         let rest = &text[at..];
@@ -88,17 +99,18 @@ fn included(text: &str) -> Result<Vec<String>> {
         );
         names.push(name.to_owned());
     }
-    ensure!(
-        !pastes_question(&text),
-        "it asks for a header by a name that a macro forms; write __has_include in one piece"
-    );
     Ok(names)
 }
 
+/// A text with each line in one piece: it goes on after a backslash at its end, of which returns are no part, however many there are.
+fn whole(text: &str) -> String {
+    let lines: Vec<&str> = text.split('\n').map(|line| line.trim_end_matches('\r')).collect();
+    lines.join("\n").replace("\\\n", "")
+}
+
 /// Whether a macro could form `__has_include` of parts: the first of them is a beginning of that name, which nothing else is called.
-/// The shortest two may be, in a text that has no macro that joins names.
-fn pastes_question(text: &str) -> bool {
-    let joins = text.contains("##") || text.contains("%:%:");
+/// The shortest two may be, if no macro joins names.
+fn pastes_question(text: &str, joins: bool) -> bool {
     text.split(|c: char| !c.is_alphanumeric() && c != '_').any(|name| {
         !name.is_empty() && name.len() < QUESTION.len() && QUESTION.starts_with(name) && (name.len() > 2 || joins)
     })
@@ -138,7 +150,7 @@ mod tests {
             "#define P(a, b) a##b\n#if P(__has_,include)(\"/etc/passwd\")",
             "#define P(a, b) a%:%:b\n#define Q P(_, P(_has, _include))(</etc/passwd>)\n#if Q",
         ] {
-            let error = included(way).unwrap_err().to_string();
+            let error = headers(way, &[], &mut Headers::new()).unwrap_err().to_string();
             assert!(
                 error.starts_with("it includes ") || error.starts_with("it asks for a header by a name "),
                 "{error}"
@@ -173,5 +185,9 @@ mod tests {
         let names: Vec<&str> = found.iter().map(|[name, ..]| name.as_str()).collect();
         assert_eq!(names, ["sub/a.h", "b.h", "a.h"]);
         assert_eq!(beside(&inside, "../secret.h"), None);
+        write("join.h", "#define P(a, b) a##b\n");
+        let text = "#include \"join.h\"\n#if P(_, _has_include)(\"/etc/passwd\")";
+        let error = headers(text, &[inside], &mut Headers::new()).unwrap_err().to_string();
+        assert!(error.starts_with("it asks for a header by a name "), "{error}");
     }
 }
