@@ -187,6 +187,10 @@ const GOOD: Style = AnsiColor::Green.on_default().bold();
 /// The colour of bad results.
 const BAD: Style = AnsiColor::Red.on_default().bold();
 
+/// The columns that a row fills, and where its values begin.
+const WIDTH: usize = 100;
+const INDENT: usize = 13;
+
 /// Rows with a name and a value.
 struct Table(String);
 
@@ -213,7 +217,21 @@ impl Table {
     fn styled(&mut self, style: Style, name: &str, value: impl AsRef<str>) {
         // Only the name counts, because escape sequences have no width.
         let space = " ".repeat(11_usize.saturating_sub(name.len()));
-        self.0 += &format!("  {style}{name}{style:#}{space}{}\n", value.as_ref());
+        self.0 += &format!("  {style}{name}{style:#}{space}");
+        let mut column = INDENT;
+        for (at, word) in value.as_ref().split(' ').enumerate() {
+            let width = word.chars().count();
+            if at > 0 && column + 1 + width > WIDTH {
+                self.0 += &format!("\n{:INDENT$}", "");
+                column = INDENT;
+            } else if at > 0 {
+                self.0.push(' ');
+                column += 1;
+            }
+            self.0 += word;
+            column += width;
+        }
+        self.0.push('\n');
     }
 
     fn verification(&mut self, verification: &Verification, causes: Option<usize>) {

@@ -169,7 +169,7 @@ impl Counters {
             text.push('\n');
         }
         text.push_str(
-            "  gl., gs.: global loads and stores, in requests and 32-byte sectors; sh.: shared memory, in wavefronts\n",
+            "  gl., gs.: global loads and stores, requests and 32-byte sectors; sh.: shared memory, in wavefronts\n",
         );
         text
     }
