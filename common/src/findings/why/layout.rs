@@ -29,14 +29,12 @@ impl Field {
         let number = self.number.map_or_else(String::new, |number| format!("[{number}]"));
         format!("{}{number}{}", self.root, self.member)
     }
-}
 
-impl Field {
     /// The element that a byte of shared memory is in.
     pub fn element(&self, at: u32) -> Place {
-        let count = self.extents.iter().product::<u32>().max(1);
+        let count = product(&self.extents).unwrap_or(u32::MAX).max(1);
         let size = if self.extents.is_empty() { 4 } else { (self.bytes / count).clamp(2, 4) };
-        let mut rest = u64::from((at - self.offset) / size);
+        let mut rest = u64::from(at.saturating_sub(self.offset) / size);
         let mut index = vec![];
         for &extent in self.extents.iter().skip(1).rev() {
             index.insert(0, rest % u64::from(extent.max(1)));
@@ -45,6 +43,11 @@ impl Field {
         index.insert(0, rest);
         Place::Element { array: Array { name: self.name(), space: Space::Shared }, index, bytes: 0 }
     }
+}
+
+/// The number of elements; `None` if it is more than shared memory can hold, as in a declaration that is not compiled.
+fn product(extents: &[u32]) -> Option<u32> {
+    extents.iter().try_fold(1_u32, |product, &extent| product.checked_mul(extent))
 }
 
 /// A place in a structure by its member; other places stay as they are.
@@ -58,11 +61,14 @@ pub fn by_member(fields: &[Field], place: &mut Place) {
     }
 }
 
+/// Structures that are looked at: a kernel has few, and each look reads the whole source.
+const MOST: usize = 64;
+
 /// The structures of a source, each with its name, or with that of the variable that it is declared with.
 fn structures(source: &str, constants: &[(&str, i64)]) -> Vec<(String, Members)> {
     let is_name = |c: char| c.is_alphanumeric() || c == '_';
     let mut found = vec![];
-    for (at, word) in source.match_indices("struct ") {
+    for (at, word) in source.match_indices("struct ").take(MOST) {
         let Some((head, rest)) = source[at + word.len()..].split_once('{') else { continue };
         let Some((body, behind)) = rest.split_once('}').filter(|_| !head.contains([';', '&', '*', ',', '='])) else {
             continue;
@@ -72,7 +78,8 @@ fn structures(source: &str, constants: &[(&str, i64)]) -> Vec<(String, Members)>
         // The members are read like shared arrays; one that is no array has no known size, and then the sizes will not agree.
         let members = body.split(';').collect::<Vec<_>>().join("; __shared__ ");
         let known = shared_extents(source, constants).len();
-        let members: Members = shared_extents(&format!("{source}\n__shared__ {members};"), constants).split_off(known);
+        let all = shared_extents(&format!("{source}\n__shared__ {members};"), constants);
+        let members: Members = all.into_iter().skip(known).collect();
         found.extend(names.into_iter().flatten().map(|name| (name.to_owned(), members.clone())));
     }
     found
@@ -92,10 +99,11 @@ pub fn fields(
         let known = extents.iter().find(|(name, _)| name == root).map_or(&[][..], |(_, known)| &known.extents);
         let is_of = |name: &str| name == root || declares(source, name, root);
         let of = structures.iter().find(|(name, _)| is_of(name)).map_or(&[][..], |(_, members)| members);
-        let size = |of: &Extents| of.element_bytes * of.extents.iter().product::<u32>();
-        let whole: u32 = of.iter().map(|(_, member)| size(member)).sum();
-        let count = known.iter().product::<u32>().max(1);
-        if whole == 0 || known.len() > 1 || whole * count != array.bytes {
+        let size = |of: &Extents| product(&of.extents)?.checked_mul(of.element_bytes);
+        let sizes: Option<Vec<u32>> = of.iter().map(|(_, member)| size(member)).collect();
+        let whole = sizes.iter().flatten().try_fold(0_u32, |sum, &size| sum.checked_add(size)).unwrap_or(0);
+        let count = product(known).unwrap_or(u32::MAX).max(1);
+        if sizes.is_none() || whole == 0 || known.len() > 1 || whole.checked_mul(count) != Some(array.bytes) {
             let (root, extents) = (root.clone(), known.to_vec());
             fields.push(Field {
                 root,
@@ -109,9 +117,9 @@ pub fn fields(
         }
         let mut offset = array.offset;
         for number in 0..count {
-            for (name, member) in of {
+            for ((name, member), &bytes) in of.iter().zip(sizes.iter().flatten()) {
                 let number = (!known.is_empty()).then_some(number);
-                let (member_name, bytes) = (format!(".{name}"), size(member));
+                let member_name = format!(".{name}");
                 let extents = member.extents.clone();
                 fields.push(Field { root: root.clone(), number, member: member_name, offset, bytes, extents });
                 offset += bytes;
