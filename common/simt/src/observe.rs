@@ -14,7 +14,7 @@ use crate::lower::Home;
 use crate::{AccessKind, Dim3, GlobalMemory, Kernel, LaunchConfig, Register, SharedLoad, Space};
 
 /// The most runs of a launch that an [`Analysis`] watches.
-pub(crate) const RUNS: usize = 3;
+pub(crate) const RUNS: usize = 4;
 
 /// Makes the observers of blocks.
 pub trait Analysis: Sync {

@@ -74,7 +74,7 @@ fn judge(module: &Module, case: &Case, host_threads: usize) -> Result<(Vec<Strin
 fn verdicts() {
     let mut wrong = vec![];
     let mut count = 0;
-    let topics = "accesses barriers bulk_copies copies counters flags locks memory_barriers warpgroups warps";
+    let topics = "accesses barriers bulk_copies copies counters flags idioms locks memory_barriers warpgroups warps";
     for topic in topics.split(' ') {
         let read =
             |extension: &str| std::fs::read_to_string(sections::path(format!("verdicts/{topic}.{extension}"))).unwrap();

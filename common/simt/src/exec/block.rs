@@ -3,7 +3,7 @@
 
 use super::arguments::set_presets;
 use super::barrier::release;
-use super::context::{Context, Launch, Outcome};
+use super::context::{Context, Launch, Manner, Outcome};
 use super::registers::{Plane, Registers};
 use super::step::{Level, Stop};
 use super::warp::Warp;
@@ -22,7 +22,7 @@ const QUANTUM: u64 = 1 << 20;
 /// warp. If a block ran on for long after it set a flag, a check would take what it did next for ordered by the flag, too.
 const SHORT_QUANTUM: u64 = 64;
 
-/// Turns after which even an undisturbed block lets other blocks run, because it may wait for them.
+/// Turns after which even an undisturbed warp or block lets others run, because it may wait for them.
 const PATIENCE: u32 = 64;
 
 /// Runs blocks one after the other, in the same buffers.
@@ -106,11 +106,18 @@ impl<'a> Worker<'a> {
             // How many warps at the end of the queue only check whether what they wait for has happened.
             let mut looking = if asking { count } else { 0 };
             let mut told = false;
+            // Turns in a row of an undisturbed warp.
+            let mut alone = 0;
             while let Some(index) = queue.pop() {
                 let looks = looking > 0;
                 looking -= usize::from(looks);
-                let warp = &warps[index];
+                let warp = &mut warps[index];
                 if warp.waiting_at.is_some() || warp.done || looks && !warp.asks {
+                    continue;
+                }
+                if !looks && warp.rests > 0 {
+                    warp.rests -= 1;
+                    over = true;
                     continue;
                 }
                 let registers = Registers::new(&mut planes[index * per_warp..(index + 1) * per_warp]);
@@ -132,6 +139,9 @@ impl<'a> Worker<'a> {
                 }
                 let tells = matches!(stop, Ok(Stop::Told));
                 warps[index].asks = matches!(stop, Ok(Stop::Idle | Stop::Asked));
+                if tells && launch.manner == Manner::Polite {
+                    warps[index].rests = rest(context, index);
+                }
                 match stop {
                     Ok(stop @ (Stop::Yield | Stop::Idle | Stop::Asked | Stop::Told)) => {
                         over = true;
@@ -141,12 +151,16 @@ impl<'a> Worker<'a> {
                     Err(outcome) => return Err(*outcome),
                 }
                 // Warps of this block that poll check first, then other blocks get their turn.
-                if !looks && tells {
+                let stays = !looks && tells && launch.manner == Manner::Undisturbed && alone < PATIENCE;
+                alone = if stays { alone + 1 } else { 0 };
+                if stays {
+                    queue.push(index);
+                } else if !looks && tells {
                     let asking = (0..count).filter(|&warp| warps[warp].asks);
                     let before = queue.len();
                     queue.extend(asking);
                     looking = queue.len() - before;
-                    told |= others && !launch.undisturbed;
+                    told |= others;
                 }
                 if told && looking == 0 {
                     break;
@@ -171,6 +185,13 @@ impl<'a> Worker<'a> {
             }
         }
     }
+}
+
+/// Returns how many turns a polite warp lets pass. It differs between warps and from one time to the next: if all rested for equally
+/// long, they would go on in the order in which they came.
+fn rest(context: &Context, warp: usize) -> u32 {
+    let place = context.info.number % 8 + warp as u64;
+    4 + ((context.clock + 5 * place) % 8) as u32
 }
 
 fn deadlock(warps: &[Warp], context: &Context) -> Outcome {
@@ -263,7 +284,7 @@ impl<'a> Grid<'a> {
             } else {
                 nothing = 0;
             }
-            let stays = self.launch.undisturbed && alone < PATIENCE && matches!(turn, Ok(Turn::Over));
+            let stays = self.launch.manner == Manner::Undisturbed && alone < PATIENCE && matches!(turn, Ok(Turn::Over));
             alone = if stays { alone + 1 } else { 0 };
             if stays {
                 waiting.push_front(worker);

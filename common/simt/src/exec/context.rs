@@ -13,6 +13,17 @@ use std::sync::Mutex;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
+/// When blocks and warps let others run, beyond what they wait for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Manner {
+    /// A block lets others run when it has done something that they may wait for.
+    Usual,
+    /// A warp runs for as long as it does not wait for another one, and so does a block.
+    Undisturbed,
+    /// A warp, too, lets others run then, for several turns, so that more than one of them gets into what the first one has opened.
+    Polite,
+}
+
 /// What every worker of a launch needs to know.
 pub(super) struct Launch<'a> {
     pub kernel: &'a Kernel,
@@ -22,8 +33,7 @@ pub(super) struct Launch<'a> {
     pub steps: bool,
     /// Whether blocks and warps have their turns in the opposite order.
     pub reversed: bool,
-    /// Whether a block runs for as long as it does not wait for another one.
-    pub undisturbed: bool,
+    pub manner: Manner,
     pub params: &'a [u8],
     /// Addresses of the module's variables, by number in the program.
     pub variables: &'a [u64],

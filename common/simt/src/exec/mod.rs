@@ -37,7 +37,7 @@ use crate::observe::{Analysis, LaunchInfo, RUNS};
 pub use arguments::Arg;
 use arguments::{grid_barrier, instantiate, pack};
 use block::run;
-use context::{Launch, Outcome, Progress};
+use context::{Launch, Manner, Outcome, Progress};
 pub(crate) use exchange::source;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
@@ -116,7 +116,7 @@ pub fn launch_blocks(
         config,
         steps: analysis.steps(),
         reversed: config.backwards,
-        undisturbed: false,
+        manner: Manner::Usual,
         params: &params,
         variables: &variables,
         shared_bytes,
@@ -133,13 +133,17 @@ pub fn launch_blocks(
         // A kernel that waits for blocks with lower numbers may never end in the opposite order.
         let limit = config.instruction_limit.min(4 * used + SECOND_USED);
         let config = LaunchConfig { instruction_limit: limit, ..*config };
-        let orders: [_; RUNS - 1] = [(!config.backwards, false), (config.backwards, true)];
-        for (reversed, undisturbed) in orders {
+        let orders: [_; RUNS - 1] = [
+            (!config.backwards, Manner::Usual),
+            (config.backwards, Manner::Undisturbed),
+            (!config.backwards, Manner::Polite),
+        ];
+        for (reversed, manner) in orders {
             let mut copy = before.clone();
             memory.exchange(&mut copy);
             second.begin_again();
             let progress = Progress::default();
-            run(&Launch { config: &config, reversed, undisturbed, progress, ..launch }, second, only, &|| ());
+            run(&Launch { config: &config, reversed, manner, progress, ..launch }, second, only, &|| ());
             memory.exchange(&mut copy);
         }
     }

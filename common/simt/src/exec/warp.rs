@@ -36,6 +36,8 @@ pub(super) struct Warp {
     pub done: bool,
     /// Whether its last turn ended because it polled for what others do.
     pub asks: bool,
+    /// How many of its turns it still lets pass.
+    pub rests: u32,
     /// The barrier that it waits at.
     pub waiting_at: Option<u32>,
     /// Instruction number of that barrier.

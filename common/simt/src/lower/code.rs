@@ -161,8 +161,9 @@ pub(crate) struct Facts {
     /// How it takes part in the memory order.
     pub order: MemoryOrder,
     pub guarded: bool,
-    /// Whether it runs only because of the result of an atomic operation.
-    pub decided: bool,
+    /// The bit of its result if it is an atomic operation, and the bits of those whose results decide whether it runs.
+    pub decides: u64,
+    pub decided: u64,
     /// Floating-point operations per lane, and whether they are one multiply-add in single precision.
     pub flop: (u16, bool),
     /// How the assembler merges it with other accesses to shared memory.

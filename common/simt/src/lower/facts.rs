@@ -14,7 +14,7 @@ use std::collections::HashSet;
 
 /// Returns the facts about every instruction, in order.
 pub(super) fn facts(decoded: &Decoded, graph: &Graph) -> Vec<Facts> {
-    let facts = |(((raw, shared_origin), merged), decided): (((&Raw, Option<u32>), Merged), bool)| Facts {
+    let facts = |(((raw, shared_origin), merged), (decides, decided)): (((&Raw, Option<u32>), Merged), _)| Facts {
         position: raw.position,
         shared_origin,
         role: match raw.inst.op {
@@ -27,6 +27,7 @@ pub(super) fn facts(decoded: &Decoded, graph: &Graph) -> Vec<Facts> {
         },
         order: raw.order,
         guarded: raw.guard.is_some(),
+        decides,
         decided,
         flop: flop_of(&raw.inst, &decoded.code),
         merged: if raw.order.barrier { Merged::Joins } else { merged },

@@ -22,7 +22,7 @@ fn facts() {
             ("communicates", kernel.code.communicates),
             // Each parameter points into a different array.
             ("meets", kernel.code.traffic.meets(|_, _| false)),
-            ("decided", store.is_some_and(|number| kernel.code.facts[number as usize].decided)),
+            ("decided", store.is_some_and(|number| kernel.code.facts[number as usize].decided != 0)),
         ];
         let found: Vec<&str> = known.into_iter().filter(|(_, holds)| *holds).map(|(word, _)| word).collect();
         assert_eq!(found.join(" "), expected.trim_start_matches("nothing"), "{line}");

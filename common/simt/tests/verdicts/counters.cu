@@ -303,3 +303,27 @@ STREAM(stream_ahead_1, 1, 1, atomicAdd(flag, 1), atomicAdd(flag, 0))
 STREAM(stream_ahead_relaxed_1, 1, 1, store_relaxed(flag, i + 1), load_relaxed(flag))
 // 2 x 32: data race
 STREAM(stream_release_ahead, 1, 1, store_release(flag, i + 1), load_acquire(flag))
+
+// All blocks add to one sum, and the last one reads it.
+#define SUM(name, add, before, then, read)                                             \
+    KERNEL(name) {                                                                     \
+        if (T != 0) return;                                                            \
+        add;                                                                           \
+        before;                                                                        \
+        if (atomicAdd(flag, 1) == (int)gridDim.x - 1) {                                \
+            then;                                                                      \
+            out[0] = read;                                                             \
+        }                                                                              \
+    }
+// 6 x 32: clean
+SUM(sum, atomicAdd(data, B), __threadfence(), __threadfence(), data[0])
+// 6 x 32: clean
+SUM(sum_read_atomically, atomicAdd(data, B), NOTHING, NOTHING, atomicAdd(data, 0))
+// 6 x 32: data race
+SUM(sum_without_fences, atomicAdd(data, B), NOTHING, NOTHING, data[0])
+// 6 x 32: data race
+SUM(sum_with_a_fence_before_the_count, atomicAdd(data, B), __threadfence(), NOTHING, data[0])
+// 6 x 32: data race
+SUM(sum_with_a_fence_after_the_count, atomicAdd(data, B), NOTHING, __threadfence(), data[0])
+// 6 x 32: data race
+SUM(greatest_without_fences, atomicMax(data, B), NOTHING, NOTHING, data[0])

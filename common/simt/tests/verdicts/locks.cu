@@ -227,3 +227,46 @@ ONCE(once_without_a_fence, load_relaxed(flag), NOTHING)
 READERS(readers_and_writers, __threadfence())
 // 8 x 32: data race
 READERS(readers_and_writers_without_a_fence, NOTHING)
+
+// A semaphore lets several in at once, each into a place of its own or all into one.
+#define SEMAPHORE(name, permits, where, before)                                        \
+    KERNEL(name) {                                                                     \
+        if (T % 32 != 0) return;                                                       \
+        for (;;) {                                                                     \
+            const int inside = atomicAdd(flag, 0);                                     \
+            if (inside < permits && atomicCAS(flag, inside, inside + 1) == inside) break; \
+        }                                                                              \
+        __threadfence();                                                               \
+        data[where] += 1;                                                              \
+        before;                                                                        \
+        atomicSub(flag, 1);                                                            \
+    }
+// 8 x 32: clean
+SEMAPHORE(semaphore_with_one_permit, 1, 0, __threadfence())
+// 8 x 32: data race
+SEMAPHORE(semaphore_with_two_permits, 2, 0, __threadfence())
+// 8 x 32: data race
+SEMAPHORE(semaphore_with_three_permits, 3, 0, __threadfence())
+// 8 x 32: clean
+SEMAPHORE(semaphore_for_places, 3, B, __threadfence())
+// 1 x 256: data race
+SEMAPHORE(semaphore_within_a_block, 2, 0, __threadfence())
+// 3 x 64: data race
+SEMAPHORE(semaphore_of_blocks_and_warps, 2, B % 2, __threadfence())
+// 8 x 32: data race
+SEMAPHORE(semaphore_without_a_fence, 1, 0, NOTHING)
+
+// Permits that are taken by counting down, and given back if there were none.
+#define PERMITS(name, permits)                                                         \
+    KERNEL(name) {                                                                     \
+        if (T != 0) return;                                                            \
+        while (atomicAdd(flag, 1) >= permits) atomicSub(flag, 1);                      \
+        __threadfence();                                                               \
+        data[0] += B;                                                                  \
+        __threadfence();                                                               \
+        atomicSub(flag, 1);                                                            \
+    }
+// 6 x 32: clean
+PERMITS(one_permit_by_counting, 1)
+// 6 x 32: data race
+PERMITS(two_permits_by_counting, 2)

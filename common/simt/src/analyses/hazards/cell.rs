@@ -74,8 +74,9 @@ const BLOCKS: usize = 6;
 #[derive(Debug, Clone, Default)]
 struct List {
     entries: Vec<Entry>,
-    /// The last atomic operation, unless a strong store came after it. It has read what all strong writes before it left.
-    update: Option<Entry>,
+    /// The last atomic operation and the bit of its result, unless a strong store came after it. It has read what all strong writes
+    /// before it left.
+    update: Option<(Entry, u64)>,
 }
 
 /// The lists of cells whose accesses do not fit into them.
@@ -145,12 +146,12 @@ impl Lists {
 
     /// Adds an access of one thread to a cell's list.
     #[cold]
-    fn add(&mut self, cell: &mut Cell, clock: &Clock, new: Event, sort: Sort, updates: bool) {
+    fn add(&mut self, cell: &mut Cell, clock: &Clock, new: Event, sort: Sort, update: Option<u64>) {
         let most = self.most;
-        let List { entries: list, update } = self.list(cell);
+        let List { entries: list, update: last } = self.list(cell);
         let one = Slot::one(new);
         if sort.writes && sort.is_strong() {
-            *update = updates.then_some(Entry { slot: one, sort });
+            *last = update.map(|bit| (Entry { slot: one, sort }, bit));
         }
         for entry in list.iter_mut().filter(|entry| entry.sort == sort && entry.slot.same_warp(new)) {
             if entry.slot.same_moment(new) {
@@ -247,14 +248,14 @@ impl Cell {
 
     /// Returns what an access of one thread races with. If there is no race, it returns an access that is only a warning.
     ///
-    /// `decided` says that the access depends on the result of an atomic operation.
+    /// `decided` has the bits of the atomic operations whose results the access depends on.
     pub(super) fn conflict(
         &self,
         lists: &Lists,
         clock: &Clock,
         new: Event,
         sort: Sort,
-        decided: bool,
+        decided: u64,
     ) -> Option<Conflict> {
         let mut open = None;
         for Entry { slot, sort: old } in self.all(lists).filter(|entry| entry.sort.writes || sort.writes) {
@@ -263,7 +264,7 @@ impl Cell {
             let (order, thread) = clock.order(&slot, new.thread());
             let kind = match (order, unordered) {
                 (Order::Before, _) => continue,
-                _ if decided && self.told(lists, clock, (slot, old), new) => continue,
+                _ if decided != 0 && self.told(lists, clock, (slot, old), new, decided) => continue,
                 (Order::Exchange, HazardKind::Race) => HazardKind::ShuffleOrder,
                 _ => unordered,
             };
@@ -278,18 +279,20 @@ impl Cell {
 
     /// Whether a thread knows of a strong write because an atomic operation, its own or one that it knows of, has read what that
     /// write left. (PTX, "Causality Order": a thread that observes a write comes after it, even without a fence. So the last thread
-    /// to count may reset the counter.) This is asked only if the access depends on the result; otherwise it is chance who comes last.
-    fn told(&self, lists: &Lists, clock: &Clock, (slot, old): (Slot, Sort), new: Event) -> bool {
-        let Some(update) = lists.all[self.more as usize].update else { return false };
+    /// to count may reset the counter.) Unless the access depends on that operation's result, it is chance who comes last.
+    fn told(&self, lists: &Lists, clock: &Clock, (slot, old): (Slot, Sort), new: Event, decided: u64) -> bool {
+        let Some((update, _)) = lists.all[self.more as usize].update.filter(|(_, bit)| bit & decided != 0) else {
+            return false;
+        };
         let same_block = slot.event.block == update.slot.event.block;
         let meet = matches!(old.unordered(update.sort, same_block), None | Some(HazardKind::VolatileOrder));
         old.writes && meet && clock.order(&update.slot, new.thread()).0 == Order::Before
     }
 
-    /// Notes an access of one thread. `updates` says that it is an atomic operation.
-    pub(super) fn note(&mut self, lists: &mut Lists, clock: &Clock, new: Event, sort: Sort, updates: bool) {
+    /// Notes an access of one thread. `update` has the bit of its result if it is an atomic operation.
+    pub(super) fn note(&mut self, lists: &mut Lists, clock: &Clock, new: Event, sort: Sort, update: Option<u64>) {
         if sort.is_strong() {
-            lists.add(self, clock, new, sort, updates);
+            lists.add(self, clock, new, sort, update);
         } else if sort.writes {
             lists.drop_list(self);
             *self = Self { write: new, ..Self::default() };
@@ -316,7 +319,7 @@ impl Cell {
         }
         let [a, b] = &self.reads;
         if !(lists.two_warps() && enough(a, b, new)) {
-            lists.add(self, clock, new, Sort::READ, false);
+            lists.add(self, clock, new, Sort::READ, None);
         }
     }
 }

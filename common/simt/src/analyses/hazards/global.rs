@@ -137,7 +137,7 @@ impl GlobalShadow {
         let writes = access.written >> lane & 1 != 0;
         let load = access.kind == AccessKind::Load;
         let sort = setup.sort(access.instruction, writes);
-        let (decided, updates) = (setup.facts(access.instruction).decided, setup.updates(access.instruction));
+        let (decided, update) = (setup.facts(access.instruction).decided, setup.update(access.instruction));
         let part = Part::of(access, lane);
         let new = scene.event(part);
         let first = access.addresses[lane] >> unit;
@@ -164,7 +164,7 @@ impl GlobalShadow {
                 scene.conflict(Spot::Global(address), conflict, part);
             }
             if note {
-                cell.note(lists, &scene.clock, new, sort, updates);
+                cell.note(lists, &scene.clock, new, sort, update);
             }
         }
     }

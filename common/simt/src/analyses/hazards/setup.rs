@@ -154,9 +154,10 @@ impl Setup {
         Sort { writes, strong, wide: order.is_strong() && scope > Scope::Block, volatile }
     }
 
-    /// Whether an instruction is an atomic operation, which reads what the ones before it have written.
-    pub(super) fn updates(&self, instruction: u32) -> bool {
-        matches!(self.facts(instruction).role, Role::Atomic | Role::Exchange)
+    /// Returns the bit of the result of an atomic operation, which reads what the ones before it have written.
+    pub(super) fn update(&self, instruction: u32) -> Option<u64> {
+        let facts = self.facts(instruction);
+        matches!(facts.role, Role::Atomic | Role::Exchange).then_some(facts.decides)
     }
 
     /// Returns how many warps of a block a shadow must keep for each place. See [`super::cell::Lists`].

@@ -204,7 +204,7 @@ impl SharedShadow {
                 uninitialised(scene, copies, address, part);
                 continue;
             }
-            if let Some(conflict) = cell.conflict(&self.lists, &scene.clock, scene.event(part), Sort::READ, false) {
+            if let Some(conflict) = cell.conflict(&self.lists, &scene.clock, scene.event(part), Sort::READ, 0) {
                 scene.conflict(Spot::Shared(address), conflict, part);
                 continue;
             }
@@ -217,7 +217,7 @@ impl SharedShadow {
         for index in read.units(&scene.setup) {
             let Some(cell) = self.cells.get_mut(index) else { return };
             let (address, part) = ((index << scene.setup.unit) as u32, read.part);
-            match cell.conflict(&self.lists, &scene.clock, scene.event(part), Sort { strong: 8, ..Sort::READ }, false) {
+            match cell.conflict(&self.lists, &scene.clock, scene.event(part), Sort { strong: 8, ..Sort::READ }, 0) {
                 Some(conflict) => scene.conflict(Spot::Shared(address), conflict, part),
                 None => self.seen(scene, fences, index, part),
             }
@@ -265,7 +265,7 @@ impl SharedShadow {
 
     fn note(&mut self, scene: &Scene, index: usize, part: Part, sort: Sort) {
         if let Some(cell) = self.cells.get_mut(index) {
-            cell.note(&mut self.lists, &scene.clock, scene.event(part), sort, scene.setup.updates(part.instruction));
+            cell.note(&mut self.lists, &scene.clock, scene.event(part), sort, scene.setup.update(part.instruction));
         }
     }
 
