@@ -186,9 +186,14 @@ fn copies() -> Result<()> {
 
 fn no_nvrtc() -> Result<()> {
     let kernel = root().join("step02_gpu_naive/kernel.cu").display().to_string();
-    let said = course(&["lab", "2", "--kernel", &kernel], &[("NVRTC_PATH", &mine("no_nvrtc")?)], "")?;
-    is_refusal(&said.err, said.status)?;
-    ensure!(said.err.contains("NVRTC"), "{}", said.err);
+    let (folder, nowhere) = (mine("no_nvrtc")?, Path::new("no/such/folder"));
+    let no_library = [("NVRTC_PATH", folder.as_path())];
+    let no_room = [("TMPDIR", nowhere), ("TMP", nowhere)];
+    for variables in [&no_library[..], &no_room] {
+        let said = course(&["lab", "2", "--kernel", &kernel], variables, "")?;
+        is_refusal(&said.err, said.status)?;
+        ensure!(said.err.contains("NVRTC"), "{}", said.err);
+    }
     Ok(())
 }
 

@@ -34,9 +34,10 @@ pub trait Analysis: Sync {
         false
     }
 
-    /// The analysis that watches the launch again. If threads may wait for each other, there are two more runs, so that what is found
-    /// does not depend on who comes first: one with blocks and warps in the opposite order, and one in which each block works for as
-    /// long as it can. What the kernel then leaves in memory does not count.
+    /// The analysis that watches the launch again. If threads may wait for each other, there are three more runs, so that what is found
+    /// does not depend on who comes first: one with blocks and warps in the opposite order, one in which each works for as long as it
+    /// can, and one in which a warp that has told others something lets them work first. What the kernel then leaves in memory does
+    /// not count.
     fn second(&mut self) -> Option<&mut dyn Analysis> {
         None
     }

@@ -22,6 +22,11 @@ const ARGUMENT: &str = "--compile-for-the-course";
 const SECONDS: u64 = 20;
 const MEMORY_GIB: u64 = 2;
 
+/// There is no process for a compiler, whatever the kernel is.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct NotStarted(String);
+
 /// Whether this program handles the argument. Test programs do not, so they compile in their own process.
 static ANSWERS: AtomicBool = AtomicBool::new(false);
 
@@ -82,9 +87,9 @@ pub fn compile(job: &Job) -> Result<Compiled> {
     };
     let no_process = |error: std::io::Error| {
         let reason = io_reason(&error);
-        anyhow!(
+        NotStarted(format!(
             "{compiler} runs in a process of its own, which does not start ({reason}); end other programs, or free room in the folder for temporary files"
-        )
+        ))
     };
     let job = serde_json::to_vec(job)?;
     // If the child is killed, its temporary files are removed with this folder.

@@ -10,4 +10,5 @@ pub mod places;
 pub mod rustc;
 mod source;
 
+pub use child::NotStarted;
 pub use source::{Code, Source, check_signature, file_of, folder_of, hash};

@@ -1,12 +1,11 @@
 //! Errors that are the kernel's own, and the exit status that tells them from all others.
 
-use std::fmt;
-
 use crate::findings::analysis::HazardReport;
 use crate::findings::diagnostic::Diagnostic;
 
 /// The kernel did something no kernel may do: exit status 1, like a wrong product.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{text}")]
 pub struct KernelFault {
     /// In one sentence.
     pub text: String,
@@ -32,11 +31,3 @@ impl KernelFault {
         error.chain().find_map(|cause| cause.downcast_ref())
     }
 }
-
-impl fmt::Display for KernelFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
-    }
-}
-
-impl std::error::Error for KernelFault {}

@@ -1,6 +1,7 @@
 //! Whether a kernel compiles, is right, and has no hazard.
 
 use anyhow::Result;
+use common::code::NotStarted;
 use common::device::SimOptions;
 use common::findings::diagnostic::Underlined;
 use common::findings::hazard_kind::{Mistake, ReportKind};
@@ -20,10 +21,14 @@ const NO_LAUNCH: &str = "launch that does not fit";
 
 impl Candidate {
     /// Whether NVRTC and the simulator take the kernel.
-    pub fn compiles(&self, shapes: &[[u64; 3]]) -> Verdict {
+    ///
+    /// # Errors
+    /// If the compiler does not even start.
+    pub fn compiles(&self, shapes: &[[u64; 3]]) -> Result<Verdict> {
         let compiled = shapes.iter().find_map(|&size| self.plan(size).ok()).map(|plan| self.code(&plan));
         let next = match compiled {
-            Some(Ok(_)) => return Verdict::Passed(None),
+            Some(Ok(_)) => return Ok(Verdict::Passed(None)),
+            Some(Err(error)) if error.is::<NotStarted>() => return Err(error),
             Some(Err(error)) => {
                 let text = format!("{error:#}");
                 let places = self.refused(&text);
@@ -34,7 +39,7 @@ impl Candidate {
                 Next::new(format!("the step has no launch for any of the lab's shapes; {say}"), None).of(NO_LAUNCH)
             }
         };
-        Verdict::Failed(None, next)
+        Ok(Verdict::Failed(None, next))
     }
 
     /// The lines that the compiler's log names, `step04.cu(11): error: ...`.

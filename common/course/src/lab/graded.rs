@@ -41,11 +41,12 @@ pub struct Graded {
 }
 
 /// Fills in the checklist: at shapes that are shown and at hidden ones right, free of hazards, and its counters as the lab wants them.
-pub fn checked(lab: &Lab, candidate: &Candidate, seed: u64, until: Until) -> Grade {
+pub fn checked(lab: &Lab, candidate: &Candidate, seed: u64, until: Until) -> Result<Grade> {
     let tasks = &lab.data.tasks;
     let mut grade = Grade::new(tasks, seed, until);
+    let compiles = candidate.compiles(&tasks[0].shapes)?;
     let progress = Progress::new("grading, tasks", tasks.len() as u64);
-    grade.ask(0, Part::Compiles, "compiles".into(), || candidate.compiles(&tasks[0].shapes));
+    grade.ask(0, Part::Compiles, "compiles".into(), || compiles);
     for (number, task) in tasks.iter().enumerate() {
         if !task.shapes.is_empty() {
             let right = format!("right at {}", names(&task.shapes));
@@ -66,7 +67,7 @@ pub fn checked(lab: &Lab, candidate: &Candidate, seed: u64, until: Until) -> Gra
         }
         progress.add(1);
     }
-    grade
+    Ok(grade)
 }
 
 /// Grades all tasks of a kernel that bring points.
@@ -74,7 +75,7 @@ pub fn grade(lab: &Lab, kernel: &Path, seed: u64, instruction_limit: Option<u64>
     let begun = Instant::now();
     let mut candidate = Candidate::read(lab, kernel, seed, instruction_limit)?;
     candidate.silent = true;
-    let Grade { mut tasks, mut findings, .. } = checked(lab, &candidate, seed, Until::WrongProduct);
+    let Grade { mut tasks, mut findings, .. } = checked(lab, &candidate, seed, Until::WrongProduct)?;
     // An open challenge that is not met does not count as a finding.
     let lines = tasks.iter().flat_map(|task| task.lines.iter().map(|line| (task.open, line.state)));
     let mut failed = lines.filter(|(_, state)| *state == State::Failed).map(|(open, _)| open);

@@ -111,7 +111,7 @@ fn hint(lab: &Lab) -> Result<()> {
 fn grade(lab: &Lab, kernel: &Path, own: bool, options: &Options) -> Result<bool> {
     let seed = options.seed.unwrap_or_else(fresh_seed);
     let candidate = Candidate::read(lab, kernel, seed, options.instruction_limit)?;
-    let mut grade = graded::checked(lab, &candidate, seed, Until::FirstFailure);
+    let mut grade = graded::checked(lab, &candidate, seed, Until::FirstFailure)?;
     if own && let Ok(progress) = Progress::read() {
         grade.hints = progress.labs.get(&lab.full_name()).map(|lab| lab.hints.clone()).unwrap_or_default();
     }

@@ -46,7 +46,7 @@ pub(super) fn system(warp: &mut Warp, context: &mut Context, inst: &Inst, mask: 
                 }
             }
             SystemCall::Assert => {
-                let text = |index| memory.text(argument(index));
+                let text = |index| memory.text(argument(index)).replace(['\n', '\r'], " ");
                 let line = argument(2) as u32;
                 let kind = FaultKind::Assert { condition: text(0), file: text(1), line, function: text(3) };
                 return Err(context.fault(kind, inst.pc, warp.number, Some(lane as u32)));
