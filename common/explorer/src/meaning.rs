@@ -179,8 +179,8 @@ impl<'a> Place<'a> {
         let pairs: Vec<Value> = pairs.into_iter().map(|(_, pair)| pair).collect();
         let products = if count == 1 { "product" } else { "products" };
         let name = goal.map(|[row, column]| format!("C[{row}][{column}]"));
-        // A sum of other products than those of A and B has no number that it is to reach.
-        let both = |pair: &Value| !pair["wrong"].is_null() || (!pair["a"].is_null() && !pair["b"].is_null());
+        // A sum of other products than those of A and B has no number that it is to reach. What was in C may be added, with a factor.
+        let both = |pair: &Value| !pair["wrong"].is_null() || pair["a"].is_null() == pair["b"].is_null();
         let of = goal.filter(|_| pairs.iter().all(both)).map(|_| self.run.size[2]);
         let plain = rest.is_empty();
         let words = match (&name, of, &pairs[..]) {
@@ -305,7 +305,7 @@ fn number(run: &Run, launch_number: usize, register: usize, event: u32, value: u
 fn register(run: &Run, state: &State, chosen: &Chosen<'_>, warp: &Warp, number: usize) -> Option<Value> {
     let event = warp.times[number].checked_sub(1)?;
     let plain = self::number(run, state.launch, number, event, warp.registers[number][chosen.lane]);
-    if plain["kind"] == "address" {
+    if plain["kind"] == "address" || plain["kind"] == "argument" {
         return Some(plain);
     }
     let place = run.tape.instruction(event).writes.iter().position(|&written| written == number)?;

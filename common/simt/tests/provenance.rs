@@ -112,3 +112,52 @@ fn tensor_cores_multiply_what_their_fragments_hold() {
         assert_eq!(count, size * size, "{file}");
     }
 }
+
+#[test]
+fn a_sum_that_is_scaled_or_added_to_keeps_its_products() {
+    // %f7 is the sum; the formula leaves what is stored in %f9. Nobody follows %f6.
+    let formed = |formula: &str| {
+        let text = format!(
+            ".version 7.0\n.target sm_75\n.address_size 64
+            .visible .entry one(.param .u64 A, .param .u64 B, .param .u64 C, .param .f32 alpha, .param .f64 wide) {{
+                .reg .f32 %f<12>; .reg .f64 %fd<4>; .reg .b32 %r<2>; .reg .b64 %rd<4>;
+                ld.param.u64 %rd1, [A]; ld.param.u64 %rd2, [B]; ld.param.u64 %rd3, [C];
+                ld.param.f32 %f5, [alpha]; ld.param.f64 %fd1, [wide];
+                mov.u32 %r1, %ntid.x; cvt.rn.f32.u32 %f6, %r1;
+                ld.global.f32 %f0, [%rd1]; ld.global.f32 %f1, [%rd2]; ld.global.f32 %f3, [%rd1+4];
+                ld.global.f32 %f4, [%rd2+4]; ld.global.f32 %f8, [%rd3];
+                mul.f32 %f7, %f0, %f1; fma.rn.f32 %f7, %f3, %f4, %f7;
+                {formula}
+                st.global.f32 [%rd3], %f9; ret;
+            }}"
+        );
+        let kernel = Module::parse(&text).unwrap().kernel("one").unwrap();
+        let mut memory = GlobalMemory::new();
+        let mut arguments: Vec<Arg> =
+            ["A", "B", "C"].map(|name| Arg::Pointer(memory.alloc(name, 8, 4).unwrap())).into();
+        for pointer in &arguments {
+            let Arg::Pointer(pointer) = pointer else { unreachable!() };
+            memory.upload(*pointer, 0, &[1.5f32.to_bits(), 2.5f32.to_bits()]).unwrap();
+        }
+        arguments.extend([Arg::U32(3.0f32.to_bits()), Arg::Bytes((-2.0f64).to_le_bytes().into())]);
+        let (provenance, ended) = Provenance::of(&kernel, &mut memory, &LaunchConfig::new((1, 1), (32, 1)), &arguments);
+        ended.unwrap();
+        let formed = provenance.formed(&provenance.stores()[0]);
+        let mut pairs: Vec<_> = formed.terms.iter().map(|term| term.factors.each_ref().map(element)).collect();
+        let others = pairs.split_off(2);
+        assert_eq!(pairs, [0, 1].map(|k| [Some((0, k)), Some((1, k))]), "{formula}");
+        assert!(others.iter().all(|other| *other == [Some((2, 0)), None]), "{formula}: {others:?}");
+        let rest: Vec<_> = formed.rest.iter().map(|value| (value.source, value.scale)).collect();
+        (formed.terms[0].scale.to_string(), rest)
+    };
+    let old = Source::Element { array: 2, index: 0 };
+    assert_eq!(formed("mul.f32 %f9, %f5, %f7;"), ("3".into(), vec![]));
+    assert_eq!(formed("mul.f32 %f8, %f8, %f5; fma.rn.f32 %f9, %f7, %f5, %f8;"), ("3".into(), vec![]));
+    let wide = "cvt.f64.f32 %fd2, %f7; mul.f64 %fd2, %fd2, %fd1; cvt.rn.f32.f64 %f9, %fd2;";
+    assert_eq!(formed(wide), ("-2".into(), vec![]));
+    assert_eq!(formed("mul.f32 %f9, %f6, %f7;"), ("NaN".into(), vec![]));
+    let unknown = (Source::Unknown, 1.0);
+    assert_eq!(formed("mul.f32 %f9, %f6, %f8; fma.rn.f32 %f9, %f5, %f7, %f9;"), ("3".into(), vec![unknown]));
+    assert_eq!(formed("fma.rn.f32 %f9, %f6, %f7, %f8;"), ("NaN".into(), vec![(old, 1.0)]));
+    assert_eq!(formed("sub.f32 %f9, %f7, %f6;"), ("1".into(), vec![unknown]));
+}

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use simt::analyses::provenance::{Arrived, Formed, Provenance, Source, Store, Term, Value};
+use simt::analyses::provenance::{Arrived, Formed, Provenance, Source, Store, Term, Value, single};
 use simt::{Kernel, Location, Space};
 
 use super::asked::{Asked, Kind, Place, Side};
@@ -290,8 +290,8 @@ impl Origins {
                 "B" => Factor::Of(Side::B, asked.place(Side::B, index)),
                 _ => Factor::Other,
             },
-            Source::Constant(bits) if f32::from_bits(bits as u32) == 0.0 => Factor::Zero,
-            Source::Constant(bits) => Factor::Number(f32::from_bits(bits as u32)),
+            Source::Constant(bits) if single(bits) == 0.0 => Factor::Zero,
+            Source::Constant(bits) => Factor::Number(single(bits)),
             Source::Computed => Factor::Computed,
             Source::Unknown if value.shared.is_some_and(|passage| passage.stored.is_none()) => Factor::Unset,
             Source::Unknown => Factor::Unknown,

@@ -119,7 +119,7 @@ fn of_sum(asked: &Asked, element: &Element) -> Verdict {
         return Verdict::Operands(at);
     }
     let rest = &element.formed.rest;
-    if rest.iter().any(|value| matches!(value.source, Source::Unknown | Source::Computed)) {
+    if rest.iter().any(|value| matches!(value.source, Source::Unknown | Source::Computed) || value.scale.is_nan()) {
         return Verdict::Unknown;
     }
     let not_zero = rest.iter().filter(|value| value.bits as u32 & 0x7fff_ffff != 0).count();
@@ -176,6 +176,7 @@ fn of_sum(asked: &Asked, element: &Element) -> Verdict {
             return Verdict::Weight;
         }
         return match coverage(element, &ks) {
+            Verdict::Right if element.weights[0].is_nan() => Verdict::Unknown,
             Verdict::Right if element.weights.map(f32::to_bits) != asked.weights.map(f32::to_bits) => Verdict::Weight,
             verdict => verdict,
         };

@@ -12,44 +12,43 @@ use crate::observe::Executed;
 use crate::place::Space;
 
 impl BlockOrigins {
-    /// Sets the tags of an operation's result in the lanes where the origins of its operands are known.
+    /// Sets the tags of an operation's result in the lanes where the origins of its operands are known. A sum stays known if a
+    /// number of unknown origin is added to it or multiplies it.
     pub(super) fn computed(&mut self, step: &Executed<'_>, inst: &Inst, wide: bool, operation: Operation) {
-        // The divisor need not have a known origin: it counts as a number by which the sum is scaled.
-        let number = match operation {
-            Operation::MultiplyAdd => 3,
-            Operation::Divide => 1,
-            _ => 2,
-        };
+        let number = if operation == Operation::MultiplyAdd { 3 } else { 2 };
         let operands = [inst.a, inst.b, inst.c].map(|place| self.operand(step, place));
         let mut out = [0; 32];
-        let known = |lane: &usize| operands[..number].iter().all(|tags| tags[*lane] != 0);
-        if each(step.lanes).any(|lane| known(&lane)) {
+        if each(step.lanes).any(|lane| operands[..number].iter().any(|tags| tags[lane] != 0)) {
             let bits = values(step, inst.d, wide);
-            for lane in each(step.lanes).filter(known) {
+            for lane in each(step.lanes) {
                 let [a, b, c] = operands.map(|tags| tags[lane]);
-                out[lane] = if [a, b, c].iter().take(number).all(|&tag| self.nodes.is_constant(tag)) {
-                    self.nodes.constant(bits[lane])
-                } else {
-                    let (instruction, thread) = (step.instruction, 32 * step.warp + lane as u32);
-                    let node = match operation {
-                        Operation::Multiply => Node::Product { a, b, instruction, thread },
-                        Operation::Divide if b != 0 && !self.nodes.is_constant(b) => continue,
-                        Operation::Divide => {
-                            // The divisor may have been overwritten by the result, so it is computed from the result.
-                            let [from, to] = [self.nodes.bits(a), bits[lane]].map(|bits| f32::from_bits(bits as u32));
-                            let factor = if from == 0.0 { 1.0 } else { to / from };
-                            let b = self.nodes.constant(factor.to_bits().into());
-                            Node::Product { a, b, instruction, thread }
-                        }
-                        Operation::MultiplyAdd => Node::MultiplyAdd { a, b, c, instruction, thread },
-                        Operation::Add => Node::Sum { a, b },
-                        Operation::Subtract => {
-                            let b = self.nodes.add(Node::Negated(b), 0);
-                            Node::Sum { a, b }
-                        }
-                    };
-                    self.nodes.add(node, bits[lane])
+                let all = &[a, b, c][..number];
+                if all.iter().all(|&tag| self.nodes.is_constant(tag)) {
+                    out[lane] = self.nodes.constant(bits[lane]);
+                    continue;
+                }
+                if all.contains(&0) && !all.iter().any(|&tag| self.nodes.is_sum(tag)) {
+                    continue;
+                }
+                let (instruction, thread) = (step.instruction, 32 * step.warp + lane as u32);
+                let node = match operation {
+                    Operation::Multiply => Node::Product { a, b, instruction, thread },
+                    Operation::Divide if b != 0 && !self.nodes.is_constant(b) => continue,
+                    Operation::Divide => {
+                        // The divisor may have been overwritten by the result, so it is computed from the result.
+                        let [from, to] = [self.nodes.bits(a), bits[lane]].map(|bits| f32::from_bits(bits as u32));
+                        let factor = if from == 0.0 { 1.0 } else { to / from };
+                        let b = self.nodes.constant(factor.to_bits().into());
+                        Node::Product { a, b, instruction, thread }
+                    }
+                    Operation::MultiplyAdd => Node::MultiplyAdd { a, b, c, instruction, thread },
+                    Operation::Add => Node::Sum { a, b },
+                    Operation::Subtract => {
+                        let b = self.nodes.add(Node::Negated(b), 0);
+                        Node::Sum { a, b }
+                    }
                 };
+                out[lane] = self.nodes.add(node, bits[lane]);
             }
         }
         self.result(step, inst.d, wide, &out);

@@ -339,6 +339,9 @@ impl BlockOrigins {
 
     fn element(&mut self, address: u64, loaded: u32, bits: u64) -> Tag {
         let Some((array, word)) = self.launch.word(address) else { return 0 };
+        if self.launch.arrays[array].2 {
+            return self.nodes.constant(bits);
+        }
         self.nodes.add(Node::Element { array: array as u32, word: word as u32, loaded }, bits)
     }
 

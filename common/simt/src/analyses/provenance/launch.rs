@@ -14,8 +14,8 @@ pub(super) struct Launch {
     pub(super) code: Arc<Code>,
     /// Indexed by instruction number.
     pub(super) instructions: Vec<Inst>,
-    /// Start address and size in bytes of each array in global memory.
-    pub(super) arrays: Vec<(u64, u64)>,
+    /// Start address and size in bytes of each array in global memory, and whether it is constant memory.
+    pub(super) arrays: Vec<(u64, u64, bool)>,
     pub(super) threads: Dim3,
     pub(super) shared_words: usize,
     /// How many words have been stored to global memory so far.
@@ -43,7 +43,7 @@ pub struct Store {
 impl Launch {
     /// Returns the array that holds an address in global memory, and the index of the word in it.
     pub(super) fn word(&self, address: u64) -> Option<(usize, u64)> {
-        let array = self.arrays.iter().position(|&(base, bytes)| address >= base && address - base < bytes)?;
+        let array = self.arrays.iter().position(|&(base, bytes, _)| address >= base && address - base < bytes)?;
         Some((array, (address - self.arrays[array].0) / 4))
     }
 
@@ -51,10 +51,14 @@ impl Launch {
         self.stores.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Returns the places of the kernel's constants among the registers, and whether each is 64 bits wide.
+    /// Returns the places of the kernel's constants and arguments among the registers, and whether each is 64 bits wide.
     pub(super) fn constants(&self) -> HashMap<u32, bool> {
         use crate::lower::Preset;
-        let constants = self.code.presets.iter().filter(|(_, _, preset)| matches!(preset, Preset::Constant(_)));
+        let constants = self
+            .code
+            .presets
+            .iter()
+            .filter(|(_, _, preset)| matches!(preset, Preset::Constant(_) | Preset::Param { .. }));
         constants.map(|&(place, wide, _)| (place, wide)).collect()
     }
 }

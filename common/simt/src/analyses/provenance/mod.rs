@@ -20,7 +20,7 @@ use crate::observe::{Analysis, BlockInfo, LaunchInfo, Observer};
 pub use block::{BlockOrigins, Placed};
 use launch::Launch;
 pub use launch::Store;
-pub use nodes::{Formed, Nodes, Passage, Source, Tag, Term, Value};
+pub use nodes::{Formed, Nodes, Passage, Source, Tag, Term, Value, single};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -116,7 +116,8 @@ impl Analysis for Provenance {
         for inst in code.insts.iter().filter(|inst| !inst.op.is_note()) {
             instructions[inst.pc as usize] = *inst;
         }
-        let arrays = launch.memory.allocations().iter().map(|array| (array.base.0, array.bytes)).collect();
+        let arrays =
+            launch.memory.allocations().iter().map(|array| (array.base.0, array.bytes, array.constant)).collect();
         self.launch = Arc::new(Launch {
             code,
             instructions,

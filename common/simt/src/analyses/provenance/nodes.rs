@@ -196,7 +196,7 @@ impl Nodes {
                 // This arm and the next follow the part of a number that a conversion to fewer bits lost, perhaps times a factor.
                 Node::Product { a, b, .. } if self.is_constant(a) || self.is_constant(b) => {
                     let (number, of) = if self.is_constant(a) { (a, b) } else { (b, a) };
-                    value.scale *= f32::from_bits(self.bits(number) as u32);
+                    value.scale *= single(self.bits(number));
                     of
                 }
                 Node::Sum { a, b } if value.converted.is_some() && self.is_loss(a, b) => {
@@ -310,8 +310,8 @@ impl Nodes {
         vec![term]
     }
 
-    /// If a node multiplies a sum by a number, returns the number, the instruction and the sum. A compiler may also add a sum to
-    /// itself instead of doubling it.
+    /// If a node multiplies a sum by a number, returns the number (NaN if it is not known), the instruction and the sum. A compiler
+    /// may also add a sum to itself instead of doubling it.
     fn scaled(&self, tag: Tag) -> Option<(f32, Option<u32>, Tag)> {
         let (a, b, by) = match self.all[tag as usize].0 {
             Node::Product { a, b, instruction, .. } | Node::MultiplyAdd { a, b, instruction, .. } => {
@@ -320,10 +320,12 @@ impl Nodes {
             Node::Sum { a, b } if a == b && self.is_sum(a) => return Some((2.0, None, a)),
             _ => return None,
         };
-        [(a, b), (b, a)].into_iter().find_map(|(one, sum)| match self.value(one).source {
-            Source::Constant(bits) if self.is_sum(sum) => Some((f32::from_bits(bits as u32), Some(by), sum)),
+        let (one, sum) = [(a, b), (b, a)].into_iter().find(|&(_, sum)| self.is_sum(sum))?;
+        match self.value(one) {
+            Value { source: Source::Constant(bits), .. } => Some((single(bits), Some(by), sum)),
+            Value { source: Source::Unknown, shared: None, .. } => Some((f32::NAN, Some(by), sum)),
             _ => None,
-        })
+        }
     }
 
     /// Whether this is a product or a sum, perhaps after conversions or a way through shared memory.
@@ -364,6 +366,11 @@ impl Nodes {
     }
 }
 
+/// Returns a number of 32 or 64 bits. The upper half of one of 64 bits is 0 only if it is 0 or next to it.
+pub fn single(bits: u64) -> f32 {
+    if bits >> 32 == 0 { f32::from_bits(bits as u32) } else { f64::from_bits(bits) as f32 }
+}
+
 /// The terms whose sum a stored value is.
 #[derive(Debug, Clone, Default)]
 pub struct Formed {
@@ -394,7 +401,7 @@ pub struct Term {
     pub thread: u32,
     /// Whether the product is subtracted.
     pub negative: bool,
-    /// The number by which the product was scaled: in its factors and afterwards.
+    /// The number by which the product was scaled, in its factors and afterwards; NaN if it is not known.
     pub scale: f32,
     /// The instruction that scaled the sum afterwards, if it was a multiplication.
     pub scaled: Option<u32>,
