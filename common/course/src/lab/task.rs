@@ -140,13 +140,15 @@ pub fn names(sizes: &[[u64; 3]]) -> String {
     sizes.iter().map(|[m, n, k]| format!("{m}×{n}×{k}")).collect::<Vec<_>>().join(", ")
 }
 
-/// The smallest shape that is larger than a warp along two axes at least, for the hazard check; else the largest.
+/// The smallest shape that is larger than a warp along two axes at least, for the hazard check, with one that is deep; else the largest.
 pub fn smallest_ragged(shapes: &[[u64; 3]]) -> Vec<[u64; 3]> {
-    let volume = |shape: &[u64; 3]| shape.iter().product::<u64>();
-    let ragged =
-        shapes.iter().filter(|[m, n, k]| *m > 1 && *n > 1 && m * n > 32 && (m % 32 != 0 || n % 32 != 0) && *k > 1);
+    let volume = |shape: &&[u64; 3]| shape.iter().product::<u64>();
+    let is_ragged = |[m, n, k]: &&[u64; 3]| *m > 1 && *n > 1 && m * n > 32 && (m % 32 != 0 || n % 32 != 0) && *k > 1;
+    let ragged = || shapes.iter().filter(is_ragged);
+    let mut chosen: Vec<[u64; 3]> = ragged().min_by_key(volume).into_iter().copied().collect();
+    // Only where there are many tiles is each of several buffers filled twice.
+    chosen.extend(ragged().filter(|shape| shape[2] > 128).min_by_key(volume));
     // The whole tiles of the largest one let warps overtake each other.
-    let mut chosen: Vec<[u64; 3]> = ragged.min_by_key(|shape| volume(shape)).into_iter().copied().collect();
     chosen.extend(shapes.iter().max_by_key(|shape| volume(shape).min(600_000)));
     chosen.dedup();
     chosen

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use simt::Location;
-use simt::analyses::provenance::{Arrived, Source};
+use simt::analyses::provenance::{Arrived, Source, Value};
 
 use super::asked::{Kind, Side};
 use super::element::{Factor, Pair};
 use super::teller::{Teller, listed, noted};
-use crate::code::places::{index, triple};
+use crate::code::places::{index, is_ptx, triple};
 use crate::findings::analysis::HazardReport;
 use crate::findings::diagnostic::{
     Mark, Part, READ, STORE, Word, add, also_set, and_callers, around, at_lines, bounds, code_at, exits, has_word,
@@ -216,6 +216,7 @@ impl Teller<'_> {
         let gap = Gap { missing, repeated, multiply, place, loops, words };
         self.lacking(&gap)
             .or_else(|| self.taken_again(&gap))
+            .or_else(|| self.called_for_another_tile(&gap))
             .or_else(|| self.overlapping(&gap).filter(|_| !missing.is_empty()))
             .or_else(|| self.another_tile(&gap))
             .unwrap_or_else(|| if missing.is_empty() { self.again(&gap) } else { self.left_out(&gap) })
@@ -293,6 +294,43 @@ impl Teller<'_> {
         self.parts(&mut marks);
         let words = gap.and(&[("one", other_thread), ("other", thread)]);
         Some(self.told(Mistake::Part, "k taken by several threads", marks, &words))
+    }
+
+    /// All tiles come in order, but a call has loaded one before or after the one that comes next.
+    fn called_for_another_tile(&self, gap: &Gap) -> Option<HazardReport> {
+        let element = self.element;
+        let ks: Vec<u64> = element.pairs.iter().filter_map(|pair| pair.k_of(element.needs)).collect();
+        let shift = |at: usize| ks[at] as i64 - at as i64;
+        let at = (1..ks.len()).find(|&at| shift(at) != 0).filter(|_| shift(0) == 0)?;
+        let by = shift(at);
+        let called = |pair: &Pair| -> Vec<Location> {
+            let call = |(_, value): &(Factor, Value)| {
+                let place = self.origins.location(value.shared.and(value.loaded)?);
+                let (line, column) = place.calls.iter().copied().rfind(|&(line, _)| !is_ptx(&place, line))?;
+                Some(Location { line: Some(line), column: Some(column), calls: Box::default(), ..place })
+            };
+            pair.factors.iter().filter_map(call).collect()
+        };
+        let lines = |calls: &[Location]| BTreeSet::from_iter(calls.iter().filter_map(|call| call.line));
+        let [before, calls] = [at - 1, at].map(|at| called(&element.pairs[at]));
+        // In a loop that goes on by too much, one call loads all, and each tile is farther away.
+        let in_order = (at..ks.len()).all(|at| [0, by].contains(&shift(at)));
+        let many = ks.len() - at > 2 * by.unsigned_abs() as usize;
+        // What was loaded for another step may have been read in place of the right tile, which came as well.
+        let missing = *gap.missing.first()?;
+        let times = self.arrived(Side::A).iter().filter(|(place, _)| *place == (element.own(Side::A), ks[at])).count();
+        let came = Side::BOTH.into_iter().any(|side| self.came(side, missing).is_some());
+        let is_load = if by < 0 { times > 1 } else { !came };
+        (!calls.is_empty() && in_order && is_load && (many || lines(&before) != lines(&calls))).then_some(())?;
+        let tile = self.depth_of_tile(Side::A, false).unwrap_or(by.unsigned_abs());
+        let of_tile = |k: u64| self.asked.ks(&Vec::from_iter(k..element.depth.min(k + tile)));
+        let [found, next] = [ks[at], at as u64].map(of_tile);
+        let words = [("call", listed(&lines(&calls))), ("found", found.clone()), ("next", next)];
+        let mark = |location| Mark { location, label: format!("this loads {found}"), ..Mark::default() };
+        let mut marks = vec![];
+        add(&mut marks, calls.into_iter().map(mark));
+        add(&mut marks, self.passages(&element.pairs[at]).into_iter().map(|mark| Mark { aside: true, ..mark }));
+        Some(self.told(Mistake::Part, "call for another tile", marks, &gap.and(&words)))
     }
 
     /// The elements came, or may have come, and others were multiplied in their place.

@@ -64,8 +64,8 @@ pub fn by_member(fields: &[Field], place: &mut Place) {
 /// Structures that are looked at: a kernel has few, and each look reads the whole source.
 const MOST: usize = 64;
 
-/// The structures of a source, each with its name, or with that of the variable that it is declared with.
-fn structures(source: &str, constants: &[(&str, i64)]) -> Vec<(String, Members)> {
+/// The structures of a source with so many shared arrays, each with its name, or with that of the variable that it is declared with.
+fn structures(source: &str, constants: &[(&str, i64)], arrays: usize) -> Vec<(String, Members)> {
     let is_name = |c: char| c.is_alphanumeric() || c == '_';
     let mut found = vec![];
     for (at, word) in source.match_indices("struct ").take(MOST) {
@@ -77,9 +77,8 @@ fn structures(source: &str, constants: &[(&str, i64)]) -> Vec<(String, Members)>
         let names = [head, declared].map(|part| part.rsplit(|c| !is_name(c)).find(|name| !name.is_empty()));
         // The members are read like shared arrays; one that is no array has no known size, and then the sizes will not agree.
         let members = body.split(';').collect::<Vec<_>>().join("; __shared__ ");
-        let known = shared_extents(source, constants).len();
         let all = shared_extents(&format!("{source}\n__shared__ {members};"), constants);
-        let members: Members = all.into_iter().skip(known).collect();
+        let members: Members = all.into_iter().skip(arrays).collect();
         found.extend(names.into_iter().flatten().map(|name| (name.to_owned(), members.clone())));
     }
     found
@@ -92,7 +91,7 @@ pub fn fields(
     constants: &[(&str, i64)],
     extents: &[(String, Extents)],
 ) -> Vec<Field> {
-    let structures = structures(source, constants);
+    let structures = structures(source, constants, extents.len());
     let mut fields = vec![];
     for array in kernel.shared_arrays() {
         let root = &array.source_name;
