@@ -25,7 +25,7 @@ pub(crate) use around::{Part, READ, STORE, and_callers, around, exits, guards, k
 pub(crate) use bounds::remedy as bounds;
 pub use call::call;
 pub use found::{fault, hazard, limit};
-pub(crate) use marks::{add, also_set, at_lines, declared, set_by, value_set, with_calls};
+pub(crate) use marks::{add, also_set, at_lines, declared, set_by, stores_of, value_set, with_calls};
 pub(crate) use race::{apart, code_at};
 pub(crate) use render::Mark;
 pub use render::{Diagnostic, Underlined, plain, render};

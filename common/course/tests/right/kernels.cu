@@ -1850,3 +1850,148 @@ extern "C" __global__ void matmul(const float* A, const float* B, float* C, int 
             if (row < M) C[(long long)row * N + col] = part[q];
         }
 }
+== warp_tiles_by_vectors
+// launch: block 128,1 tile 64,64
+// Warp tiling: 4 warps of 32x32, each thread 4x4 in two sub-tiles.
+#define BM 64
+#define BN 64
+#define BK 16
+#define WM 32
+#define WN 32
+#define WNITER 2
+#define TM 4
+#define TN 4
+#define WSUBN (WN / WNITER)
+
+__device__ __forceinline__ float4 load4(const float* base, int row, int col, int rows, int cols)
+{
+    float4 v = make_float4(0.f, 0.f, 0.f, 0.f);
+    if (row < rows) {
+        const float* p = base + (size_t)row * cols + col;
+        if (cols % 4 == 0 && col + 3 < cols) v = *(const float4*)p;
+        else {
+            if (col < cols) v.x = p[0];
+            if (col + 1 < cols) v.y = p[1];
+            if (col + 2 < cols) v.z = p[2];
+            if (col + 3 < cols) v.w = p[3];
+        }
+    }
+    return v;
+}
+
+extern "C" __global__ void __launch_bounds__(128) matmul(const float* A, const float* B, float* C, int M, int N, int K)
+{
+    __shared__ float As[BK * BM];
+    __shared__ float Bs[BK * BN];
+    const int cRow = blockIdx.y, cCol = blockIdx.x;
+    const int warpIdx = threadIdx.x / 32;
+    const int warpCol = warpIdx % (BN / WN);
+    const int warpRow = warpIdx / (BN / WN);
+    const int lane = threadIdx.x % 32;
+    const int threadColInWarp = lane % (WSUBN / TN);
+    const int threadRowInWarp = lane / (WSUBN / TN);
+    const int innerRowA = threadIdx.x / (BK / 4);
+    const int innerColA = threadIdx.x % (BK / 4);
+    const int rowStrideA = 128 * 4 / BK;
+    const int innerRowB = threadIdx.x / (BN / 4);
+    const int innerColB = threadIdx.x % (BN / 4);
+    const int rowStrideB = 128 / (BN / 4);
+
+    float threadResults[TM * WNITER * TN] = {0.0f};
+    float regM[TM];
+    float regN[WNITER * TN];
+
+    for (int bkIdx = 0; bkIdx < K; bkIdx += BK) {
+        for (int offset = 0; offset + rowStrideA <= BM; offset += rowStrideA) {
+            const float4 tmp = load4(A, cRow * BM + innerRowA + offset, bkIdx + innerColA * 4, M, K);
+            As[(innerColA * 4 + 0) * BM + innerRowA + offset] = tmp.x;
+            As[(innerColA * 4 + 1) * BM + innerRowA + offset] = tmp.y;
+            As[(innerColA * 4 + 2) * BM + innerRowA + offset] = tmp.z;
+            As[(innerColA * 4 + 3) * BM + innerRowA + offset] = tmp.w;
+        }
+        for (int offset = 0; offset + rowStrideB <= BK; offset += rowStrideB) {
+            *(float4*)&Bs[(innerRowB + offset) * BN + innerColB * 4] =
+                load4(B, bkIdx + innerRowB + offset, cCol * BN + innerColB * 4, K, N);
+        }
+        __syncthreads();
+        for (int dotIdx = 0; dotIdx < BK; ++dotIdx) {
+            for (int i = 0; i < TM; ++i)
+                regM[i] = As[dotIdx * BM + warpRow * WM + threadRowInWarp * TM + i];
+            for (int wSubCol = 0; wSubCol < WNITER; ++wSubCol)
+                for (int i = 0; i < TN; ++i)
+                    regN[wSubCol * TN + i] = Bs[dotIdx * BN + warpCol * WN + wSubCol * WSUBN + threadColInWarp * TN + i];
+            for (int wSubCol = 0; wSubCol < WNITER; ++wSubCol)
+                for (int m = 0; m < TM; ++m)
+                    for (int n = 0; n < TN; ++n)
+                        threadResults[m * (WNITER * TN) + wSubCol * TN + n] += regM[m] * regN[wSubCol * TN + n];
+        }
+        __syncthreads();
+    }
+    for (int wSubCol = 0; wSubCol < WNITER; ++wSubCol)
+        for (int m = 0; m < TM; ++m)
+            for (int n = 0; n < TN; ++n) {
+                const int row = cRow * BM + warpRow * WM + threadRowInWarp * TM + m;
+                const int col = cCol * BN + warpCol * WN + wSubCol * WSUBN + threadColInWarp * TN + n;
+                if (row < M && col < N) C[(size_t)row * N + col] = threadResults[m * (WNITER * TN) + wSubCol * TN + n];
+            }
+}
+== swizzled_stages
+// launch: block 256,1 tile 64,64
+// Three stages of cp.async, A swizzled by row.
+#define BM 64
+#define BN 64
+#define BK 16
+#define STAGES 3
+__device__ __forceinline__ void cpAsync4(void* smem, const void* gmem, bool pred)
+{
+    unsigned s = static_cast<unsigned>(__cvta_generic_to_shared(smem));
+    int bytes = pred ? 4 : 0;
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;\n" ::"r"(s), "l"(gmem), "r"(bytes));
+}
+__device__ __forceinline__ int swz(int row, int k) { return row * BK + (k ^ ((row >> 1) & 15)); }
+
+__device__ void loadTile(float* As, float* Bs, const float* A, const float* B, int tile, int M, int N, int K)
+{
+    const int k0 = tile * BK;
+    for (int i = threadIdx.x; i < BM * BK; i += 256) {
+        const int r = i / BK, k = i % BK;
+        const bool in = blockIdx.y * BM + r < M && k0 + k < K;
+        cpAsync4(&As[swz(r, k)], in ? &A[(size_t)(blockIdx.y * BM + r) * K + k0 + k] : A, in);
+    }
+    for (int i = threadIdx.x; i < BK * BN; i += 256) {
+        const int k = i / BN, c = i % BN;
+        const bool in = k0 + k < K && blockIdx.x * BN + c < N;
+        cpAsync4(&Bs[k * BN + c], in ? &B[(size_t)(k0 + k) * N + blockIdx.x * BN + c] : B, in);
+    }
+    asm volatile("cp.async.commit_group;\n" ::);
+}
+
+extern "C" __global__ void __launch_bounds__(256) matmul(const float* A, const float* B, float* C, int M, int N, int K)
+{
+    __shared__ __align__(16) float As[STAGES][BM * BK];
+    __shared__ __align__(16) float Bs[STAGES][BK * BN];
+    const int tx = threadIdx.x % 16, ty = threadIdx.x / 16;
+    const int numTiles = (K + BK - 1) / BK;
+    float acc[4][4] = {};
+    for (int s = 0; s < STAGES - 1; ++s) loadTile(As[s], Bs[s], A, B, s, M, N, K);
+    int rd = 0, wr = STAGES - 1;
+    for (int t = 0; t < numTiles; ++t) {
+        asm volatile("cp.async.wait_group %0;\n" ::"n"(STAGES - 2));
+        __syncthreads();
+        loadTile(As[wr], Bs[wr], A, B, t + STAGES - 1, M, N, K);
+        for (int k = 0; k < BK; ++k) {
+            float a[4], b[4];
+            for (int i = 0; i < 4; ++i) a[i] = As[rd][swz(ty * 4 + i, k)];
+            for (int j = 0; j < 4; ++j) b[j] = Bs[rd][k * BN + tx + j * 16];
+            for (int i = 0; i < 4; ++i)
+                for (int j = 0; j < 4; ++j) acc[i][j] += a[i] * b[j];
+        }
+        rd = (rd + 1) % STAGES;
+        wr = (wr + 1) % STAGES;
+    }
+    for (int i = 0; i < 4; ++i)
+        for (int j = 0; j < 4; ++j) {
+            const int r = blockIdx.y * BM + ty * 4 + i, c = blockIdx.x * BN + tx + j * 16;
+            if (r < M && c < N) C[(size_t)r * N + c] = acc[i][j];
+        }
+}

@@ -37,8 +37,15 @@ pub fn hazard(hazard: &Hazard) -> String {
     let text = words.iter().fold(in_cuda(hazard), |text, (cuda, other)| text.replace(cuda, other));
     let of_groups =
         |line: &String| line.contains("wait_group") && !line.contains("wait_group 0") || line.contains("wait_prior");
-    let waits = hazard.kind == HazardKind::CopyNotWaited && places::lines(file).iter().any(of_groups);
-    if waits { text + &help("wait for groups", &[]) } else { text }
+    let lines = places::lines(file);
+    let has = |what: &str| lines.iter().any(|line| line.contains(what));
+    match hazard.kind {
+        HazardKind::CopyNotWaited if has("wait_group") && !has("commit") => {
+            text + &help("groups that nobody commits", &[])
+        }
+        HazardKind::CopyNotWaited if lines.iter().any(of_groups) => text + &help("wait for groups", &[]),
+        _ => text,
+    }
 }
 
 fn in_cuda(hazard: &Hazard) -> String {

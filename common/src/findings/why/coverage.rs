@@ -3,16 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use simt::Location;
-use simt::analyses::provenance::{Arrived, Source, Value};
+use simt::analyses::provenance::{Arrived, Source};
 
 use super::asked::{Kind, Side};
 use super::element::{Factor, Pair};
 use super::teller::{Teller, listed, noted};
-use crate::code::places::{index, is_ptx, triple};
+use crate::code::places::{index, triple};
 use crate::findings::analysis::HazardReport;
 use crate::findings::diagnostic::{
-    Mark, Part, READ, STORE, Word, add, also_set, and_callers, around, at_lines, bounds, code_at, exits, has_word,
-    help, keeps, lines_with, set_by, set_by_line, value_set,
+    Mark, Part, READ, STORE, Word, add, also_set, and_callers, around, array_name, at_lines, bounds, code_at, exits,
+    has_word, help, keeps, lines_with, set_by, set_by_line, stores_of, value_set,
 };
 use crate::findings::hazard_kind::Mistake;
 
@@ -110,6 +110,16 @@ impl Teller<'_> {
         }
         let stores: BTreeSet<u32> = self.arrived(side).iter().map(|(_, arrived)| arrived.stored).collect();
         let mut lines = BTreeSet::new();
+        if stores.is_empty() {
+            let read = value.shared.map(|passage| self.origins.location(passage.loaded))?;
+            let cell = self.cell(value);
+            for store in stores_of(&read, array_name(&cell).unwrap_or_default()) {
+                let loops = around(&store.location, &["for", "while", "if"]);
+                let heads = at_lines(&store.location, loops, "it depends on this");
+                let sets: Vec<Mark> = heads.iter().flat_map(|head| set_by(&head.location, READ)).collect();
+                add(&mut marks, [store].into_iter().chain(heads).chain(sets));
+            }
+        }
         for &stored in &stores {
             let location = self.origins.location(stored);
             // An unrolled loop has many instructions for one line.
@@ -304,12 +314,8 @@ impl Teller<'_> {
         let at = (1..ks.len()).find(|&at| shift(at) != 0).filter(|_| shift(0) == 0)?;
         let by = shift(at);
         let called = |pair: &Pair| -> Vec<Location> {
-            let call = |(_, value): &(Factor, Value)| {
-                let place = self.origins.location(value.shared.and(value.loaded)?);
-                let (line, column) = place.calls.iter().copied().rfind(|&(line, _)| !is_ptx(&place, line))?;
-                Some(Location { line: Some(line), column: Some(column), calls: Box::default(), ..place })
-            };
-            pair.factors.iter().filter_map(call).collect()
+            let loads = pair.factors.iter().filter_map(|(_, value)| value.shared.and(value.loaded));
+            loads.filter_map(|at| self.call_of(at)).collect()
         };
         let lines = |calls: &[Location]| BTreeSet::from_iter(calls.iter().filter_map(|call| call.line));
         let [before, calls] = [at - 1, at].map(|at| called(&element.pairs[at]));

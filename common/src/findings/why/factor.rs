@@ -49,7 +49,8 @@ impl Teller<'_> {
         let is_same = |(place, value): (Place, Value)| {
             place == taken && value.shared.is_some_and(|other| other.address == passage.address)
         };
-        let reads = self.element.pairs.iter().filter(|pair| pair.of(side).is_some_and(is_same)).count();
+        let whole = self.element.pairs.iter().filter(|pair| !pair.has_part());
+        let reads = whole.filter(|pair| pair.of(side).is_some_and(is_same)).count();
         times == 1 && reads > 1
     }
 

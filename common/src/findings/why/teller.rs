@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use simt::Space;
 use simt::analyses::provenance::{Arrived, Passage, Source, Value};
+use simt::{Location, Space};
 
 use super::asked::{Asked, Place, Side};
 use super::element::{Element, Factor, Origins, Pair, element_of};
 use super::judge::Verdict;
 use super::rule;
-use crate::code::places::{index, triple};
+use crate::code::places::{index, is_ptx, triple};
 use crate::findings::analysis::{HazardReport, HazardThread};
 use crate::findings::diagnostic::{
     Diagnostic, Mark, Part, READ, STORE, Word, add, around, array_name, at_lines, help, set_by, set_by_line, text,
@@ -63,6 +63,13 @@ impl Teller<'_> {
         instruction.map(|instruction| self.line(instruction)).unwrap_or_default()
     }
 
+    /// The call of the kernel's own function in which an instruction lies, if it lies in one.
+    pub fn call_of(&self, instruction: u32) -> Option<Location> {
+        let place = self.origins.location(instruction);
+        let (line, column) = place.calls.iter().copied().rfind(|&(line, _)| !is_ptx(&place, line))?;
+        Some(Location { line: Some(line), column: Some(column), calls: Box::default(), ..place })
+    }
+
     /// The words for a product: its line and its factors.
     pub fn product(&self, pair: &Pair) -> Vec<Word> {
         let [one, other] = pair.factors.map(|(factor, _)| factor.name(self.asked));
@@ -71,8 +78,10 @@ impl Teller<'_> {
 
     /// The words for what was found in place of an element: the way of the value.
     pub fn found(&self, value: &Value) -> Vec<Word> {
+        let line = value.loaded.and_then(|at| self.call_of(at)?.line);
+        let called = line.map_or_else(String::new, |line| format!(" (called in line {line})"));
         vec![
-            ("load", self.line_of(value.loaded)),
+            ("load", self.line_of(value.loaded) + &called),
             ("put", self.line_of(value.shared.and_then(|passage| passage.stored))),
             ("here", self.cell(value).to_string()),
             ("read", self.line_of(value.shared.map(|passage| passage.loaded))),
