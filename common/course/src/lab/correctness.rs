@@ -6,7 +6,7 @@ use common::device::SimOptions;
 use common::findings::diagnostic::Underlined;
 use common::findings::hazard_kind::{Mistake, ReportKind};
 use common::findings::{HazardReport, KernelFault, diagnostic};
-use common::verify::Verification;
+use common::verify::{MOST_FOLLOWED, Verification};
 use simt::HazardKind;
 
 use crate::lab::candidate::Candidate;
@@ -68,7 +68,14 @@ impl Candidate {
                 break;
             }
         }
-        let Some((first, _)) = failed.first() else { return Verdict::Passed(None) };
+        let Some(&(first, _)) = failed.first() else { return Verdict::Passed(None) };
+        let is_large = |(size, _): &Failed| size.iter().product::<u64>() > MOST_FOLLOWED;
+        if failed.iter().all(is_large)
+            && let Some(small) = self.one_block(first)
+        {
+            let seen = self.run(small, &SimOptions::default()).map(|seen| seen.verification);
+            failed.extend(Some((small, seen)).filter(|(_, seen)| !seen.as_ref().is_ok_and(|found| found.ok)));
+        }
         let next = self.why(&failed).unwrap_or_else(|| {
             let broken = failed.iter().find_map(|(size, seen)| Some((*size, seen.as_ref().err()?)));
             let wrong = || failed.iter().filter_map(|(size, seen)| Some((*size, seen.as_ref().ok()?)));
@@ -79,7 +86,13 @@ impl Candidate {
                 (None, None) => Next::new(String::new(), None),
             }
         });
-        Verdict::Failed(Some(format!("not at {}", names(&[*first]))), next)
+        Verdict::Failed(Some(format!("not at {}", names(&[first]))), next)
+    }
+
+    /// The part of a size that one block computes.
+    fn one_block(&self, [m, n, k]: [u64; 3]) -> Option<[u64; 3]> {
+        let [columns, rows, _] = self.plan([m, n, k]).ok()?.main()?.grid.map(u64::from);
+        Some([m.div_ceil(rows), n.div_ceil(columns), k])
     }
 
     /// Advice if the product could not be computed at a size.

@@ -62,8 +62,9 @@ fn wrong(place: &Location, line: u32) -> Option<Bound> {
     }
     for at in 1..all.len().saturating_sub(1) {
         let [before, operator, size] = [at - 1, at, at + 1].map(|at| all[at].text.as_str());
-        // A thread may count up to and including its own row, for instance.
-        if operator == "<=" && is_variable(before) && is_word(size) && !of_thread(place, size) {
+        // A thread may count up to and including its own row, for instance, and a sum is compared with the end of what it begins.
+        let is_sum = at > 1 && ["+", "-", "*"].contains(&all[at - 2].text.as_str());
+        if operator == "<=" && !is_sum && is_variable(before) && is_word(size) && !of_thread(place, size) {
             let less = all.get(at + 2).is_some_and(|after| after.text.starts_with('-'));
             let ends = |token: &Token| token.text.starts_with([';', ')', '&', '|', '?']);
             let end = all[at..].iter().position(ends).map_or(all.len(), |end| at + end);

@@ -311,14 +311,14 @@ impl Teller<'_> {
         let element = self.element;
         let ks: Vec<u64> = element.pairs.iter().filter_map(|pair| pair.k_of(element.needs)).collect();
         let shift = |at: usize| ks[at] as i64 - at as i64;
-        let at = (1..ks.len()).find(|&at| shift(at) != 0).filter(|_| shift(0) == 0)?;
+        let at = (0..ks.len()).find(|&at| shift(at) != 0)?;
         let by = shift(at);
         let called = |pair: &Pair| -> Vec<Location> {
             let loads = pair.factors.iter().filter_map(|(_, value)| value.shared.and(value.loaded));
             loads.filter_map(|at| self.call_of(at)).collect()
         };
         let lines = |calls: &[Location]| BTreeSet::from_iter(calls.iter().filter_map(|call| call.line));
-        let [before, calls] = [at - 1, at].map(|at| called(&element.pairs[at]));
+        let [before, calls] = [at.saturating_sub(1), at].map(|at| called(&element.pairs[at]));
         // In a loop that goes on by too much, one call loads all, and each tile is farther away.
         let in_order = (at..ks.len()).all(|at| [0, by].contains(&shift(at)));
         let many = ks.len() - at > 2 * by.unsigned_abs() as usize;
@@ -327,7 +327,9 @@ impl Teller<'_> {
         let times = self.arrived(Side::A).iter().filter(|(place, _)| *place == (element.own(Side::A), ks[at])).count();
         let came = Side::BOTH.into_iter().any(|side| self.came(side, missing).is_some());
         let is_load = if by < 0 { times > 1 } else { !came };
-        (!calls.is_empty() && in_order && is_load && (many || lines(&before) != lines(&calls))).then_some(())?;
+        // Only the first tile is another one, or only the first is not, if a call of its own loads it.
+        let is_one = at == 0 && (1..ks.len()).any(|at| shift(at) == 0) || at > 0 && lines(&before) != lines(&calls);
+        (!calls.is_empty() && in_order && is_load && (is_one || at > 0 && many)).then_some(())?;
         let tile = self.depth_of_tile(Side::A, false).unwrap_or(by.unsigned_abs());
         let of_tile = |k: u64| self.asked.ks(&Vec::from_iter(k..element.depth.min(k + tile)));
         let [found, next] = [ks[at], at as u64].map(of_tile);
@@ -381,7 +383,7 @@ impl Teller<'_> {
                 return Some(self.told(Mistake::Stale, cause, marks, &gap.and(&words)));
             }
             let loads = pair.factors.iter().filter_map(|(_, value)| value.loaded);
-            let lines: BTreeSet<String> = loads.map(|at| self.line(at)).collect();
+            let lines: BTreeSet<String> = loads.map(|at| self.line(at) + &self.called(at)).collect();
             self.added_here(gap, &mut marks);
             let words = gap.and(&[("lines", Vec::from_iter(lines).join(" and "))]);
             return Some(self.told(Mistake::Part, "same elements loaded again", marks, &words));

@@ -70,6 +70,12 @@ impl Teller<'_> {
         Some(Location { line: Some(line), column: Some(column), calls: Box::default(), ..place })
     }
 
+    /// The line of that call in brackets, or nothing.
+    pub fn called(&self, instruction: u32) -> String {
+        let line = self.call_of(instruction).and_then(|call| call.line);
+        line.map_or_else(String::new, |line| format!(" (called in line {line})"))
+    }
+
     /// The words for a product: its line and its factors.
     pub fn product(&self, pair: &Pair) -> Vec<Word> {
         let [one, other] = pair.factors.map(|(factor, _)| factor.name(self.asked));
@@ -78,8 +84,7 @@ impl Teller<'_> {
 
     /// The words for what was found in place of an element: the way of the value.
     pub fn found(&self, value: &Value) -> Vec<Word> {
-        let line = value.loaded.and_then(|at| self.call_of(at)?.line);
-        let called = line.map_or_else(String::new, |line| format!(" (called in line {line})"));
+        let called = value.loaded.map_or_else(String::new, |at| self.called(at));
         vec![
             ("load", self.line_of(value.loaded) + &called),
             ("put", self.line_of(value.shared.and_then(|passage| passage.stored))),
