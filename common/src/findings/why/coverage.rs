@@ -317,7 +317,7 @@ impl Teller<'_> {
             let loads = pair.factors.iter().filter_map(|(_, value)| value.shared.and(value.loaded));
             loads.filter_map(|at| self.call_of(at)).collect()
         };
-        let lines = |calls: &[Location]| BTreeSet::from_iter(calls.iter().filter_map(|call| call.line));
+        let lines = |calls: &[Location]| calls.iter().filter_map(|call| call.line).collect::<BTreeSet<u32>>();
         let [before, calls] = [at.saturating_sub(1), at].map(|at| called(&element.pairs[at]));
         // In a loop that goes on by too much, one call loads all, and each tile is farther away.
         let in_order = (at..ks.len()).all(|at| [0, by].contains(&shift(at)));
@@ -331,7 +331,7 @@ impl Teller<'_> {
         let is_one = at == 0 && (1..ks.len()).any(|at| shift(at) == 0) || at > 0 && lines(&before) != lines(&calls);
         (!calls.is_empty() && in_order && is_load && (is_one || at > 0 && many)).then_some(())?;
         let tile = self.depth_of_tile(Side::A, false).unwrap_or(by.unsigned_abs());
-        let of_tile = |k: u64| self.asked.ks(&Vec::from_iter(k..element.depth.min(k + tile)));
+        let of_tile = |k: u64| self.asked.ks(&(k..element.depth.min(k + tile)).collect::<Vec<u64>>());
         let [found, next] = [ks[at], at as u64].map(of_tile);
         let words = [("call", listed(&lines(&calls))), ("found", found.clone()), ("next", next)];
         let mark = |location| Mark { location, label: format!("this loads {found}"), ..Mark::default() };
