@@ -33,7 +33,7 @@ pub fn text(path: &Path) -> io::Result<String> {
         let bytes = metadata.len().max(LARGEST + 1);
         return other(format!("it has {} bytes, and may have {}", grouped(bytes), grouped(LARGEST)));
     }
-    let Ok(text) = String::from_utf8(bytes) else { return other("it is not a text in UTF-8".into()) };
+    let Ok(text) = String::from_utf8(bytes) else { return other("it is not a text in UTF-8: save it as one".into()) };
     Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
 }
 
@@ -243,7 +243,7 @@ mod tests {
         assert!(error(&large).starts_with("it has 5,368,709,120 bytes"), "{}", error(&large));
         assert_eq!(error(folder.path()), "it is not a file");
         fs::write(&large, [0xFF, 0xFE, 0, 1]).unwrap();
-        assert_eq!(error(&large), "it is not a text in UTF-8");
+        assert_eq!(error(&large), "it is not a text in UTF-8: save it as one");
         fs::write(&large, "\u{feff}text").unwrap();
         assert_eq!(text(&large).unwrap(), "text");
     }
