@@ -328,11 +328,6 @@ impl View {
         self.0.iter().flat_map(|times| times.entries())
     }
 
-    /// Whether the accesses of a thread up to a time are known.
-    pub(super) fn knows(&self, block: u32, thread: u32, time: u32) -> bool {
-        self.known(block, thread as usize / 32, time) >> (thread % 32) & 1 == 1
-    }
-
     /// Returns the lanes of a warp whose accesses up to a time are known.
     pub(super) fn known(&self, block: u32, warp: usize, time: u32) -> u32 {
         let Some(Times { who, until }) = self.0.as_deref() else { return 0 };
@@ -391,6 +386,12 @@ impl Views {
     #[inline]
     pub(super) fn of(&self, lane: usize) -> &View {
         self.lanes.get(lane).unwrap_or(&self.all)
+    }
+
+    /// Returns the views of the lanes, once those that lanes with consecutive numbers share.
+    pub(super) fn distinct(&self) -> impl Iterator<Item = &View> {
+        let all = if self.lanes.is_empty() { std::slice::from_ref(&self.all) } else { &self.lanes };
+        all.chunk_by(View::is).map(|shared| &shared[0])
     }
 
     /// Gives all lanes the same view.

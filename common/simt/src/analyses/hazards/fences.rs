@@ -119,11 +119,11 @@ impl Fences {
         clock.step(warp);
     }
 
-    /// Whether any lane of a warp knows that the asynchronous proxy sees a write. One is enough, as they execute products together.
-    pub(super) fn sees(&self, warp: u32, write: Event) -> bool {
-        let of_warp = self.seen.as_ref().map(|seen| &seen.warps[warp as usize]);
-        let knows = |seen: &Views, lane| seen.of(lane).knows(write.block, write.thread(), write.time);
-        of_warp.is_some_and(|seen| (0..32).any(|lane| knows(seen, lane)))
+    /// Returns the lanes of a write's warp whose writes until then the asynchronous proxy sees, as far as any lane of a warp knows. One
+    /// is enough, as they execute products together.
+    pub(super) fn seen(&self, warp: u32, write: Event) -> u32 {
+        let of_warp = self.seen.iter().flat_map(|seen| seen.warps[warp as usize].distinct());
+        of_warp.fold(0, |lanes, view| lanes | view.known(write.block, write.warp(), write.time))
     }
 
     pub(super) fn fence(&mut self, clock: &mut Clock, warp: u32, lanes: u32, order: MemoryOrder) {

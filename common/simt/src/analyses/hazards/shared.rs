@@ -226,9 +226,7 @@ impl SharedShadow {
 
     fn seen(&mut self, scene: &mut Scene, fences: &Fences, index: usize, part: Part) {
         let Some(cell) = self.cells.get_mut(index) else { return };
-        let hidden = |Entry { slot, .. }: &Entry| {
-            each(slot.lanes).any(|lane| !fences.sees(part.thread / 32, slot.event.by_lane(lane)))
-        };
+        let hidden = |Entry { slot, .. }: &Entry| slot.lanes & !fences.seen(part.thread / 32, slot.event) != 0;
         let stored = |entry: &Entry| {
             entry.sort.writes
                 && !entry.sort.is_strong()
