@@ -22,8 +22,21 @@ const QUANTUM: u64 = 1 << 20;
 /// warp. If a block ran on for long after it set a flag, a check would take what it did next for ordered by the flag, too.
 const SHORT_QUANTUM: u64 = 64;
 
-/// Turns after which even an undisturbed warp or block lets others run, because it may wait for them.
-const PATIENCE: u32 = 64;
+/// How many turns in a row an undisturbed warp or block has had.
+#[derive(Default)]
+struct Alone(u32);
+
+impl Alone {
+    /// Turns after which it lets others run, because it may wait for them.
+    const PATIENCE: u32 = 64;
+
+    /// Whether what has just had a turn has the next one, too, if it only `could` let others run.
+    fn stays(&mut self, manner: Manner, could: bool) -> bool {
+        let stays = manner == Manner::Undisturbed && could && self.0 < Self::PATIENCE;
+        self.0 = if stays { self.0 + 1 } else { 0 };
+        stays
+    }
+}
 
 /// Runs blocks one after the other, in the same buffers.
 pub(super) struct Worker<'a> {
@@ -106,8 +119,7 @@ impl<'a> Worker<'a> {
             // How many warps at the end of the queue only check whether what they wait for has happened.
             let mut looking = if asking { count } else { 0 };
             let mut told = false;
-            // Turns in a row of an undisturbed warp.
-            let mut alone = 0;
+            let mut alone = Alone::default();
             while let Some(index) = queue.pop() {
                 let looks = looking > 0;
                 looking -= usize::from(looks);
@@ -151,9 +163,7 @@ impl<'a> Worker<'a> {
                     Err(outcome) => return Err(*outcome),
                 }
                 // Warps of this block that poll check first, then other blocks get their turn.
-                let stays = !looks && tells && launch.manner == Manner::Undisturbed && alone < PATIENCE;
-                alone = if stays { alone + 1 } else { 0 };
-                if stays {
+                if alone.stays(launch.manner, !looks && tells) {
                     queue.push(index);
                 } else if !looks && tells {
                     let asking = (0..count).filter(|&warp| warps[warp].asks);
@@ -264,12 +274,12 @@ impl<'a> Grid<'a> {
         let mut nothing = 0;
         // How many blocks at the front of `waiting` only check whether what they wait for has happened.
         let mut looking = 0;
-        // Turns in a row of the undisturbed block.
-        let mut alone = 0;
+        let mut alone = Alone::default();
         loop {
             let looks = looking > 0;
             looking -= usize::from(looks);
-            let new = if !looks && alone == 0 && waiting.len() < most { self.take(analysis, &mut idle) } else { None };
+            let new =
+                if !looks && alone.0 == 0 && waiting.len() < most { self.take(analysis, &mut idle) } else { None };
             let Some(mut worker) = new.or_else(|| waiting.pop_front()) else { break };
             let before = worker.context.clock;
             let stopped = worker.context.info.number > self.last.load(Ordering::Relaxed);
@@ -284,9 +294,7 @@ impl<'a> Grid<'a> {
             } else {
                 nothing = 0;
             }
-            let stays = self.launch.manner == Manner::Undisturbed && alone < PATIENCE && matches!(turn, Ok(Turn::Over));
-            alone = if stays { alone + 1 } else { 0 };
-            if stays {
+            if alone.stays(self.launch.manner, matches!(turn, Ok(Turn::Over))) {
                 waiting.push_front(worker);
                 continue;
             }
