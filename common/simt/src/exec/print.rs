@@ -312,11 +312,22 @@ mod tests {
         format(text, |at| bytes.get(at as usize).copied(), |address| format!("text{address}")).0
     }
 
-    /// 20,000 texts of 64 KiB would be more than a gigabyte.
+    /// 20,000 texts of 64 KiB would be more than a gigabyte, and so would 20,000 numbers of 2 GiB, which the widest arguments ask for.
     #[test]
     fn long_texts() {
-        let (text, _) = format(&"%s".repeat(20_000), |_| Some(1), |_| "x".repeat(1 << 16));
-        assert!(text.len() < 2 * GlobalMemory::LARGEST_PRINT);
+        let long = |conversion: &str| {
+            let (text, _) = format(
+                &conversion.repeat(20_000),
+                |at| Some([255, 255, 255, 127][at as usize % 4]),
+                |_| "x".repeat(1 << 16),
+            );
+            assert!(text.len() < 2 * GlobalMemory::LARGEST_PRINT, "{conversion}");
+            text
+        };
+        for conversion in ["%100000000d", "%*d", "%-*.*x", "%.2000000000f", "%.*a"] {
+            long(conversion);
+        }
+        let text = long("%s");
         let mut printed = Printed::default();
         assert!(!printed.full(0));
         printed.add(3, &text);
