@@ -1,93 +1,71 @@
 // Idioms of public kernels: queues of tasks, tables, stacks, pipelines, and barriers made by hand.
 #include "kernel.h"
 
+#define QUEUE(name, before_the_next)                                                   \
+    KERNEL(name) {                                                                     \
+        __shared__ int task;                                                           \
+        for (;;) {                                                                     \
+            if (T == 0) task = atomicAdd(flag, 1);                                     \
+            __syncthreads();                                                           \
+            const int mine = task;                                                     \
+            before_the_next;                                                           \
+            if (mine >= 10) return;                                                    \
+            data[mine * 64 + T] = T;                                                   \
+        }                                                                              \
+    }
+
 // 6 x 64: clean
-KERNEL(queue_of_tasks) {
-    __shared__ int task;
-    for (;;) {
-        if (T == 0) task = atomicAdd(flag, 1);
-        __syncthreads();
-        const int mine = task;
-        __syncthreads();
-        if (mine >= 10) return;
-        data[mine * 64 + T] = T;
-    }
-}
-
+QUEUE(queue_of_tasks, __syncthreads())
 // 6 x 64: data race, exit before a barrier
-KERNEL(queue_of_tasks_without_second_barrier) {
-    __shared__ int task;
-    for (;;) {
-        if (T == 0) task = atomicAdd(flag, 1);
-        __syncthreads();
-        const int mine = task;
-        if (mine >= 10) return;
-        data[mine * 64 + T] = T;
+QUEUE(queue_of_tasks_without_second_barrier, NOTHING)
+
+#define TABLE(name, count)                                                             \
+    KERNEL(name) {                                                                     \
+        int key = (T * 7 + B * 13) % 50 + 1, at = key % 64;                            \
+        for (;;) {                                                                     \
+            int old = atomicCAS(data + at, 0, key);                                    \
+            if (old == 0 || old == key) break;                                         \
+            at = (at + 1) % 64;                                                        \
+        }                                                                              \
+        count;                                                                         \
     }
-}
 
 // 4 x 32: clean
-KERNEL(hash_table) {
-    int key = (T * 7 + B * 13) % 50 + 1, at = key % 64;
-    for (;;) {
-        int old = atomicCAS(data + at, 0, key);
-        if (old == 0 || old == key) break;
-        at = (at + 1) % 64;
-    }
-    atomicAdd(out + at, 1);
-}
-
+TABLE(hash_table, atomicAdd(out + at, 1))
 // 4 x 32: data race
-KERNEL(hash_table_counts_plainly) {
-    int key = (T * 7 + B * 13) % 50 + 1, at = key % 64;
-    for (;;) {
-        int old = atomicCAS(data + at, 0, key);
-        if (old == 0 || old == key) break;
-        at = (at + 1) % 64;
+TABLE(hash_table_counts_plainly, out[at] += 1)
+
+#define STACK(name, fence, then)                                                       \
+    KERNEL(name) {                                                                     \
+        int node = B * 32 + T + 1, head;                                               \
+        do { head = atomicAdd(flag, 0); data[node] = head; fence; } while (atomicCAS(flag, head, node) != head); \
+        then                                                                           \
     }
-    out[at] += 1;
-}
+#define WALK(fence)                                                                    \
+    fence;                                                                             \
+    if (T == 0) { int n = 0, p = atomicAdd(flag, 0); fence; while (p) { ++n; p = data[p]; } out[B] = n; }
 
 // 4 x 32: clean
-KERNEL(stack_push) {
-    int node = B * 32 + T + 1, head;
-    do { head = atomicAdd(flag, 0); data[node] = head; __threadfence(); } while (atomicCAS(flag, head, node) != head);
-}
-
+STACK(stack_push, __threadfence(), )
 // 4 x 32: clean
-KERNEL(stack_push_and_walk) {
-    int node = B * 32 + T + 1, head;
-    do { head = atomicAdd(flag, 0); data[node] = head; __threadfence(); } while (atomicCAS(flag, head, node) != head);
-    __threadfence();
-    if (T == 0) { int n = 0, p = atomicAdd(flag, 0); __threadfence(); while (p) { ++n; p = data[p]; } out[B] = n; }
-}
-
+STACK(stack_push_and_walk, __threadfence(), WALK(__threadfence()))
 // 4 x 32: data race
-KERNEL(stack_push_and_walk_without_fence) {
-    int node = B * 32 + T + 1, head;
-    do { head = atomicAdd(flag, 0); data[node] = head; } while (atomicCAS(flag, head, node) != head);
-    if (T == 0) { int n = 0, p = atomicAdd(flag, 0); while (p) { ++n; p = data[p]; } out[B] = n; }
-}
+STACK(stack_push_and_walk_without_fence, NOTHING, WALK(NOTHING))
+
+#define APPEND(name, taken)                                                            \
+    KERNEL(name) {                                                                     \
+        const bool keep = T % 3 == 0;                                                  \
+        const unsigned votes = __ballot_sync(~0u, keep);                               \
+        int base = 0;                                                                  \
+        if (T % 32 == 0) base = atomicAdd(flag, taken);                                \
+        base = __shfl_sync(~0u, base, 0);                                              \
+        if (keep) data[base + __popc(votes & ((1u << T % 32) - 1))] = B * 64 + T;      \
+    }
 
 // 4 x 64: clean
-KERNEL(append_aggregated) {
-    const bool keep = T % 3 == 0;
-    const unsigned votes = __ballot_sync(~0u, keep);
-    int base = 0;
-    if (T % 32 == 0) base = atomicAdd(flag, __popc(votes));
-    base = __shfl_sync(~0u, base, 0);
-    if (keep) data[base + __popc(votes & ((1u << T % 32) - 1))] = B * 64 + T;
-}
-
+APPEND(append_aggregated, __popc(votes))
 // 4 x 64: data race
-KERNEL(append_aggregated_wrong) {
-    const bool keep = T % 3 == 0;
-    const unsigned votes = __ballot_sync(~0u, keep);
-    int base = 0;
-    if (T % 32 == 0) base = atomicAdd(flag, __popc(votes) - 1);
-    base = __shfl_sync(~0u, base, 0);
-    if (keep) data[base + __popc(votes & ((1u << T % 32) - 1))] = B * 64 + T;
-}
+APPEND(append_aggregated_wrong, __popc(votes) - 1)
 
 // 5 x 64: clean
 KERNEL(two_counters) {
@@ -103,26 +81,21 @@ KERNEL(two_counters) {
     }
 }
 
-// 5 x 64: clean
-KERNEL(minimum_and_who) {
-    __shared__ int best;
-    if (T == 0) best = 1 << 30;
-    __syncthreads();
-    int v = (T * 37 + B) % 101;
-    atomicMin(&best, v);
-    __syncthreads();
-    if (best == v) out[B] = T;
-}
+#define MINIMUM(name, modulus, wait)                                                   \
+    KERNEL(name) {                                                                     \
+        __shared__ int best;                                                           \
+        if (T == 0) best = 1 << 30;                                                    \
+        __syncthreads();                                                               \
+        int v = (T * 37 + B) % modulus;                                                \
+        atomicMin(&best, v);                                                           \
+        wait;                                                                          \
+        if (best == v) out[B] = T;                                                     \
+    }
 
+// 5 x 64: clean
+MINIMUM(minimum_and_who, 101, __syncthreads())
 // 5 x 64: data race
-KERNEL(minimum_without_barrier) {
-    __shared__ int best;
-    if (T == 0) best = 1 << 30;
-    __syncthreads();
-    int v = (T * 37 + B) % 64;
-    atomicMin(&best, v);
-    if (best == v) out[B] = T;
-}
+MINIMUM(minimum_without_barrier, 64, NOTHING)
 
 // 6 x 32: clean
 KERNEL(reusable_counter) {
@@ -136,103 +109,63 @@ KERNEL(reusable_counter) {
     out[B] = data[16 + (B + 1) % 6];
 }
 
-// 6 x 32: data race
-KERNEL(sum_and_reset_by_last) {
-    if (T) return;
-    atomicAdd(data, B);
-    if (atomicAdd(flag, 1) == 5) { out[0] = data[0]; data[0] = 0; *flag = 0; }
-}
+#define SUM(name, fence, take)                                                         \
+    KERNEL(name) {                                                                     \
+        if (T) return;                                                                 \
+        atomicAdd(data, B);                                                            \
+        fence;                                                                         \
+        if (atomicAdd(flag, 1) == 5) { take; *flag = 0; }                              \
+    }
 
+// 6 x 32: data race
+SUM(sum_and_reset_by_last, NOTHING, out[0] = data[0]; data[0] = 0)
 // 6 x 32: clean
-KERNEL(sum_exchanged_by_last) {
-    if (T) return;
-    atomicAdd(data, B);
-    __threadfence();
-    if (atomicAdd(flag, 1) == 5) { out[0] = atomicExch(data, 0); *flag = 0; }
-}
+SUM(sum_exchanged_by_last, __threadfence(), out[0] = atomicExch(data, 0))
+
+#define SPLIT_K(name, wait)                                                            \
+    KERNEL(name) {                                                                     \
+        if (T == 0) { while (atomicAdd(flag, 0) != B) {} __threadfence(); }            \
+        __syncthreads();                                                               \
+        data[T] += B;                                                                  \
+        __threadfence();                                                               \
+        wait;                                                                          \
+        if (T == 0) atomicAdd(flag, 1);                                                \
+    }
 
 // 4 x 64: clean
-KERNEL(split_k) {
-    if (T == 0) { while (atomicAdd(flag, 0) != B) {} __threadfence(); }
-    __syncthreads();
-    data[T] += B;
-    __threadfence();
-    __syncthreads();
-    if (T == 0) atomicAdd(flag, 1);
-}
-
+SPLIT_K(split_k, __syncthreads())
 // 4 x 64: data race
-KERNEL(split_k_without_barrier) {
-    if (T == 0) { while (atomicAdd(flag, 0) != B) {} __threadfence(); }
-    __syncthreads();
-    data[T] += B;
-    __threadfence();
-    if (T == 0) atomicAdd(flag, 1);
-}
+SPLIT_K(split_k_without_barrier, NOTHING)
+
+#define LOCKED(name, take, place, give)                                                \
+    KERNEL(name) {                                                                     \
+        if (T) return;                                                                 \
+        take;                                                                          \
+        __threadfence();                                                               \
+        data[place] += B;                                                              \
+        __threadfence();                                                               \
+        give;                                                                          \
+    }
+#define LOCK flag + B % 2
+#define BIT                                                                            \
+    int slot;                                                                          \
+    for (;;) {                                                                         \
+        int seen = atomicAdd(flag, 0);                                                 \
+        if (seen == 3) continue;                                                       \
+        slot = (seen & 1) ? 1 : 0;                                                     \
+        if (!(atomicOr(flag, 1 << slot) >> slot & 1)) break;                           \
+    }
 
 // 6 x 32: clean
-KERNEL(test_and_test_and_set) {
-    if (T) return;
-    for (;;) { while (load_relaxed(flag)) {} if (atomicExch(flag, 1) == 0) break; }
-    __threadfence();
-    data[0] += B;
-    __threadfence();
-    store_relaxed(flag, 0);
-}
-
+LOCKED(test_and_test_and_set, for (;;) { while (load_relaxed(flag)) {} if (atomicExch(flag, 1) == 0) break; }, 0, store_relaxed(flag, 0))
 // 6 x 32: data race
-KERNEL(two_locks_for_one_place) {
-    if (T) return;
-    int* lock = flag + B % 2;
-    while (atomicCAS(lock, 0, 1)) {}
-    __threadfence();
-    data[0] += B;
-    __threadfence();
-    atomicExch(lock, 0);
-}
-
+LOCKED(two_locks_for_one_place, while (atomicCAS(LOCK, 0, 1)) {}, 0, atomicExch(LOCK, 0))
 // 8 x 32: data race
-KERNEL(lock_of_two_by_ticket) {
-    if (T) return;
-    int mine = atomicAdd(flag, 1);
-    while (atomicAdd(flag + 1, 0) + 1 < mine) {}
-    __threadfence();
-    data[0] += B;
-    __threadfence();
-    atomicAdd(flag + 1, 1);
-}
-
+LOCKED(lock_of_two_by_ticket, int mine = atomicAdd(flag, 1); while (atomicAdd(flag + 1, 0) + 1 < mine) {}, 0, atomicAdd(flag + 1, 1))
 // 8 x 32: clean
-KERNEL(bits_as_permits) {
-    if (T) return;
-    int slot;
-    for (;;) {
-        int seen = atomicAdd(flag, 0);
-        if (seen == 3) continue;
-        slot = (seen & 1) ? 1 : 0;
-        if (!(atomicOr(flag, 1 << slot) >> slot & 1)) break;
-    }
-    __threadfence();
-    data[slot] += B;
-    __threadfence();
-    atomicAnd(flag, ~(1 << slot));
-}
-
+LOCKED(bits_as_permits, BIT, slot, atomicAnd(flag, ~(1 << slot)))
 // 8 x 32: data race
-KERNEL(bits_as_permits_one_place) {
-    if (T) return;
-    int slot;
-    for (;;) {
-        int seen = atomicAdd(flag, 0);
-        if (seen == 3) continue;
-        slot = (seen & 1) ? 1 : 0;
-        if (!(atomicOr(flag, 1 << slot) >> slot & 1)) break;
-    }
-    __threadfence();
-    data[0] += B;
-    __threadfence();
-    atomicAnd(flag, ~(1 << slot));
-}
+LOCKED(bits_as_permits_one_place, BIT, 0, atomicAnd(flag, ~(1 << slot)))
 
 // 1 x 256: data race
 KERNEL(semaphore_in_shared) {
@@ -275,39 +208,27 @@ KERNEL(retry_forever_within_a_block) {
     }
 }
 
-// 3 x 96: clean
-KERNEL(pipeline_of_warps) {
-    __shared__ int full, empty, cell;
-    if (T == 0) full = empty = 0;
-    __syncthreads();
-    if (T == 0) for (int i = 1; i <= 5; ++i) {
-        while (atomicAdd(&empty, 0) != i - 1) {}
-        __threadfence_block(); cell = i; __threadfence_block();
-        atomicExch(&full, i);
+#define PIPELINE(name, is_full, is_empty)                                              \
+    KERNEL(name) {                                                                     \
+        __shared__ int full, empty, cell;                                              \
+        if (T == 0) full = empty = 0;                                                  \
+        __syncthreads();                                                               \
+        if (T == 0) for (int i = 1; i <= 5; ++i) {                                     \
+            while (!(atomicAdd(&empty, 0) is_empty)) {}                                \
+            __threadfence_block(); cell = i; __threadfence_block();                    \
+            atomicExch(&full, i);                                                      \
+        }                                                                              \
+        if (T == 32) for (int i = 1; i <= 5; ++i) {                                    \
+            while (!(atomicAdd(&full, 0) is_full)) {}                                  \
+            __threadfence_block(); data[B * 8 + i] = cell; __threadfence_block();      \
+            atomicExch(&empty, i);                                                     \
+        }                                                                              \
     }
-    if (T == 32) for (int i = 1; i <= 5; ++i) {
-        while (atomicAdd(&full, 0) != i) {}
-        __threadfence_block(); data[B * 8 + i] = cell; __threadfence_block();
-        atomicExch(&empty, i);
-    }
-}
 
+// 3 x 96: clean
+PIPELINE(pipeline_of_warps, == i, == i - 1)
 // 3 x 96: data race
-KERNEL(pipeline_of_warps_one_ahead) {
-    __shared__ int full, empty, cell;
-    if (T == 0) full = empty = 0;
-    __syncthreads();
-    if (T == 0) for (int i = 1; i <= 5; ++i) {
-        while (atomicAdd(&empty, 0) < i - 2) {}
-        __threadfence_block(); cell = i; __threadfence_block();
-        atomicExch(&full, i);
-    }
-    if (T == 32) for (int i = 1; i <= 5; ++i) {
-        while (atomicAdd(&full, 0) < i) {}
-        __threadfence_block(); data[B * 8 + i] = cell; __threadfence_block();
-        atomicExch(&empty, i);
-    }
-}
+PIPELINE(pipeline_of_warps_one_ahead, >= i, >= i - 2)
 
 // 6 x 32: data race
 KERNEL(barrier_of_blocks_missing_one) {
