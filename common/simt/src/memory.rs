@@ -221,9 +221,15 @@ impl GlobalMemory {
 
     /// The allocation that holds all of `bytes` bytes at `address`.
     pub(crate) fn holding(&self, address: u64, bytes: u32) -> Option<&Allocation> {
-        let allocation = &self.allocations[self.at_or_before(address)?];
-        let end = (address - allocation.base.0).checked_add(u64::from(bytes))?;
-        (end <= allocation.bytes).then_some(allocation)
+        Some(&self.allocations[self.number(address, bytes)?])
+    }
+
+    /// The number of the allocation that holds all of `bytes` bytes at `address`.
+    pub(crate) fn number(&self, address: u64, bytes: u32) -> Option<usize> {
+        let number = self.at_or_before(address)?;
+        let Allocation { base, bytes: size, .. } = self.allocations[number];
+        let end = (address - base.0).checked_add(u64::from(bytes))?;
+        (end <= size).then_some(number)
     }
 
     /// A copy of all words, if there are at most `most` of them.

@@ -4,7 +4,7 @@ use super::cell::Sort;
 use super::extent::Extent;
 use super::hazard::Action;
 use crate::lower::{Code, Facts, MemoryOrder, ProductUse, Role, Scope, Start, Step};
-use crate::{Access, AccessKind, Allocation, DevicePointer, Dim3, Kernel, LaunchInfo, SharedArray, Space};
+use crate::{Access, AccessKind, DevicePointer, Dim3, Kernel, LaunchInfo, SharedArray, Space};
 
 /// An allocation of global memory.
 #[derive(Debug)]
@@ -31,9 +31,7 @@ impl Array {
 /// Returns the number of the array into which the parameter at an offset points.
 fn array(launch: &LaunchInfo<'_>, offset: u32) -> Option<usize> {
     let bytes = launch.params.get(offset as usize..)?.first_chunk()?;
-    let address = u64::from_le_bytes(*bytes);
-    let holds = |array: &Allocation| address.checked_sub(array.base.0).is_some_and(|at| at < array.bytes);
-    launch.memory.allocations().iter().position(holds)
+    launch.memory.number(u64::from_le_bytes(*bytes), 1)
 }
 
 /// Whether the parameters at two offsets point into the same array.

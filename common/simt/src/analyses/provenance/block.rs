@@ -13,6 +13,7 @@ use crate::module::Register;
 use crate::observe::{Access, BlockInfo, BulkCopy, CopyAccess, CopyLanded, Executed, Observer};
 use crate::place::Space;
 use std::collections::HashMap;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The tags of a register in all lanes.
@@ -309,7 +310,7 @@ impl BlockOrigins {
             Space::Global => match self.global.get(&address) {
                 Some(&tag) if self.nodes.is(tag, bits) => tag,
                 Some(_) => 0,
-                None => self.element(address, step.instruction, bits),
+                None => self.element(step, address, step.instruction, bits),
             },
             Space::Shared => {
                 let [low, high] = [0, 1].map(|half| self.shared.get((address / 2 + half) as usize).map(|it| it.value));
@@ -337,12 +338,14 @@ impl BlockOrigins {
         self.nodes.add(Node::Via(value, passage), bits)
     }
 
-    fn element(&mut self, address: u64, loaded: u32, bits: u64) -> Tag {
-        let Some((array, word)) = self.launch.word(address) else { return 0 };
-        if self.launch.arrays[array].2 {
+    fn element(&mut self, step: &Executed<'_>, address: u64, loaded: u32, bits: u64) -> Tag {
+        let Some(number) = step.memory.number(address, 1) else { return 0 };
+        let array = &step.memory.allocations()[number];
+        if array.constant {
             return self.nodes.constant(bits);
         }
-        self.nodes.add(Node::Element { array: array as u32, word: word as u32, loaded }, bits)
+        let word = ((address - array.base.0) / 4) as u32;
+        self.nodes.add(Node::Element { array: number as u32, word, loaded }, bits)
     }
 
     fn store(&mut self, step: &Executed<'_>, inst: &Inst, request: &Request) {
@@ -369,7 +372,8 @@ impl BlockOrigins {
         let (number, instruction) = (32 * step.warp + lane as u32, step.instruction);
         match space {
             Space::Global => {
-                let Some((array, index)) = self.launch.word(address) else { return };
+                let Some(array) = step.memory.number(address, 1) else { return };
+                let index = (address - step.memory.allocations()[array].base.0) / 4;
                 self.global.insert(address, value);
                 let (block, thread) = (self.index, self.launch.threads.index(number.into()));
                 let order = self.launch.next_store();
@@ -405,7 +409,7 @@ impl BlockOrigins {
             let mut tag = 0;
             if adds && added[lane] != 0 {
                 let known = self.global.get(&address).copied();
-                let a = known.unwrap_or_else(|| self.element(address, step.instruction, 0));
+                let a = known.unwrap_or_else(|| self.element(step, address, step.instruction, 0));
                 tag = self.nodes.add(Node::Sum { a, b: added[lane] }, word(step, address));
             }
             self.put(step, request.space, address & !3, lane, tag);
@@ -418,7 +422,7 @@ impl BlockOrigins {
         for BulkCopy { thread, instruction, bytes, from, to, .. } in std::mem::take(&mut self.landed) {
             for part in 0..bytes / 4 {
                 let address = from + 4 * u64::from(part);
-                let tag = self.element(address, instruction, word(step, address));
+                let tag = self.element(step, address, instruction, word(step, address));
                 self.arrive(to + 4 * part, 4, instruction, thread, tag);
             }
         }
@@ -430,7 +434,7 @@ impl BlockOrigins {
                 let copied = |part: u32| {
                     let address = from[lane] + 4 * u64::from(part);
                     if 4 * part < source_bytes[lane] {
-                        self.element(address, step.instruction, word(step, address))
+                        self.element(step, address, step.instruction, word(step, address))
                     } else {
                         self.nodes.add(Node::Constant { instruction: Some(step.instruction) }, 0)
                     }
@@ -449,12 +453,8 @@ pub(super) fn values(step: &Executed<'_>, place: u32, wide: bool) -> [u64; 32] {
 
 /// Returns a word of global memory, or 0 if no array holds the address.
 pub(super) fn word(step: &Executed<'_>, address: u64) -> u64 {
-    let mut word = [0u32];
-    let allocation = step.memory.holding(address, 4);
-    let found = allocation
-        .map(|array| step.memory.download(array.base, (address - array.base.0) / 4, &mut word))
-        .is_some_and(|read| read.is_ok());
-    if found { word[0].into() } else { 0 }
+    let array = step.memory.holding(address, 4);
+    array.map_or(0, |array| array.words[(address - array.base.0) as usize / 4].load(Relaxed).into())
 }
 
 impl Observer for BlockOrigins {

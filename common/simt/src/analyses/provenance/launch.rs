@@ -14,8 +14,6 @@ pub(super) struct Launch {
     pub(super) code: Arc<Code>,
     /// Indexed by instruction number.
     pub(super) instructions: Vec<Inst>,
-    /// Start address and size in bytes of each array in global memory, and whether it is constant memory.
-    pub(super) arrays: Vec<(u64, u64, bool)>,
     pub(super) threads: Dim3,
     pub(super) shared_words: usize,
     /// How many words have been stored to global memory so far.
@@ -41,12 +39,6 @@ pub struct Store {
 }
 
 impl Launch {
-    /// Returns the array that holds an address in global memory, and the index of the word in it.
-    pub(super) fn word(&self, address: u64) -> Option<(usize, u64)> {
-        let array = self.arrays.iter().position(|&(base, bytes, _)| address >= base && address - base < bytes)?;
-        Some((array, (address - self.arrays[array].0) / 4))
-    }
-
     pub(super) fn next_store(&self) -> u64 {
         self.stores.fetch_add(1, Ordering::Relaxed)
     }

@@ -116,12 +116,9 @@ impl Analysis for Provenance {
         for inst in code.insts.iter().filter(|inst| !inst.op.is_note()) {
             instructions[inst.pc as usize] = *inst;
         }
-        let arrays =
-            launch.memory.allocations().iter().map(|array| (array.base.0, array.bytes, array.constant)).collect();
         self.launch = Arc::new(Launch {
             code,
             instructions,
-            arrays,
             threads: launch.config.block,
             shared_words: launch.shared_bytes.div_ceil(4) as usize,
             stores: AtomicU64::new(0),
