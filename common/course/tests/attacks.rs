@@ -11,7 +11,7 @@ use common::basics::process;
 use common::code::nvrtc;
 use libtest_mimic::Trial;
 
-use super::support::{self, PROGRAM, course, trial};
+use super::support::{self, PROGRAM, course, trial, unbroken};
 
 /// The head of a kernel, and PTX that may require something of a launch.
 const HEAD: &str = include_str!("attacks/head.txt");
@@ -85,7 +85,7 @@ fn answered((name, files, arguments, status, words): &Attack) -> Result<()> {
     let text: Vec<&str> = lines.lines().map(|line| line.rsplit('\r').next().unwrap_or_default()).collect();
     let text = text.join("\n");
     ensure!(ended == *status, "status {ended}: {text}");
-    ensure!(text.contains(words.as_str()), "{words:?} is not in {text}");
+    ensure!(unbroken(&text).contains(words.as_str()), "{words:?} is not in {text}");
     ensure!(!text.contains("\u{1b}[8m"), "a style of the kernel's own: {text:?}");
     ensure!(!text.contains(SECRET), "the secret is out: {text}");
     // A thread may print; a sentence has an end.

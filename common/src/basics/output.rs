@@ -35,21 +35,28 @@ const WIDTH: usize = 100;
 
 /// A text that begins at a column, broken between words if it gets too wide. Further lines begin at the same column.
 pub fn wrapped(text: &str, column: usize) -> String {
-    let mut wrapped = String::new();
-    let mut at = column;
+    lines(text, column).join(&format!("\n{:column$}", ""))
+}
+
+/// The lines of a text that begins at a column, broken between words if it gets too wide.
+pub fn lines(text: &str, column: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    let mut at = WIDTH;
     for word in text.split(' ') {
         let width = word.chars().count();
-        if at > column && at + 1 + width > WIDTH {
-            wrapped += &format!("\n{:column$}", "");
-            at = column;
-        } else if at > column {
-            wrapped.push(' ');
-            at += 1;
+        match lines.last_mut() {
+            Some(line) if at + 1 + width <= WIDTH => {
+                *line += " ";
+                *line += word;
+                at += 1 + width;
+            }
+            _ => {
+                lines.push(word.to_owned());
+                at = column + width;
+            }
         }
-        wrapped += word;
-        at += width;
     }
-    wrapped
+    lines
 }
 
 /// Writes a note to standard error, about something that is no reason to stop.

@@ -4,7 +4,7 @@ use anstyle::{AnsiColor, Style};
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
-use crate::basics::ms;
+use crate::basics::{ms, wrapped};
 use crate::code::Source;
 use crate::findings::analysis::ThreadReport;
 use crate::findings::{Counters, HazardReport, diagnostic};
@@ -187,8 +187,7 @@ const GOOD: Style = AnsiColor::Green.on_default().bold();
 /// The colour of bad results.
 const BAD: Style = AnsiColor::Red.on_default().bold();
 
-/// The columns that a row fills, and where its values begin.
-const WIDTH: usize = 100;
+/// The column at which the values of rows begin.
 const INDENT: usize = 13;
 
 /// Rows with a name and a value.
@@ -218,19 +217,7 @@ impl Table {
         // Only the name counts, because escape sequences have no width.
         let space = " ".repeat(11_usize.saturating_sub(name.len()));
         self.0 += &format!("  {style}{name}{style:#}{space}");
-        let mut column = INDENT;
-        for (at, word) in value.as_ref().split(' ').enumerate() {
-            let width = word.chars().count();
-            if at > 0 && column + 1 + width > WIDTH {
-                self.0 += &format!("\n{:INDENT$}", "");
-                column = INDENT;
-            } else if at > 0 {
-                self.0.push(' ');
-                column += 1;
-            }
-            self.0 += word;
-            column += width;
-        }
+        self.0 += &wrapped(value.as_ref(), INDENT);
         self.0.push('\n');
     }
 

@@ -30,7 +30,7 @@ pub fn map(problem: &Problem, shape: Shape, found: &Found) -> String {
     let row = |row: Vec<char>| row.into_iter().flat_map(|cell| [' ', cell]).chain(['\n']);
     let rows: String = rows.into_iter().flat_map(|cells| [' '].into_iter().chain(row(cells))).collect();
     format!(
-        "{rows}  one mark for {x} columns × {y} rows of C: . right or not looked at, x some wrong, # all wrong, u never written\n"
+        "{rows}  one mark for {x} columns × {y} rows of C:\n  . right or not looked at, x some wrong, # all wrong, u never written\n"
     )
 }
 
@@ -225,7 +225,7 @@ mod tests {
         let tiles = [((0, 0), all), ((2, 1), all), ((3, 0), all), ((6, 2), all)];
         let never = [((4, 0), unwritten), ((39, 19), unwritten), ((38, 18), unwritten)];
         let lines = drawn(&Problem { m: 20 * 32, n: 40 * 32, ..problem(0) }, &[&tiles[..], &never[..]].concat());
-        assert_eq!(lines.len(), 11);
+        assert_eq!(lines.len(), 12);
         assert_eq!(lines[..2], ["  # x . . . . . . . . . . . .", "  . . # . . . . . . . . . . ."]);
         assert_eq!(lines[9], "  . . . . . . . . . . . . u u");
         assert!(lines[10].starts_with("  one mark for 96 columns × 64 rows of C"), "{lines:?}");

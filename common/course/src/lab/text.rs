@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use anstyle::{AnsiColor, Style};
-use common::basics::workspace;
+use common::basics::{workspace, wrapped};
 
 use crate::files;
 use crate::lab::checklist::{Grade, Line, State};
@@ -59,7 +59,9 @@ pub fn checklist(lab: &Lab, kernel: &Path, grade: &Grade, new: Option<&New>) -> 
     let Some(next) = grade.findings.first() else { return text + &done_with(lab, kernel, grade) };
     text.push_str("\nlook at this next:\n");
     for line in next.text.lines() {
-        let _ = writeln!(text, "  {line}");
+        // Pictures begin with spaces, numbers of lines or colours.
+        let is_sentence = line.starts_with(char::is_alphabetic);
+        let _ = writeln!(text, "  {}", if is_sentence { wrapped(line, 2) } else { line.to_owned() });
     }
     if let Some(command) = &next.command {
         let _ = write!(text, "\nsee it for yourself:\n  {command}\n");

@@ -8,7 +8,7 @@ use libtest_mimic::Trial;
 
 use super::labs::{first_failed, grade, is_refusal, root, stem, write};
 use super::right;
-use super::support::trial;
+use super::support::{trial, unbroken};
 
 /// Mistakes, each an edit of a kernel of the course; the file says how it is read.
 const TABLE: &str = include_str!("table.txt");
@@ -102,7 +102,8 @@ impl Mistake {
 fn check(name: &str, mistake: &Mistake) -> Result<()> {
     let (text, status) = grade(&mistake.lab, &mistake.kernel(name)?)?;
     ensure!(status == Some(1), "status {status:?}: {text}");
-    let said = text.lines().find(|line| line.trim_start().starts_with("error: ")).context(text.clone())?;
+    let (_, said) = text.split_once("error: ").context(text.clone())?;
+    let said = unbroken(said.split("-->").next().unwrap_or_default());
     ensure!(mistake.kind.split(" / ").any(|kind| said.contains(kind)), "not {}: {text}", mistake.kind);
     // A line of the kernel is shown behind its number and a bar.
     let shown = |line: &str| {
@@ -118,14 +119,14 @@ fn fails(mistake: &Mistake) -> Result<()> {
     let (text, status) = grade(lab, &mistake.kernel(name)?)?;
     if line == "refused" {
         is_refusal(&text, status)?;
-        ensure!(text.contains(words) && text.contains("; "), "{words:?} is not in, or no remedy: {text}");
+        ensure!(unbroken(&text).contains(words) && text.contains("; "), "{words:?} is not in, or no remedy: {text}");
         return Ok(());
     }
     ensure!(status == Some(1), "status {status:?}: {text}");
     let failed = first_failed(&text).unwrap_or_default();
     ensure!(failed.starts_with(line), "{line:?} should fail and {failed:?} does: {text}");
     let next = text.split_once("look at this next:").map_or("", |(_, next)| next);
-    ensure!(next.contains(words), "{words:?} is not in: {next}");
+    ensure!(unbroken(next).contains(&unbroken(words)), "{words:?} is not in: {next}");
     // What the compiler says is the reason already, and no step runs a transfer task; for everything else a command shows it.
     let command = next.contains("\nsee it for yourself:\n  cargo run --release -p ");
     ensure!(command != (line == "compiles" || lab.contains('-')), "no command, or one too many: {next}");

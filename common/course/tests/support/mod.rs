@@ -48,6 +48,11 @@ pub fn said(command: &mut Command, answer: &str) -> Result<Said> {
     Ok(said)
 }
 
+/// The text with one space for each row of blanks and line breaks.
+pub fn unbroken(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 /// A folder for the learner's files, empty.
 pub fn mine(name: &str) -> Result<PathBuf> {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);

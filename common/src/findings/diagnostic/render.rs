@@ -8,6 +8,7 @@ use simt::Location;
 
 use super::source::Source;
 use super::underline;
+use crate::basics::output;
 
 /// A message about a kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -80,15 +81,18 @@ pub fn plain(diagnostic: &Diagnostic) -> String {
 
 /// Columns of a line of the kernel that are shown: more than a kernel's line has, so that none is cut.
 const WIDTH: usize = 200;
+/// The column at which a note or a help begins, behind a line number of three digits.
+const INDENT: usize = 12;
 
 fn draw(diagnostic: &Diagnostic, renderer: &Renderer) -> String {
     let mut elements: Vec<Element<'static>> = snippets(&diagnostic.marks).into_iter().map(Into::into).collect();
-    elements.extend(diagnostic.note.as_ref().map(|note| Level::NOTE.message(note.clone()).into()));
+    let broken = |text: &str| output::lines(text, INDENT).join("\n");
+    elements.extend(diagnostic.note.as_ref().map(|note| Level::NOTE.message(broken(note)).into()));
     if !diagnostic.help.is_empty() {
-        elements.push(Level::HELP.message(diagnostic.help.clone()).into());
+        elements.push(Level::HELP.message(broken(&diagnostic.help)).into());
     }
     let level = if diagnostic.warning { Level::WARNING } else { Level::ERROR };
-    let group = level.primary_title(diagnostic.title.clone()).elements(elements);
+    let group = level.primary_title(broken(&diagnostic.title)).elements(elements);
     renderer.clone().term_width(WIDTH).render(&[group]) + "\n"
 }
 
