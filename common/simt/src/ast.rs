@@ -88,14 +88,12 @@ pub(crate) struct Variable {
     pub line: u32,
 }
 
-/// A register as declared.
 #[derive(Debug, Clone)]
 pub(crate) struct Register {
     pub name: String,
     pub kind: Type,
 }
 
-/// An operand as written.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Operand {
     /// A register of the function, by number; negated for `!%p`.
@@ -126,7 +124,6 @@ pub(crate) enum Operand {
     Opaque,
 }
 
-/// An instruction as written.
 #[derive(Debug, Clone)]
 pub(crate) struct Statement {
     /// `@%p` or `@!%p`: the register, and whether it is negated.
@@ -182,7 +179,6 @@ pub(crate) struct Function {
     pub refused: Option<Error>,
 }
 
-/// A whole file.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Program {
     pub target: u32,

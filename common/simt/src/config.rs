@@ -4,7 +4,6 @@
 use crate::dim3::Dim3;
 use crate::error::Error;
 
-/// Threads in a block.
 const THREADS_PER_BLOCK: u64 = 1024;
 /// Largest block and largest grid in each dimension.
 const LARGEST_BLOCK: Dim3 = Dim3::new(1024, 1024, 64);

@@ -8,6 +8,7 @@ use std::fmt;
 /// Everything that the library reports instead of a result. The library does not panic.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs)] // Only of fields: their names say enough.
 pub enum Error {
     /// The kernel did something wrong while it ran.
     #[error("fault of the kernel: {0}")]
@@ -17,12 +18,7 @@ pub enum Error {
         "instruction not supported by the simulator: {reason} ({}: `{}`); this is not a fault of your kernel: run it on a GPU that has it, or do without it here",
         .location.lines(), .location.instruction
     )]
-    Unsupported {
-        /// What about it is not supported.
-        reason: String,
-        /// Where it is, with the instruction or directive as written.
-        location: Location,
-    },
+    Unsupported { reason: String, location: Location },
     /// The PTX calls a function that is not in the file, or one that calls itself. Refused before anything runs.
     #[error(
         "instruction not supported by the simulator: the call of {function}, {}, at {location}",
@@ -33,7 +29,6 @@ pub enum Error {
         function: String,
         /// Whether the call leads back to a function that has not returned yet.
         recursive: bool,
-        /// Where the call is.
         location: Location,
     },
     /// A limit of the launch was reached before the kernel ended.
@@ -41,12 +36,7 @@ pub enum Error {
     Limit(Limit),
     /// The text is not PTX.
     #[error("not valid PTX, line {line}: {message}")]
-    Parse {
-        /// Line in the PTX text, from 1.
-        line: u32,
-        /// What was expected and what was found.
-        message: String,
-    },
+    Parse { line: u32, message: String },
     /// The caller asked for something impossible: wrong arguments, a launch no device accepts, no memory left.
     #[error("{0}")]
     Usage(String),
@@ -110,12 +100,10 @@ impl fmt::Display for Location {
 /// A fault of the kernel, with its place and its thread.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{kind} at {location}, block {block}{}", .thread.map_or(String::new(), |thread| format!(", thread {thread}")))]
+#[allow(missing_docs)] // Only of fields: their names say enough.
 pub struct Fault {
-    /// What happened.
     pub kind: FaultKind,
-    /// Which instruction.
     pub location: Location,
-    /// Block index of the thread.
     pub block: Dim3,
     /// Index of the thread in its block; `None` if the fault concerns the whole block.
     pub thread: Option<Dim3>,
@@ -164,17 +152,13 @@ pub enum FaultKind {
 }
 
 worded! {
-    /// What an access does.
+    /// What an access does. A copy reads its source at once, and writes its destination later.
+    #[allow(missing_docs)] // The words say it.
     pub enum AccessKind {
-        /// Reads memory.
         Load = "load",
-        /// Writes memory.
         Store = "store",
-        /// Reads and writes in one step.
         Atomic = "atomic operation",
-        /// The source of an asynchronous copy (a read).
         CopySource = "asynchronous copy source",
-        /// The destination of an asynchronous copy (a write that lands later).
         CopyDestination = "asynchronous copy destination",
     }
 }

@@ -16,7 +16,6 @@ pub(crate) enum Kind {
     End,
 }
 
-/// A piece of the text.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Token<'a> {
     pub kind: Kind,
@@ -26,7 +25,6 @@ pub(crate) struct Token<'a> {
     pub start: usize,
 }
 
-/// Splits the whole text into tokens.
 pub(crate) fn tokens(source: &str) -> Result<Vec<Token<'_>>, Error> {
     let bytes = source.as_bytes();
     let mut tokens = Vec::with_capacity(bytes.len() / 4);
@@ -34,13 +32,9 @@ pub(crate) fn tokens(source: &str) -> Result<Vec<Token<'_>>, Error> {
     while at < bytes.len() {
         let start = at;
         let kind = match bytes[at] {
-            b'\n' => {
-                line += 1;
-                at += 1;
-                continue;
-            }
             // NVRTC ends its text with a zero byte, and callers may pass it on.
-            b' ' | b'\t' | b'\r' | 0 => {
+            byte @ (b'\n' | b' ' | b'\t' | b'\r' | 0) => {
+                line += u32::from(byte == b'\n');
                 at += 1;
                 continue;
             }

@@ -69,6 +69,7 @@ mod exec;
 mod instructions;
 mod lanes;
 mod lexer;
+mod locked;
 mod lower;
 mod memory;
 mod module;

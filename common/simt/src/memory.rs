@@ -19,7 +19,6 @@ const NULL: u64 = 1 << 36;
 const GUARD: u64 = 1 << 36;
 /// Allocations start at multiples of this, as `cuMemAlloc`'s do.
 const ALIGN: u64 = 256;
-/// End of the address range of global memory.
 const LAST_ADDRESS: u64 = 1 << 60;
 
 /// The address of an allocation, or of a place in it.
@@ -73,12 +72,10 @@ fn fill(all: &mut [AtomicU32], value: &[u32]) {
 }
 
 /// One named allocation.
+#[allow(missing_docs)] // Only of fields: their names say enough.
 pub struct Allocation {
-    /// The name given at allocation.
     pub name: String,
-    /// Address of the first byte.
     pub base: DevicePointer,
-    /// Size in bytes.
     pub bytes: u64,
     /// Size of an element in bytes, as given at allocation; messages count in elements.
     pub element_bytes: u32,

@@ -8,7 +8,7 @@
 //!
 //! Warps and threads are numbered in their block, and instructions in their kernel: [`Kernel::location`] returns where one is.
 
-#![allow(missing_docs)] // Only of fields whose names say enough.
+#![allow(missing_docs)] // Only of fields and events whose names say enough.
 
 use crate::lower::Home;
 use crate::{AccessKind, Dim3, GlobalMemory, Kernel, LaunchConfig, Register, SharedLoad, Space};
@@ -174,9 +174,7 @@ pub struct BulkCopy {
     pub instruction: u32,
     /// A multiple of 16.
     pub bytes: u32,
-    /// Global address.
     pub from: u64,
-    /// Position in shared memory.
     pub to: u32,
     /// Position in shared memory of the barrier at which the bytes arrive.
     pub barrier: u32,
@@ -239,10 +237,7 @@ pub enum WarpgroupStep<'a> {
     /// Closes a group of products.
     Commit,
     /// Waits until at most `pending` groups are under way.
-    Wait {
-        /// Number of groups that may remain under way.
-        pending: u32,
-    },
+    Wait { pending: u32 },
 }
 
 /// Watches one block. Every method has an empty default.
@@ -257,9 +252,7 @@ pub trait Observer {
     fn follow(&mut self, step: &Executed<'_>) {}
     /// A warp executes a conditional branch; it diverges when neither set is empty.
     fn branch(&mut self, warp: u32, instruction: u32, taken: u32, not_taken: u32) {}
-    /// A warp accesses memory.
     fn access(&mut self, access: &Access<'_>) {}
-    /// A warp starts an asynchronous copy.
     fn copy(&mut self, copy: &CopyAccess<'_>) {}
     /// A warp closes a group of asynchronous copies.
     fn copy_commit(&mut self, warp: u32, instruction: u32, lanes: u32) {}
@@ -267,11 +260,9 @@ pub trait Observer {
     fn copy_wait(&mut self, warp: u32, instruction: u32, lanes: u32, pending: Option<u32>) {}
     /// Copies have landed, because of a wait or because too many were under way.
     fn copy_landed(&mut self, landed: &CopyLanded<'_>) {}
-    /// A thread starts a bulk copy.
     fn bulk_copy(&mut self, copy: &BulkCopy) {}
     /// A bulk copy has landed and arrives at its barrier.
     fn bulk_landed(&mut self, copy: &BulkCopy) {}
-    /// A warp arrives at a barrier.
     fn barrier_arrive(&mut self, arrival: &Arrival) {}
     /// Barrier `id` is complete. The warps whose bits are set in `warps` continue.
     fn barrier_release(&mut self, id: u32, warps: u32) {}
@@ -286,9 +277,7 @@ pub trait Observer {
             self.access(&Access::shared_load(loads.warp, load.instruction, load.bytes, &loads.addresses(load)));
         }
     }
-    /// A warp executes a memory fence.
     fn fence(&mut self, warp: u32, instruction: u32, lanes: u32) {}
-    /// Threads end.
     fn exit(&mut self, warp: u32, instruction: u32, lanes: u32) {}
     /// A warp has executed an instruction. Called only if [`Analysis::steps`] returns true, after the other methods that report
     /// on this instruction; only the release of a barrier is reported later.
@@ -297,7 +286,6 @@ pub trait Observer {
     fn end(self: Box<Self>) {}
 }
 
-/// Watches nothing.
 impl Analysis for () {
     fn block(&self, _: &BlockInfo) -> Vec<Box<dyn Observer>> {
         vec![]

@@ -10,7 +10,6 @@ use crate::place::Space;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// A PTX file as read.
 #[derive(Debug)]
 pub(crate) struct Parsed {
     /// Distinguishes the module's global variables from those of every other module.
@@ -83,7 +82,6 @@ impl Parsed {
         self.function(name).map(address)
     }
 
-    /// The number of the module's variable of that name.
     pub fn variable(&self, name: &str) -> Option<u32> {
         self.variables.get(name).copied()
     }

@@ -5,6 +5,7 @@
 
 use crate::analyses::work::{Work, Works};
 use crate::lanes::select;
+use crate::locked::lock;
 use crate::lower::{Code, Facts, Merged};
 use crate::observe::{
     Access, Analysis, Arrival, BlockInfo, BulkCopy, CopyAccess, Executed, LaunchInfo, Observer, SharedLoads,
@@ -15,7 +16,7 @@ use passes::{LINES, copy_sectors, copy_wavefronts, each, product_wavefronts, sec
 use repeats::{Cost, Repeats};
 use std::collections::BTreeMap;
 use std::ops::{AddAssign, Range};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 mod passes;
 mod repeats;
@@ -182,15 +183,11 @@ impl Counters {
         blocks.min(resident).saturating_mul(block as u64)
     }
 
-    fn idle(&self) -> MutexGuard<'_, Vec<BlockCounters>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Returns the counts of each instruction, by its number.
     fn instructions(&self) -> Vec<Counts> {
         let Some(Kernel { code, .. }) = &self.kernel else { return vec![] };
         let mut counts = vec![Counts::default(); code.facts.len()];
-        for observer in self.idle().iter() {
+        for observer in lock(&self.idle).iter() {
             for (count, part) in counts.iter_mut().zip(&observer.counts) {
                 *count += part;
             }
@@ -219,7 +216,7 @@ impl Counters {
     /// loads from global memory, but they have a separate cache, so the work is not certain.
     pub fn works(&self) -> Option<Works> {
         let mut works = Works::default();
-        self.idle().iter().for_each(|observer| works += &observer.works);
+        lock(&self.idle).iter().for_each(|observer| works += &observer.works);
         let constants = self.kernel.as_ref().is_some_and(Kernel::reads_constants);
         (!constants).then_some(works)
     }
@@ -240,11 +237,11 @@ impl Counters {
 impl Analysis for Counters {
     fn begin(&mut self, launch: &LaunchInfo<'_>) {
         self.kernel = Some(launch.kernel.clone());
-        self.idle().clear();
+        lock(&self.idle).clear();
     }
 
     fn block(&self, _: &BlockInfo) -> Vec<Box<dyn Observer>> {
-        let idle = self.idle().pop();
+        let idle = lock(&self.idle).pop();
         let mut block = idle.unwrap_or_else(|| {
             let code = self.kernel.as_ref().map(|kernel| kernel.code.clone()).unwrap_or_default();
             let instructions = code.facts.len();
@@ -257,14 +254,10 @@ impl Analysis for Counters {
                 executed: vec![(0, 0); code.blocks.len()],
                 memory: vec![Memo::default(); instructions],
                 repeats: vec![Repeats::default(); instructions],
-                repeated: vec![],
                 fma: code.blocks.iter().map(fma).collect(),
-                work: Work::default(),
-                before: Work::default(),
-                works: Works::default(),
                 code,
                 by_step: self.by_step.clone(),
-                home: None,
+                ..BlockCounters::default()
             }
         });
         block.home = Some(self.idle.clone());
@@ -273,7 +266,7 @@ impl Analysis for Counters {
 }
 
 /// Counts of the blocks that one observer has watched, one after another.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct BlockCounters {
     counts: Vec<Counts>,
     /// For each basic block: how often a warp entered it, and with how many lanes in total.
@@ -388,7 +381,7 @@ impl BlockCounters {
 impl Observer for BlockCounters {
     fn executed(&mut self, step: &Executed<'_>) {
         if let Some(counted) = self.by_step.clone() {
-            *counted.lock().unwrap_or_else(PoisonError::into_inner) = self.take_step(step.instruction, step.lanes);
+            *lock(&counted) = self.take_step(step.instruction, step.lanes);
         }
     }
 
@@ -501,7 +494,7 @@ impl Observer for BlockCounters {
         self.works.add(total.since(self.before), 1);
         self.before = total;
         if let Some(home) = self.home.take() {
-            home.lock().unwrap_or_else(PoisonError::into_inner).push(*self);
+            lock(&home).push(*self);
         }
     }
 }

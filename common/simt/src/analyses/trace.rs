@@ -1,8 +1,9 @@
 //! What chosen threads read and wrote, in order.
 
+use crate::locked::lock;
 use crate::observe::{Access, Analysis, BlockInfo, BulkCopy, CopyAccess, LaunchInfo, Observer};
 use crate::{AccessKind, Dim3, Kernel, Location, Space};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// The most accesses that a trace keeps for one thread; it drops those after them. A thread of the naive kernel at K = 16,384 makes
 /// half as many.
@@ -13,27 +14,23 @@ const STEP_BYTES: u64 = (3 * size_of::<Raw>() + size_of::<Step>() + 6 * 64) as u
 
 /// One access of a traced thread.
 #[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs)] // Only of fields: their names say enough.
 pub struct Step {
     /// Name of the array; a shared array has the name that it has in the source.
     pub array: String,
     /// Index of the element: the byte offset divided by the array's element size (4 bytes for shared arrays).
     pub index: u64,
-    /// Global, shared or local memory.
     pub space: Space,
-    /// Load, store, atomic operation, or one half of an asynchronous copy.
     pub kind: AccessKind,
-    /// Size of the access in bytes.
     pub bytes: u32,
-    /// The instruction that made the access.
     pub location: Location,
 }
 
 /// The accesses of one thread.
 #[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs)] // Only of fields: their names say enough.
 pub struct ThreadTrace {
-    /// The block's index in the grid.
     pub block: Dim3,
-    /// The thread's index in the block.
     pub thread: Dim3,
     /// Its first [`MOST_TRACED`] accesses, in order.
     pub steps: Vec<Step>,
@@ -80,7 +77,7 @@ impl Trace {
 
     /// Returns the traces, in the order in which the threads were given. A thread that was not launched has no steps.
     pub fn threads(&self) -> Vec<ThreadTrace> {
-        let done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
+        let done = lock(&self.done);
         let trace = |number: usize, (block, thread): (Dim3, Dim3)| {
             let raw = done.iter().filter(|(done, _)| *done == number).flat_map(|(_, steps)| steps);
             let steps = self.setup.as_ref().map_or(vec![], |setup| raw.map(|&raw| setup.step(raw)).collect());
@@ -118,7 +115,7 @@ impl Analysis for Trace {
             block: launch.config.block,
             arrays: arrays.map(|a| (a.base.0, a.bytes, a.name.clone(), a.element_bytes)).collect(),
         });
-        self.done.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        lock(&self.done).clear();
     }
 
     fn block(&self, block: &BlockInfo) -> Vec<Box<dyn Observer>> {
@@ -179,7 +176,7 @@ impl Observer for BlockTrace {
     }
 
     fn end(self: Box<Self>) {
-        let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut done = lock(&self.done);
         done.extend(self.threads.into_iter().map(|(number, _, steps)| (number, steps)));
     }
 }

@@ -9,6 +9,7 @@ use super::lane::eval;
 use super::real::{canonical, canonical64, maximum, minimum};
 use super::registers::{Registers, Word};
 use crate::ast::Type;
+use crate::lanes::each;
 use crate::lower::inst::{Combine, Compare, Detail, Inst, NONE, Op};
 
 /// A type that a lane's operand or result can be seen as.
@@ -117,12 +118,9 @@ fn compare(inst: &Inst, r: Registers, detail: &Detail) -> u32 {
 #[inline(never)]
 fn generic(inst: &Inst, r: Registers, predicates: &mut [u32], detail: &Detail, mask: u32) {
     let offsets = [inst.d, inst.a, inst.b, inst.c, inst.e];
-    let mut rest = mask;
     let mut bits = 0u32;
     let mut out = [0u64; 32];
-    while rest != 0 {
-        let lane = rest.trailing_zeros() as usize;
-        rest &= rest - 1;
+    for lane in each(mask) {
         let mut values = [0u64; 4];
         for (value, index) in values.iter_mut().zip(1..) {
             let offset = offsets[index];
@@ -164,6 +162,12 @@ fn carry(inst: &Inst, r: Registers, predicates: &mut [u32], detail: &Detail, mas
     set(predicates, inst.e, mask, after);
 }
 
+/// Returns a predicate in all lanes.
+#[inline(always)]
+pub(super) fn get(predicates: &[u32], at: u32, negated: bool) -> u32 {
+    predicates[at as usize] ^ if negated { u32::MAX } else { 0 }
+}
+
 /// Writes the lanes of `mask` of a predicate, if there is one.
 pub(super) fn set(predicates: &mut [u32], at: u32, mask: u32, bits: u32) {
     if at != NONE {
@@ -186,25 +190,18 @@ fn select<W: Word>(inst: &Inst, r: Registers, predicates: &[u32], mask: u32) {
 
 #[inline(always)]
 fn setp(inst: &Inst, r: Registers, predicates: &mut [u32], detail: &Detail, mask: u32) {
-    let mut bits = compare(inst, r, detail);
-    let mut opposite = !bits;
-    if detail.combine != Combine::None {
-        let mut other = predicates[inst.c as usize];
-        if detail.negate {
-            other = !other;
-        }
-        let apply = |bits: u32| match detail.combine {
-            Combine::And => bits & other,
-            Combine::Or => bits | other,
-            _ => bits ^ other,
-        };
-        (bits, opposite) = (apply(bits), apply(opposite));
-    }
-    set(predicates, inst.d, mask, bits);
-    set(predicates, inst.e, mask, opposite);
+    let bits = compare(inst, r, detail);
+    let other = if detail.combine == Combine::None { 0 } else { get(predicates, inst.c, detail.negate) };
+    let apply = |bits: u32| match detail.combine {
+        Combine::None => bits,
+        Combine::And => bits & other,
+        Combine::Or => bits | other,
+        Combine::Xor => bits ^ other,
+    };
+    set(predicates, inst.d, mask, apply(bits));
+    set(predicates, inst.e, mask, apply(!bits));
 }
 
-/// Executes an instruction that only computes.
 #[inline(always)]
 pub(super) fn alu(inst: &Inst, r: Registers, predicates: &mut [u32], details: &[Detail], mask: u32) {
     macro_rules! execute {

@@ -1,6 +1,7 @@
 //! Barriers of a block: warps arrive, and go on once all that are expected have arrived.
 
 use super::access::At;
+use super::alu::get;
 use super::context::{BARRIERS, Barrier, Checked, Context};
 use super::registers::{Plane, Registers};
 use super::warp::Warp;
@@ -85,13 +86,10 @@ pub(super) fn arrive(warp: &mut Warp, context: &mut Context, at: At) -> Checked<
     }
     barrier.arrived += 1;
     if reduce {
-        let mut bits = warp.predicates[inst.c as usize];
-        if inst.imm != 0 {
-            bits = !bits;
-        }
-        barrier.all &= bits & mask == mask;
-        barrier.any |= bits & mask != 0;
-        barrier.count += (bits & mask).count_ones();
+        let bits = get(&warp.predicates, inst.c, inst.imm != 0) & mask;
+        barrier.all &= bits == mask;
+        barrier.any |= bits != 0;
+        barrier.count += bits.count_ones();
         let predicate = inst.sub != sub::POPC;
         warp.reduction = Some((inst.d, predicate, inst.sub));
     }

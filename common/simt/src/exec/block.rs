@@ -9,11 +9,12 @@ use super::step::{Level, Stop};
 use super::warp::Warp;
 use super::warpgroup::complete;
 use crate::error::{Fault, FaultKind};
+use crate::locked::lock;
 use crate::observe::{Analysis, BlockInfo, Observer};
 use rayon::prelude::*;
 use std::collections::VecDeque;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 /// The most warp instructions that a warp runs before another one gets its turn. Without it, a warp that polls a flag of another
 /// warp would poll for ever.
@@ -50,7 +51,6 @@ pub(super) struct Worker<'a> {
 
 /// Why a block's turn is over.
 pub(super) enum Turn {
-    /// All its threads have ended.
     Ended,
     /// Some of its warps have used up their time, so other blocks may run.
     Over,
@@ -205,19 +205,12 @@ fn rest(context: &Context, warp: usize) -> u32 {
 }
 
 fn deadlock(warps: &[Warp], context: &Context) -> Outcome {
-    let mut words = vec![];
-    let mut pc = 0;
-    for warp in warps.iter().filter(|warp| !warp.done) {
-        if let Some(id) = warp.waiting_at {
-            pc = warp.waiting_pc;
-            let location = context.launch.kernel.location(pc);
-            words.push(format!("warp {} waits at barrier {id}, {location}", warp.number));
-        }
-    }
-    words.truncate(8);
+    let location = |warp: &Warp| context.launch.kernel.location(warp.waiting_pc);
+    let waiting = warps.iter().filter_map(|warp| Some((warp, warp.waiting_at.filter(|_| !warp.done)?)));
+    let words = |(warp, id): (&Warp, u32)| format!("warp {} waits at barrier {id}, {}", warp.number, location(warp));
     Outcome::Fault(Box::new(Fault {
-        kind: FaultKind::Deadlock { waiting: words.join("; ") },
-        location: context.launch.kernel.location(pc),
+        kind: FaultKind::Deadlock { waiting: waiting.clone().take(8).map(words).collect::<Vec<_>>().join("; ") },
+        location: waiting.last().map_or_else(|| context.launch.kernel.location(0), |(warp, _)| location(warp)),
         block: context.info.index,
         thread: None,
     }))
@@ -255,10 +248,9 @@ pub(super) fn run(
             pool.install(|| (0..workers).into_par_iter().with_max_len(1).for_each(|_| grid.work(analysis, ended)));
         }
     }
-    grid.failure.into_inner().unwrap_or_else(PoisonError::into_inner)
+    lock(&grid.failure).take()
 }
 
-/// Returns how many blocks to run.
 fn grid_blocks(launch: &Launch, only: Option<&[u64]>) -> u64 {
     only.map_or(launch.config.grid.count(), |only| only.len() as u64)
 }
@@ -340,7 +332,7 @@ impl<'a> Grid<'a> {
 
     fn fail(&self, number: u64, outcome: Outcome) {
         self.last.fetch_min(number, Ordering::Relaxed);
-        let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut failure = lock(&self.failure);
         if failure.as_ref().is_none_or(|(first, old)| outcome.before(number, old, *first)) {
             *failure = Some((number, outcome));
         }

@@ -46,7 +46,6 @@ pub(super) struct Launch<'a> {
 /// What all workers together have done so far.
 #[derive(Default)]
 pub(super) struct Progress {
-    /// Warp instructions executed.
     pub executed: AtomicU64,
     /// Warp instructions that could have been executed while all warps only waited.
     pub idle: AtomicU64,
@@ -54,7 +53,6 @@ pub(super) struct Progress {
     pub spared: AtomicU64,
     /// Held while a 64-bit atomic operation works on its two words.
     pub atomic: Mutex<()>,
-    /// What the kernel prints.
     pub printed: Mutex<Printed>,
 }
 
@@ -99,10 +97,8 @@ pub(super) struct Cache<'a> {
     pub words: &'a [AtomicU32],
 }
 
-/// Hardware barriers of a block.
 pub(super) const BARRIERS: usize = 16;
 
-/// A named barrier of the block.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Barrier {
     /// Mask of the warps that wait.
@@ -173,7 +169,6 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Prepares for another block.
     pub fn restart(&mut self, info: BlockInfo, observers: Vec<Box<dyn Observer>>) {
         (self.info, self.observers, self.clock) = (info, observers, 0);
         self.barriers = [Barrier::default(); BARRIERS];
@@ -181,13 +176,11 @@ impl<'a> Context<'a> {
         self.shared.fill(GARBAGE);
     }
 
-    /// Whether there are any observers.
     #[inline(always)]
     pub fn is_watched(&self) -> bool {
         !self.observers.is_empty()
     }
 
-    /// Tells all observers of an event.
     #[inline(always)]
     pub fn tell(&mut self, event: impl Fn(&mut dyn Observer)) {
         for observer in &mut self.observers {

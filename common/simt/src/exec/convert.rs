@@ -229,7 +229,6 @@ pub(crate) fn find_nth_set(mask: u32, base: u32, offset: i32) -> u32 {
     u32::MAX
 }
 
-/// Returns byte `index` of two words.
 fn byte(a: u32, b: u32, index: u32) -> u32 {
     (pair(a, b) >> (8 * (index & 7))) as u32 & 255
 }

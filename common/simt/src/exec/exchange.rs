@@ -1,6 +1,6 @@
 //! Instructions that exchange values between the lanes of a warp: shuffles, votes, matches, reductions.
 
-use super::alu::set;
+use super::alu::{get, set};
 use super::context::{Checked, Context};
 use super::registers::Registers;
 use super::warp::Warp;
@@ -91,10 +91,7 @@ pub(super) fn exchange(warp: &mut Warp, context: &mut Context, inst: &Inst, r: R
             set(&mut warp.predicates, inst.e, mask, inside);
         }
         Op::Vote => {
-            let mut bits = warp.predicates[inst.a as usize];
-            if inst.imm != 0 {
-                bits = !bits;
-            }
+            let bits = get(&warp.predicates, inst.a, inst.imm != 0);
             for (name, same) in groups(names, mask) {
                 let voters = name & mask;
                 let bits = bits & voters;

@@ -41,7 +41,6 @@ impl Source<'_> {
     }
 }
 
-/// An argument of an operation.
 trait Take {
     fn take(from: &mut Source<'_>) -> Self;
 }
@@ -80,7 +79,6 @@ take! {
     Number: |from| Self(from.detail.lut);
 }
 
-/// A result of an operation.
 trait Give {
     fn give(self, detail: &Detail) -> u64;
 }

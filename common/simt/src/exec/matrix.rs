@@ -115,7 +115,6 @@ pub(super) fn multiply(context: &Context, inst: &Inst, r: Registers, warp: u32, 
     Ok(())
 }
 
-/// The tensor cores of a generation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TensorCore {
     /// Binary places that a sum keeps below those of a `float`.
@@ -130,7 +129,6 @@ impl TensorCore {
     /// One step takes the longest row of any instruction.
     pub const HOPPER: Self = Self { places: 2, step: 32 };
 
-    /// Returns the tensor cores of a compute capability.
     pub const fn of(target: u32) -> Self {
         match target {
             0..80 => Self::VOLTA,

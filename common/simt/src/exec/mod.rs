@@ -31,6 +31,7 @@ pub(crate) mod warpgroup;
 use crate::config::LaunchConfig;
 use crate::dim3::Dim3;
 use crate::error::{Error, Limit};
+use crate::locked::lock;
 use crate::memory::GlobalMemory;
 use crate::module::Kernel;
 use crate::observe::{Analysis, LaunchInfo, RUNS};
@@ -39,7 +40,6 @@ use arguments::{grid_barrier, instantiate, pack};
 use block::run;
 use context::{Launch, Manner, Outcome, Progress};
 pub(crate) use exchange::source;
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
 /// The result of a launch without a failure.
@@ -91,18 +91,14 @@ pub fn launch_blocks(
     }
     config.validate(u64::from(kernel.static_shared_bytes()))?;
     let threads = config.block.count();
-    if let Some(limit) = kernel.max_threads() {
-        let most = limit.iter().fold(1_u64, |most, &size| most.saturating_mul(u64::from(size)));
-        if threads > most {
-            let (block, name) = (config.block, kernel.name());
-            let message = format!("block {block} has {threads} threads; {name} was compiled for at most {most}");
-            return Err(Error::usage(message));
-        }
+    let most = kernel.max_threads().map_or(u64::MAX, |[x, y, z]| Dim3::new(x, y, z).count());
+    if threads > most {
+        let (block, name) = (config.block, kernel.name());
+        let message = format!("block {block} has {threads} threads; {name} was compiled for at most {most}");
+        return Err(Error::usage(message));
     }
-    if let Some([x, y, z]) = kernel.required_threads()
-        && config.block != Dim3::new(x, y, z)
-    {
-        let required = Dim3::new(x, y, z);
+    let required = kernel.required_threads().map_or(config.block, |[x, y, z]| Dim3::new(x, y, z));
+    if config.block != required {
         return Err(Error::usage(format!("{} must be launched with blocks {required}", kernel.name())));
     }
     let params = pack(kernel, args)?;
@@ -127,7 +123,7 @@ pub fn launch_blocks(
     let before = if waits && analysis.second().is_some() { memory.copy(SECOND_WORDS) } else { None };
     let failure = run(&launch, analysis, only, ended);
     let (executed, used) = (launch.progress.executed.load(Ordering::Relaxed), launch.used());
-    let printed = std::mem::take(&mut *launch.progress.printed.lock().unwrap_or_else(PoisonError::into_inner));
+    let printed = std::mem::take(&mut *lock(&launch.progress.printed));
     let second = analysis.second().filter(|_| failure.is_none() && used <= SECOND_USED);
     if let (Some(before), Some(second)) = (before, second) {
         // A kernel that waits for blocks with lower numbers may never end in the opposite order.

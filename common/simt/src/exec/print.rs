@@ -56,7 +56,6 @@ fn cut(text: &str) -> &str {
     &text[..end]
 }
 
-/// Flags, width and precision of a conversion.
 #[derive(Default)]
 #[allow(clippy::struct_excessive_bools)] // They are independent flags of C.
 struct Conversion {
@@ -172,8 +171,7 @@ fn one<F: Fn(u64) -> Option<u8>>(
                 b'x' => (format!("{value:x}"), "0x"),
                 _ => (format!("{value:X}"), "0X"),
             };
-            c.plus = false;
-            c.space = false;
+            (c.plus, c.space) = (false, false);
             c.integer(false, &digits, if c.alternate && value != 0 { prefix } else { "" })
         }
         b'c' => c.pad("", &char::from(arguments.next(4) as u8).to_string()),

@@ -36,7 +36,6 @@ impl<'a> Registers<'a> {
         }
     }
 
-    /// Returns a pointer to a register.
     #[inline(always)]
     pub fn get<W: Word>(self, offset: u32) -> *mut [W; 32] {
         #[cfg(debug_assertions)]
@@ -46,7 +45,6 @@ impl<'a> Registers<'a> {
         unsafe { self.base.add(offset as usize).cast() }
     }
 
-    /// Returns the value of a register.
     #[inline(always)]
     pub fn read<W: Word>(self, offset: u32) -> [W; 32] {
         // SAFETY: `get` is in range and aligned, and no reference to register memory outlives an instruction.

@@ -1,6 +1,7 @@
 //! The loop that executes a warp's instructions, compiled once for each instruction set of the host.
 
 use super::access::{self, At};
+use super::alu::get;
 use super::barrier::{arrive, arrive_early, takes_one_by_one};
 use super::context::{Checked, Context};
 use super::exchange::{exchange, groups};
@@ -59,9 +60,7 @@ pub(super) enum Stop {
     Asked,
     /// Others may wait for what it has just done.
     Told,
-    /// It has arrived at a barrier.
     Barrier,
-    /// All its threads have ended.
     Done,
 }
 
@@ -119,8 +118,7 @@ unsafe fn run<I: Isa, const STEPS: bool>(
         warp.pc += 1;
         let mut mask = warp.active;
         if inst.guard != NO_GUARD {
-            let bits = warp.predicates[(inst.guard & !GUARD_NEGATED) as usize];
-            mask &= if inst.guard & GUARD_NEGATED == 0 { bits } else { !bits };
+            mask &= get(&warp.predicates, (inst.guard & !GUARD_NEGATED).into(), inst.guard & GUARD_NEGATED != 0);
             context.tell(|observer| observer.guarded(warp.number, inst.pc, mask));
             if mask == 0 && inst.op != Op::Bra {
                 executed::<STEPS>(warp, context, inst, r, 0);

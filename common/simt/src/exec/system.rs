@@ -5,11 +5,11 @@ use super::print::format;
 use super::warp::Warp;
 use crate::error::{AccessKind, FaultKind};
 use crate::lanes::each;
+use crate::locked::lock;
 use crate::lower::inst::{Inst, SystemCall};
 use crate::lower::{LOCAL_WINDOW, SHARED_WINDOW};
 use crate::observe::Access;
 use crate::place::Space;
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// The longest text that is read from memory. A format without an end is a mistake.
@@ -30,12 +30,12 @@ pub(super) fn system(warp: &mut Warp, context: &mut Context, inst: &Inst, mask: 
                 }
                 let arguments = argument(1);
                 let byte = |at: u64| memory.byte(arguments.wrapping_add(at));
-                let printed = || context.launch.progress.printed.lock().unwrap_or_else(PoisonError::into_inner);
-                let full = printed().full(context.info.number);
+                let printed = &context.launch.progress.printed;
+                let full = lock(printed).full(context.info.number);
                 let string = |address| if full { String::new() } else { memory.text(address) };
                 let (text, count) = format(&memory.text(argument(0)), byte, string);
                 if !full {
-                    printed().add(context.info.number, &text);
+                    lock(printed).add(context.info.number, &text);
                 }
                 if let Some(result) = system.result {
                     let words = context.code.local_bytes as usize / 4;

@@ -26,7 +26,6 @@ pub(super) struct Warp {
     full: u32,
     /// Lanes whose threads have not ended.
     pub live: u32,
-    /// Lanes that run now.
     pub active: u32,
     pub pc: u32,
     pub join: u32,
@@ -79,7 +78,6 @@ impl Warp {
         }
     }
 
-    /// Prepares for a new block.
     pub fn reset(&mut self) {
         let Self { number, full, mut predicates, mut local, .. } = std::mem::take(self);
         predicates.fill(0);
@@ -153,9 +151,7 @@ impl Warp {
                 // If they still wait, the lanes that they wait for do not come.
                 self.waiting_lanes &= !lanes;
                 self.gathering &= !lanes;
-                self.active = lanes;
-                self.pc = parked.pc;
-                self.join = parked.join;
+                (self.pc, self.active, self.join) = (parked.pc, lanes, parked.join);
                 return true;
             }
         }
@@ -258,10 +254,7 @@ impl Warp {
     pub fn end(&mut self, lanes: u32) -> bool {
         self.live &= !lanes;
         self.active &= !lanes;
-        if self.active != 0 {
-            return true;
-        }
-        if self.resume() {
+        if self.active != 0 || self.resume() {
             return true;
         }
         self.done = true;
@@ -281,19 +274,16 @@ impl Warp {
         let outer = if meeting == NONE { self.join } else { meeting };
         if target == meeting {
             self.active = rest;
-        } else if next == meeting {
-            self.active = taken;
-            self.pc = target;
         } else {
-            self.stack.push(Parked { pc: next, lanes: rest, join: outer });
-            self.active = taken;
-            self.pc = target;
+            if next != meeting {
+                self.stack.push(Parked { pc: next, lanes: rest, join: outer });
+            }
+            (self.pc, self.active) = (target, taken);
         }
         self.join = outer;
     }
 }
 
-/// Words of a page.
 const PAGE: usize = 1024;
 
 /// Local memory of the 32 lanes, one area after the other. It is zero when a block starts.
@@ -367,7 +357,6 @@ impl Flights {
         }
     }
 
-    /// Closes a group of copies for these lanes.
     pub fn commit(&mut self, lanes: u32) {
         each(lanes).for_each(|lane| self.closed[lane] += 1);
     }

@@ -20,7 +20,6 @@ use crate::lower::inst::{Inst, NONE, Op};
 use crate::lower::matrix::{MatrixOp, Product, Scale, WarpgroupOp};
 use crate::observe::WarpgroupStep;
 
-/// Threads of a warpgroup.
 const THREADS: u64 = 128;
 
 #[inline(never)]
@@ -75,7 +74,6 @@ fn adds(context: &Context, warp: &Warp, inst: &Inst, negated: bool) -> Checked<b
     }
 }
 
-/// Where a product is executed.
 struct Site<'a, 'b, 'd> {
     context: &'a Context<'b>,
     inst: &'a Inst,
@@ -223,7 +221,6 @@ impl Piece {
 /// Bits that belong to no field.
 const RESERVED: u64 = 0x3ff1_c000_c000_c000;
 
-/// Bytes of a piece.
 pub(super) const PIECE: u32 = 16;
 
 impl Descriptor {

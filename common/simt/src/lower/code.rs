@@ -32,7 +32,6 @@ pub(crate) struct Code {
     pub preset_planes: u32,
     pub predicates: u32,
     pub static_shared_bytes: u32,
-    /// Where the dynamic array starts.
     pub dynamic_shared_offset: u32,
     pub shared_arrays: Vec<SharedArray>,
     pub local_bytes: u32,
@@ -71,14 +70,12 @@ impl Code {
 /// The registers that warpgroup products use while the warp goes on.
 #[derive(Debug, Default)]
 pub(crate) struct Products {
-    /// Their names.
     pub registers: Vec<String>,
     /// Instructions that use them: instruction number, register number, and how.
     pub steps: Vec<(u32, u32, ProductUse)>,
 }
 
 impl Products {
-    /// Whether the kernel has such products.
     pub fn any(&self) -> bool {
         !self.registers.is_empty()
     }
@@ -119,9 +116,7 @@ pub(crate) enum Home {
 /// The array that an address in global memory was computed from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Start {
-    /// A parameter, by its offset.
     Param(u32),
-    /// A variable of the module, by its number.
     Variable(u32),
 }
 
@@ -133,7 +128,6 @@ pub(crate) struct Traffic {
 }
 
 impl Traffic {
-    /// Whether the array of every access is known.
     pub fn is_known(&self) -> bool {
         self.loads.iter().map(|(_, load)| load).chain(&self.writes).all(Option::is_some)
     }
@@ -201,11 +195,9 @@ pub(crate) enum Role {
     Atomic,
     /// An exchange: what it stores does not depend on the old value.
     Exchange,
-    /// An asynchronous copy.
     Copy,
     /// An asynchronous copy that arrives at a barrier in memory by itself.
     BulkCopy,
-    /// A barrier for a given number of threads.
     CountedBarrier,
 }
 

@@ -9,7 +9,6 @@ use super::places::places;
 use super::raw::{Decoded, Raw};
 use crate::error::Error;
 
-/// Makes executable code of a decoded kernel.
 pub(super) fn emit(mut decoded: Decoded) -> Result<Code, Error> {
     end_early(&mut decoded.raws);
     let graph = Graph::new(&decoded.raws)?;

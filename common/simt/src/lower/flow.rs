@@ -4,7 +4,6 @@ use super::inst::{NONE, Op};
 use super::raw::Raw;
 use crate::error::Error;
 
-/// A basic block.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Block {
     pub start: u32,
@@ -15,7 +14,6 @@ pub(super) struct Block {
     pub exits: bool,
 }
 
-/// The control flow graph of a kernel.
 pub(super) struct Graph {
     pub blocks: Vec<Block>,
     /// For each instruction, the number of its block.
@@ -172,14 +170,9 @@ fn meeting_points(blocks: &[Block]) -> Option<Vec<u32>> {
 
 fn meet(parent: &[usize], number: &[usize], mut a: usize, mut b: usize, steps: &mut u64) -> usize {
     while a != b {
-        while number[a] < number[b] {
-            a = parent[a];
-            *steps += 1;
-        }
-        while number[b] < number[a] {
-            b = parent[b];
-            *steps += 1;
-        }
+        let earlier = if number[a] < number[b] { &mut a } else { &mut b };
+        *earlier = parent[*earlier];
+        *steps += 1;
     }
     a
 }

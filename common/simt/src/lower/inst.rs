@@ -128,18 +128,15 @@ macro_rules! operations {
             }
         }
 
-        /// The function of an [`Op::Generic`].
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub(crate) enum Function {
             // One for each row of the table.
             $($lane,)*
             $($half,)*
-            /// A conversion from `source` to `kind`.
             Cvt,
             /// Two numbers, converted and packed: `cvt.rn.f16x2.f32`.
             CvtPack,
             Slct, Set,
-            /// Compares both halves of packed numbers.
             SetPacked,
             /// `mov.b32 d, {a, b}` and the like: packs a vector's elements, lowest first.
             Pack,
@@ -147,7 +144,6 @@ macro_rules! operations {
             Unpack,
             /// Whether a generic address points into this state space.
             IsShared, IsGlobal, IsLocal,
-            /// Adds `constant`.
             Offset,
         }
 
@@ -251,7 +247,6 @@ pub(crate) struct Detail {
     /// A number that is part of the instruction: the table of `lop3`, the element of `Unpack`, or which half of packed numbers
     /// an [`Op::Setp`] compares.
     pub lut: u8,
-    /// The addend of `Offset`.
     pub constant: u64,
     /// Which of d, a, b, c, e are 64 bits wide.
     pub wide: [bool; 5],
@@ -280,7 +275,6 @@ impl Detail {
     }
 }
 
-/// A step of a run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Micro {
     /// `d = a * b + c` in single precision.

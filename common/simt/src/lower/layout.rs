@@ -10,7 +10,6 @@ use std::sync::Arc;
 
 /// The longest kernel after inlining: the limit for its instructions, and also for its registers and variables.
 const LARGEST_KERNEL: usize = 4_000_000;
-/// The deepest nesting of calls.
 const DEEPEST_CALL: usize = 64;
 /// The most local memory that a thread may have, in bytes, as on a GPU.
 const LARGEST_LOCAL: u64 = 512 * 1024;
@@ -20,13 +19,11 @@ pub(super) struct Frame {
     pub function: usize,
     /// The number of its first register.
     pub registers: u32,
-    /// Where its variables are.
     pub places: Vec<Address>,
     /// The label after the call. `None` for the kernel itself.
     pub back: Option<Arc<str>>,
 }
 
-/// The place of a variable.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Address {
     Unplaced,
@@ -46,7 +43,6 @@ pub(super) enum Flat<'a> {
     Pass { to: (usize, Operand), from: (usize, Operand), position: Position },
 }
 
-/// The kernel after inlining.
 pub(super) struct Layout<'a> {
     pub inner: &'a Parsed,
     pub frames: Vec<Frame>,
@@ -327,7 +323,6 @@ pub struct SharedArray {
 }
 
 impl SharedArray {
-    /// Makes an array, given its name in the PTX.
     pub(crate) fn new(name: &str, offset: u32, bytes: u32) -> Self {
         Self { name: name.into(), source_name: source_name(name), offset, bytes }
     }

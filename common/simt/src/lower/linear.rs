@@ -198,7 +198,6 @@ impl<'a> Sums<'a> {
     }
 }
 
-/// Returns the values that an instruction sets.
 fn set(inst: &Inst) -> impl Iterator<Item = u32> + use<> {
     inst.values().filter(|&(_, written)| written).map(|(value, _)| value)
 }

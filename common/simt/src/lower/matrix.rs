@@ -76,7 +76,6 @@ impl Fragment {
     }
 }
 
-/// The operation of a matrix instruction.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum MatrixOp {
     /// D = A·B + C: the fragments of D, A, B and C, and whether integer sums saturate.
@@ -109,7 +108,6 @@ pub(crate) struct Matrix {
     pub wide: bool,
 }
 
-/// An instruction of a warpgroup.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum WarpgroupOp {
     /// Lets later products access registers that were accessed before it.
@@ -135,7 +133,6 @@ pub(crate) struct Product {
     pub sum: Type,
     /// Columns of B.
     pub columns: u32,
-    /// Whether A is in registers.
     pub in_registers: bool,
     /// Whether the elements of a column of A, and those of a row of B, are consecutive in memory.
     pub transposed: [bool; 2],
@@ -145,15 +142,12 @@ pub(crate) struct Product {
     pub scale: Scale,
 }
 
-/// Whether D is added.
+/// Whether D is added: perhaps only if the predicate is true, or false if `negated`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scale {
     Never,
     Always,
-    /// If the predicate is true, or false if `negated`.
-    If {
-        negated: bool,
-    },
+    If { negated: bool },
 }
 
 impl Product {

@@ -19,10 +19,8 @@ use super::raw::{Decoded, Raw};
 use crate::place::Space;
 use std::collections::HashMap;
 
-/// Bytes of the widest access.
 const WIDEST: i64 = 16;
 
-/// An access that may be merged with others.
 struct Access {
     number: u32,
     window: Window,
@@ -56,9 +54,7 @@ pub(super) fn merged(decoded: &Decoded, blocks: &[Block]) -> Vec<Merged> {
             let raw = &decoded.raws[number as usize];
             let op = raw.inst.op;
             if may_write_shared(decoded, raw) || waits(raw) {
-                for (_, loads) in loads.drain() {
-                    join(&loads, true, &mut merged);
-                }
+                loads.drain().for_each(|(_, loads)| join(&loads, true, &mut merged));
             }
             let access = access(&mut sums, number, raw);
             let same_window = matches!((&access, stores.first()), (Some(a), Some(b)) if a.window == b.window);
@@ -73,9 +69,7 @@ pub(super) fn merged(decoded: &Decoded, blocks: &[Block]) -> Vec<Merged> {
             }
             sums.pass(number, raw);
         }
-        for (_, loads) in loads.drain() {
-            join(&loads, true, &mut merged);
-        }
+        loads.drain().for_each(|(_, loads)| join(&loads, true, &mut merged));
         join(&stores, false, &mut merged);
     }
     merged

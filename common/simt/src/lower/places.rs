@@ -79,7 +79,6 @@ struct Interval {
 /// of it; a thousand values that live in each of a hundred thousand blocks take all of it.
 const MOST_STEPS: usize = 1 << 28;
 
-/// The result of the liveness analysis.
 pub(super) struct Liveness {
     intervals: Vec<Option<Interval>>,
     /// Values that some path reads before it writes them.
@@ -124,12 +123,8 @@ pub(super) fn liveness(effects: &[Effect], blocks: &[Block], count: usize) -> Li
     let (mut live, mut writes) = (vec![NONE; blocks.len()], vec![NONE; blocks.len()]);
     let mut steps = 0;
     for (value, (mut waiting, writers)) in (0u32..).zip(readers.into_iter().zip(writers)) {
-        for &block in &writers {
-            writes[block as usize] = value;
-        }
-        for &block in &waiting {
-            live[block as usize] = value;
-        }
+        writers.iter().for_each(|&block| writes[block as usize] = value);
+        waiting.iter().for_each(|&block| live[block as usize] = value);
         while let Some(number) = waiting.pop() {
             extend(value, 2 * blocks[number as usize].start);
             if number == 0 {

@@ -54,7 +54,6 @@ impl Value {
     }
 }
 
-/// A kernel after decoding.
 pub(crate) struct Decoded {
     pub raws: Vec<Raw>,
     pub values: Vec<Value>,

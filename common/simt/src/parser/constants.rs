@@ -11,7 +11,6 @@ use crate::lexer::Kind;
 /// The deepest nesting. Without a limit, the stack could overflow.
 const DEEPEST: u32 = 64;
 
-/// An integer constant.
 #[derive(Clone, Copy)]
 struct Constant {
     bits: u64,

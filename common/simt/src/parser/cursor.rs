@@ -135,14 +135,8 @@ impl<'a> Cursor<'a> {
     pub(super) fn displacement(&mut self) -> Result<i64, Error> {
         let mut offset = 0i64;
         loop {
-            let negative = if self.eat(b'+') {
-                false
-            } else if self.eat(b'-') {
-                true
-            } else {
-                return Ok(offset);
-            };
-            let negative = negative ^ self.eat(b'-');
+            let Some(sign) = [b'+', b'-'].into_iter().find(|&sign| self.eat(sign)) else { return Ok(offset) };
+            let negative = (sign == b'-') ^ self.eat(b'-');
             let value = self.unsigned("an offset")? as i64;
             offset = if negative { offset.wrapping_sub(value) } else { offset.wrapping_add(value) };
         }
@@ -217,7 +211,6 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Parses an unsigned integer.
 pub(super) fn integer(text: &str) -> Option<u64> {
     let text = text.strip_suffix('U').unwrap_or(text);
     let (digits, radix) = match text.as_bytes() {

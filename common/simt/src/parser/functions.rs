@@ -4,7 +4,7 @@ use super::cursor::{Cursor, unsupported, wrong};
 use super::scope::{Body, Scope};
 use super::variables::DECLARATIONS;
 use crate::Error;
-use crate::ast::{Function, Item, Operand, Position, Statement, Type};
+use crate::ast::{Function, Item, Operand, Position, Statement};
 use crate::lexer::{Kind, Token};
 use crate::place::Space;
 use std::sync::Arc;
@@ -86,12 +86,12 @@ impl Cursor<'_> {
             let token = cursor.next();
             match token.text {
                 ".param" => {
-                    let of = cursor.variable_type()?;
+                    let of = cursor.declared_type("variable")?;
                     let variable = cursor.variable(Space::Param, false, of)?;
                     Ok(Operand::Local { id: body.declare_variable(variable)?, offset: 0 })
                 }
                 ".reg" if !body.function.entry => {
-                    let (kind, elements) = cursor.register_type()?;
+                    let (_, kind, elements) = cursor.declared_type("register")?;
                     let name = cursor.word("a register's name")?;
                     body.take(name.text, name.line)?;
                     Ok(body.declare_register(name.text, kind, elements))
@@ -166,26 +166,9 @@ impl Cursor<'_> {
         }
     }
 
-    /// Parses a type of registers, and returns it with the number of elements of a vector.
-    fn register_type(&mut self) -> Result<(Type, u8), Error> {
-        let mut elements = 1;
-        loop {
-            let token = self.word("a type")?;
-            match token.text {
-                ".v2" => elements = 2,
-                ".v4" => elements = 4,
-                ".align" => _ = self.unsigned("an alignment")?,
-                text => match text.strip_prefix('.').and_then(Type::named) {
-                    Some(kind) => return Ok((kind, elements)),
-                    None => return Err(Error::parse(token.line, format!("`{text}` is not the type of a register"))),
-                },
-            }
-        }
-    }
-
     /// Parses `.reg .f32 %f<10>, %a, %b;`.
     fn registers(&mut self, body: &mut Body) -> Result<(), Error> {
-        let (kind, elements) = self.register_type()?;
+        let (_, kind, elements) = self.declared_type("register")?;
         self.list(b';', |cursor| {
             let name = cursor.word("a register's name")?;
             if !cursor.eat(b'<') {

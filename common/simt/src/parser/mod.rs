@@ -13,7 +13,6 @@ use crate::lexer::{Kind, Token, tokens};
 use cursor::{Cursor, unsupported, wrong};
 use variables::DECLARATIONS;
 
-/// Parses a whole file.
 pub(crate) fn parse(source: &str) -> Result<Program, Error> {
     if u32::try_from(source.len()).is_err() {
         return Err(Error::parse(1, "the text is larger than 4 GiB"));

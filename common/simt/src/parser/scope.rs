@@ -15,7 +15,7 @@ pub(super) struct Scope {
     /// All declared names. A range is stored as `%r<`.
     names: HashSet<String>,
     /// Ranges such as `%r<10>`: from the prefix to the count, the type and the number of elements of a vector.
-    pub ranges: HashMap<String, (u64, Type, u8)>,
+    pub ranges: HashMap<String, (u64, Type, u32)>,
     pub registers: HashMap<String, u32>,
     /// Vectors, with their elements, which are registers with names such as `v.x`.
     pub vectors: HashMap<String, Vec<u32>>,
@@ -34,7 +34,7 @@ pub(super) struct Body {
 
 impl Scope {
     /// Returns the type of a register in a range, and its number of elements.
-    fn of_range(&self, name: &str) -> Option<(Type, u8)> {
+    fn of_range(&self, name: &str) -> Option<(Type, u32)> {
         let digits = name.bytes().rev().take_while(u8::is_ascii_digit).count();
         let (prefix, number) = name.split_at(name.len() - digits);
         let &(count, kind, elements) = self.ranges.get(prefix)?;
@@ -68,7 +68,7 @@ impl Body {
     }
 
     /// Declares a register, or a vector of registers, in the innermost scope.
-    pub(super) fn declare_register(&mut self, name: &str, kind: Type, elements: u8) -> Operand {
+    pub(super) fn declare_register(&mut self, name: &str, kind: Type, elements: u32) -> Operand {
         let Some(scope) = self.scopes.last_mut() else { return Operand::Sink };
         let registers = &mut self.function.registers;
         let mut new = |name: String| {
@@ -80,7 +80,7 @@ impl Body {
             scope.registers.insert(name.into(), id);
             return register(id);
         }
-        let parts = ELEMENTS[..usize::from(elements)].iter().map(|element| new(format!("{name}.{element}")));
+        let parts = ELEMENTS[..elements as usize].iter().map(|element| new(format!("{name}.{element}")));
         let parts: Vec<u32> = parts.collect();
         let vector = Operand::Vector(parts.iter().map(|&id| register(id)).collect());
         scope.vectors.insert(name.into(), parts);
@@ -159,7 +159,6 @@ impl Body {
     }
 }
 
-/// Returns the names of labels in an item.
 fn targets(item: &mut Item) -> Vec<&mut Arc<str>> {
     match item {
         Item::Targets(_, targets) => targets.iter_mut().collect(),

@@ -21,12 +21,13 @@ impl Cursor<'_> {
         let Some(space) = token.text.strip_prefix('.').and_then(Space::named) else {
             return Err(Error::parse(token.line, format!("`{}` is not a memory space", token.text)));
         };
-        let of = self.variable_type()?;
+        let of = self.declared_type("variable")?;
         self.list(b';', |cursor| cursor.variable(space, external, of))
     }
 
-    /// Parses `[.align n] [.v4] .type [.ptr ...]`. Returns the alignment (0 if not given), the type, and the number of elements.
-    pub(super) fn variable_type(&mut self) -> Result<(u32, Type, u32), Error> {
+    /// Parses `[.align n] [.v4] .type` of a variable or register. Returns the alignment (0 if not given), the type, and the number of
+    /// elements.
+    pub(super) fn declared_type(&mut self, of: &str) -> Result<(u32, Type, u32), Error> {
         let (mut align, mut lanes) = (0, 1);
         loop {
             let token = self.word("a type")?;
@@ -46,10 +47,8 @@ impl Cursor<'_> {
                 // Only unsupported instructions use these handles of textures.
                 ".texref" | ".samplerref" | ".surfref" => return Ok((align, Type::B64, lanes)),
                 name => match name.strip_prefix('.').and_then(Type::named) {
-                    Some(Type::Pred) | None => {
-                        return Err(Error::parse(token.line, format!("`{name}` is not the type of a variable")));
-                    }
-                    Some(kind) => return Ok((align, kind, lanes)),
+                    Some(kind) if kind != Type::Pred || of == "register" => return Ok((align, kind, lanes)),
+                    _ => return Err(Error::parse(token.line, format!("`{name}` is not the type of a {of}"))),
                 },
             }
         }

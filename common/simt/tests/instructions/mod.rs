@@ -42,13 +42,8 @@ fn number(bits: u64, (fraction, exponent): (u32, u32)) -> f64 {
     let least = 2 - (1 << (exponent - 1));
     let magnitude = match power {
         0 => digits as f64 * 2f64.powi(least - fraction as i32),
-        power if power == (1 << exponent) - 1 => {
-            if digits == 0 {
-                f64::INFINITY
-            } else {
-                f64::NAN
-            }
-        }
+        power if power == (1 << exponent) - 1 && digits == 0 => f64::INFINITY,
+        power if power == (1 << exponent) - 1 => f64::NAN,
         power => (digits + (1 << fraction)) as f64 * 2f64.powi(least + power as i32 - 1 - fraction as i32),
     };
     if bits >> (fraction + exponent) & 1 == 1 { -magnitude } else { magnitude }

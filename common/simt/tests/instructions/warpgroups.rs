@@ -5,7 +5,6 @@
 //! are contiguous.
 
 use super::matrices::{Product, array, bytes, list, moves};
-use std::fmt::Write as _;
 
 /// The layout of an operand in shared memory.
 #[derive(Clone, Copy)]
@@ -76,35 +75,22 @@ impl<'a> Case<'a> {
         let k = 32 / bytes(kind);
         let sums = n * bytes(sum) / 8;
         let d = ("d", sums, "b32");
-        let mut text = format!(
-            ".version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry k(.param .u64 a, .param .u64 words, \
-             .param .u64 descriptors, .param .u64 c, .param .u64 d)\n{{\n.reg .b64 %at, %base, %left, %right; \
-             .reg .b32 %t, %i, %v, %s; .reg .pred %p, %q, %r; .reg .b32 %a<4>; .reg .b32 %d<{sums}>;\n\
-             .shared .align 1024 .b8 s[{}];\nmov.u32 %t, %tid.x;\nsetp.lt.u32 %p, %t, 1024; setp.ge.u32 %q, %t, 1024;\n\
-             ld.param.u64 %base, [words]; mov.u32 %i, %t;\n\
-             L: setp.lt.u32 %r, %i, {words}; mul.wide.u32 %at, %i, 4; add.u64 %at, %at, %base; @%r ld.global.b32 %v, [%at];\n\
-             shl.b32 %s, %i, 2; @%r st.shared.b32 [%s], %v; add.u32 %i, %i, 128; @%r bra L;\n\
-             ld.param.u64 %base, [descriptors]; ld.global.b64 %left, [%base]; ld.global.b64 %right, [%base+8];\n{}{}",
-            4 * words,
-            moves("ld", "a", ("a", 4, "b32")),
-            moves("ld", "c", d),
-        );
         let transposed = left.into_iter().chain([right]).map(|stored| format!(", {}", i32::from(stored.transposed)));
         let flags: String = if bytes(kind) == 2 { transposed.collect() } else { String::new() };
         // Products of integers have no sign operands.
         let signs = if sum == "s32" { String::new() } else { format!(", {one}, {other}") };
         let word = if finite { ".satfinite" } else { "" };
         let first = if left.is_none() { list("a", 4) } else { "%left".into() };
-        writeln!(
-            text,
-            "fence.proxy.async;\nbar.sync 0;\nwgmma.fence.sync.aligned;\n\
-             wgmma.mma_async.sync.aligned.m64n{n}k{k}{word}.{sum}.{kind}.{kind} {}, {first}, %right, {scale}{signs}{flags};\n\
-             wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;\n{}ret;\n}}",
-            list("d", sums),
-            moves("st", "d", d),
-        )
-        .unwrap();
-        text
+        let parts = [
+            ("SUMS", sums.to_string()),
+            ("BYTES", (4 * words).to_string()),
+            ("WORDS", words.to_string()),
+            ("LOADS", moves("ld", "a", ("a", 4, "b32")) + &moves("ld", "c", d)),
+            ("SHAPE", format!("m64n{n}k{k}{word}.{sum}.{kind}.{kind}")),
+            ("OPERANDS", format!("{}, {first}, %right, {scale}{signs}{flags}", list("d", sums))),
+            ("STORES", moves("st", "d", d)),
+        ];
+        parts.iter().fold(include_str!("warpgroup.ptx").into(), |text: String, (name, part)| text.replace(name, part))
     }
 
     /// Returns the passes, each of 128 bytes: 32 bytes of each column of B, once for four warps, and 32 bytes of each of 64 rows of A.

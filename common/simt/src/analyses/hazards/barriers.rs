@@ -17,7 +17,6 @@ impl Barriers {
         Self { arrivals: vec![vec![]; 16], ended: None }
     }
 
-    /// Notes that a warp arrives at a barrier.
     pub(super) fn arrive(&mut self, arrival: Arrival) {
         if let Some(arrivals) = self.arrivals.get_mut(arrival.id as usize) {
             arrivals.push(arrival);
@@ -52,7 +51,6 @@ impl Barriers {
         }
     }
 
-    /// Notes that lanes of a warp end.
     pub(super) fn exit(&mut self, warp: u32, instruction: u32, lanes: u32) {
         self.ended.get_or_insert((warp * 32 + lanes.trailing_zeros(), instruction));
     }

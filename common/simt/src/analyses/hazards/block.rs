@@ -16,16 +16,16 @@ use super::registers::Registers;
 use super::setup::Setup;
 use super::shared::SharedShadow;
 use crate::lanes::{each, select};
+use crate::locked::lock;
 use crate::observe::{Access, Arrival, BulkCopy, CopyAccess, CopyLanded, Executed, Observer, RUNS, WarpgroupStep};
 use crate::{AccessKind, Space};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// The results of the blocks that have ended.
 #[derive(Debug, Default)]
 pub(super) struct Merged {
     /// Findings of each run of the launch.
     pub found: [Found; RUNS],
-    /// The number of this run.
     pub run: usize,
     pub summaries: Summaries,
     /// Shadows of blocks that have ended, to be used again by other blocks.
@@ -37,7 +37,7 @@ impl Merged {
     fn take(&mut self, BlockHazards { mut scene, shadows, .. }: BlockHazards) {
         self.found[self.run].take(&mut scene.found);
         if !scene.setup.code().communicates && self.run == 0 {
-            self.summaries.add(&scene.setup, &shadows.global());
+            self.summaries.add(&scene.setup, &lock(&shadows.global));
         }
         self.idle.push(shadows);
     }
@@ -60,16 +60,11 @@ impl Shadows {
     fn restart(&mut self, setup: &Setup) {
         self.shared.restart();
         if !setup.code().communicates {
-            self.global().restart();
+            lock(&self.global).restart();
         }
-    }
-
-    fn global(&self) -> MutexGuard<'_, GlobalShadow> {
-        self.global.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Watches a block for hazards.
 #[derive(Debug)]
 pub(super) struct BlockHazards {
     scene: Scene,
@@ -115,7 +110,7 @@ impl BlockHazards {
         if access.written == 0 && scene.setup.reads_unwritten(access.instruction) {
             return;
         }
-        let mut global = shadows.global();
+        let mut global = lock(&shadows.global);
         global.access(scene, coverage, access);
         let order = scene.setup.order(access.instruction);
         if order.is_strong() && scene.setup.follows_fences() {
@@ -310,6 +305,6 @@ impl Observer for BlockHazards {
 
     fn end(self: Box<Self>) {
         let home = self.home.clone();
-        home.lock().unwrap_or_else(PoisonError::into_inner).take(*self);
+        lock(&home).take(*self);
     }
 }

@@ -60,7 +60,6 @@ pub(super) struct Cell {
     more: u32,
 }
 
-/// An access in a list.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Entry {
     pub slot: Slot,
@@ -113,7 +112,6 @@ impl Lists {
         self.free.clear();
     }
 
-    /// Whether it is enough to keep two warps.
     #[inline]
     pub(super) fn two_warps(&self) -> bool {
         self.most == 2
@@ -226,7 +224,6 @@ impl Cell {
         Self { write: self.write.by_lane(lane), reads: self.reads.map(|slot| slot.of_lane(lane)), more: self.more }
     }
 
-    /// Whether any access has written here.
     pub(super) fn written(&self, lists: &Lists) -> bool {
         self.write.some() || lists.of(self).iter().any(|entry| entry.sort.writes)
     }

@@ -94,7 +94,6 @@ impl Clock {
         *time = time.saturating_add(1);
     }
 
-    /// Notes that a warp arrives at a barrier.
     pub(super) fn arrive(&mut self, warp: u32, id: u32) {
         let Some(gathered) = self.gathered.get_mut(id as usize) else { return };
         gathered.resize(self.warps, 0);
@@ -341,7 +340,6 @@ impl View {
         threads.filter(|(_, until)| **until >= time).fold(0, |lanes, (who, _)| lanes | 1 << (who - first))
     }
 
-    /// Learns what another view knows.
     pub(super) fn learn(&mut self, other: &Self) {
         let (Some(old), Some(new)) = (&self.0, &other.0) else {
             if self.is_empty() {
@@ -360,7 +358,6 @@ impl View {
         }
     }
 
-    /// Returns the view without the entries about a block.
     pub(super) fn without(&self, block: u32) -> Self {
         let other = |entry: &(Who, u32)| entry.0.0 >> 12 != u64::from(block);
         if self.entries().all(|entry| other(&entry)) {
@@ -394,7 +391,6 @@ impl Views {
         all.chunk_by(View::is).map(|shared| &shared[0])
     }
 
-    /// Gives all lanes the same view.
     pub(super) fn set_all(&mut self, view: View) {
         self.all = view;
         self.lanes.clear();
@@ -454,7 +450,6 @@ impl Views {
 /// What the threads of a block know about one subject, and pass on whenever they synchronise.
 #[derive(Debug)]
 pub(super) struct Knowledge {
-    /// By warp.
     pub warps: Vec<Views>,
     /// For each barrier, what the warps that have arrived know.
     gathered: Vec<View>,
@@ -465,7 +460,6 @@ impl Knowledge {
         Self { warps: vec![Views::default(); warps], gathered: vec![View::default(); 16] }
     }
 
-    /// Notes that lanes of a warp arrive at a barrier.
     pub(super) fn arrive(&mut self, warp: u32, lanes: u32, id: u32) {
         if let Some(gathered) = self.gathered.get_mut(id as usize) {
             gathered.learn(&self.warps[warp as usize].joined(lanes));

@@ -34,7 +34,7 @@ pub(super) struct Copies {
 
 impl Copies {
     pub(super) fn new(setup: &Setup) -> Self {
-        let words = (setup.shared_units << setup.unit).div_ceil(4);
+        let words = (setup.shared_units << setup.extent.unit).div_ceil(4);
         Self {
             fillers: vec![Filler::default(); if setup.code().copies.is_empty() { 0 } else { words }],
             arriving: vec![],
@@ -45,7 +45,6 @@ impl Copies {
         if extent.has_copies { extent.shared_bytes.div_ceil(4) * size_of::<Filler>() as u64 } else { 0 }
     }
 
-    /// Whether the kernel has any copies.
     #[inline]
     pub(super) fn any(&self) -> bool {
         !self.fillers.is_empty()

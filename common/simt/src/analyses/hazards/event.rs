@@ -98,7 +98,6 @@ impl Slot {
         own.time == event.time && own.block == event.block && own.warp() == event.warp()
     }
 
-    /// Whether the accesses were made by the warp of this event.
     pub(super) fn same_warp(&self, event: Event) -> bool {
         self.event.block == event.block && self.event.warp() == event.warp()
     }

@@ -3,7 +3,6 @@
 use crate::lower::Role;
 use crate::{Kernel, LaunchConfig};
 
-/// The properties of a kernel and its launch that determine the size of a block's shadows.
 #[derive(Debug, Clone, Copy)]
 #[allow(clippy::struct_excessive_bools)] // They are independent.
 pub(super) struct Extent {
@@ -15,7 +14,6 @@ pub(super) struct Extent {
     pub has_copies: bool,
     /// The number of registers that are followed because they may have no value.
     pub followed_registers: u64,
-    /// The number of registers that products of a warpgroup use.
     pub product_registers: u64,
     /// Whether fences, or accesses that acquire or release, may order threads.
     pub fenced: bool,

@@ -63,7 +63,6 @@ struct Strong {
 }
 
 impl Fences {
-    /// Makes the state for a block of `warps` warps.
     pub(super) fn new(warps: usize) -> Self {
         let pending = vec![Scoped::<Views>::default(); warps];
         let released = [(); 2].map(|()| Knowledge::new(warps));
@@ -203,7 +202,6 @@ impl Fences {
         self.passed_on().for_each(|known| known.open(id, waiting, |view| view));
     }
 
-    /// Notes that lanes of a warp wait for each other.
     pub(super) fn lanes_meet(&mut self, clock: &mut Clock, warp: u32, lanes: u32) {
         self.acquire(clock, warp, lanes);
         let full = clock.full(warp);

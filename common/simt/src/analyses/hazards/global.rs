@@ -27,19 +27,18 @@ pub(super) fn table_bytes<T>(entries: u64) -> u64 {
     places.saturating_add(places / 2).saturating_mul(size_of::<T>() as u64 + 1)
 }
 
-/// Returns the number of pages for this many bytes of global memory.
 pub(super) fn pages_of(bytes: u64) -> u64 {
     bytes.div_ceil(1 << PAGE)
 }
 
 /// Returns the page of an address, and the place of its unit in that page.
 fn page_of(setup: &Setup, address: u64) -> (u64, usize) {
-    (address >> PAGE, ((address % (1 << PAGE)) >> setup.unit) as usize)
+    (address >> PAGE, ((address % (1 << PAGE)) >> setup.extent.unit) as usize)
 }
 
 /// Returns the address of a unit, given its page and its place in the page. This is the inverse of [`page_of`].
 pub(super) fn address_of(setup: &Setup, page: u64, place: usize) -> u64 {
-    (page << PAGE) + ((place as u64) << setup.unit)
+    (page << PAGE) + ((place as u64) << setup.extent.unit)
 }
 
 /// The shadow of the pages of global memory that have been accessed.
@@ -58,7 +57,7 @@ pub(super) struct GlobalShadow {
 
 impl GlobalShadow {
     pub(super) fn new(setup: &Setup) -> Self {
-        let per_page = (1 << PAGE) >> setup.unit;
+        let per_page = (1 << PAGE) >> setup.extent.unit;
         Self {
             pages: HashMap::default(),
             cells: vec![],
@@ -102,10 +101,9 @@ impl GlobalShadow {
         self.latest.1 + place
     }
 
-    /// Checks an access and notes it.
     pub(super) fn access(&mut self, scene: &mut Scene, coverage: &Coverage, access: &Access<'_>) {
         let store = access.kind == AccessKind::Store;
-        let met = if store { meetings(access, scene.setup.unit) } else { vec![] };
+        let met = if store { meetings(access, scene.setup.extent.unit) } else { vec![] };
         let strong = scene.setup.order(access.instruction).is_strong();
         for meeting in met.iter().filter(|_| !strong) {
             let [first, second] = [meeting.first, meeting.second].map(|lane| Part::of(access, lane as usize));
@@ -133,7 +131,7 @@ impl GlobalShadow {
     #[inline]
     fn lane(&mut self, scene: &mut Scene, access: &Access<'_>, lane: usize, compare: bool, note: bool) {
         let setup = &scene.setup;
-        let unit = setup.unit;
+        let unit = setup.extent.unit;
         let writes = access.written >> lane & 1 != 0;
         let load = access.kind == AccessKind::Load;
         let sort = setup.sort(access.instruction, writes);

@@ -88,26 +88,19 @@ impl HazardKind {
 
 worded! {
     /// What one side of a hazard did.
+    #[allow(missing_docs)] // The words say it.
     pub enum Action {
-        /// Writes the place.
         Writes = "writes",
-        /// Reads the place.
         Reads = "reads",
-        /// Reads and writes the place in one atomic operation.
         Updates = "updates atomically",
-        /// Starts an asynchronous copy into the place.
         Copies = "copies to it asynchronously",
-        /// Waits at the barrier.
         Waits = "waits at the barrier",
-        /// Arrives at the barrier without waiting.
+        /// Arrives without waiting.
         Arrives = "arrives at the barrier",
-        /// Has returned from the kernel.
         Ends = "has ended",
-        /// Executes the instruction that the hazard is about.
         Executes = "executes it",
-        /// Starts a matrix product that uses the place.
         Multiplies = "starts a product with it",
-        /// Still reads the place by a matrix product that has not finished.
+        /// By a matrix product that has not finished.
         ReadsOn = "still reads it",
     }
 }

@@ -47,8 +47,8 @@ impl Touch {
 
     #[inline]
     pub(super) fn units(&self, setup: &Setup) -> std::ops::Range<usize> {
-        let start = (self.address >> setup.unit) as usize;
-        start..start + (self.bytes >> setup.unit).max(1) as usize
+        let start = (self.address >> setup.extent.unit) as usize;
+        start..start + (self.bytes >> setup.extent.unit).max(1) as usize
     }
 }
 
@@ -56,7 +56,6 @@ impl Touch {
 #[derive(Debug)]
 pub(super) struct Scene {
     pub setup: Arc<Setup>,
-    /// The block's number.
     pub block: u64,
     pub clock: Clock,
     pub found: Found,
@@ -88,7 +87,6 @@ impl Scene {
         self.found.add(kind, Finding { spot, first, second, count: 1, time: self.now() });
     }
 
-    /// Returns the current time, if there is a clock.
     pub(super) fn now(&self) -> Option<u64> {
         self.time.as_ref().map(|clock| clock.load(Ordering::Relaxed))
     }
@@ -125,7 +123,6 @@ pub(super) enum Spot {
     /// A register that products work on, by its number among these registers.
     Accumulator(u32),
     Barrier(u32),
-    /// Local memory of a thread.
     Local(u32),
     /// A mask of lanes that an instruction names.
     Mask(u32),

@@ -38,7 +38,6 @@ pub(super) fn meetings(access: &Access<'_>, unit: u32) -> Vec<Meeting> {
     meetings
 }
 
-/// Whether two lanes store the same bytes to a place.
 fn same(access: &Access<'_>, first: usize, second: usize, address: u64, bytes: u32) -> bool {
     let Some(data) = access.data else { return false };
     let byte = |lane: usize, at: u64| {

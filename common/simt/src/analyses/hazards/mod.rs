@@ -60,6 +60,7 @@ mod tests;
 pub use hazard::{Action, Hazard, HazardKind, Party};
 
 use super::declarations::Extents;
+use crate::locked::lock;
 use crate::observe::{Analysis, BlockInfo, LaunchInfo, Observer};
 use crate::{DevicePointer, Kernel, LaunchConfig};
 use block::{BlockHazards, Merged, Shadows};
@@ -72,7 +73,7 @@ use naming::Naming;
 use setup::Setup;
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// The analysis. Pass it to [`crate::launch`], then call [`Hazards::found`].
 #[derive(Debug, Default)]
@@ -87,8 +88,8 @@ pub struct Hazards {
 
 /// How much global memory a launch accesses, estimated before it runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[allow(missing_docs)] // Only of fields: their names say enough.
 pub struct Touched {
-    /// Bytes that the whole launch accesses.
     pub all_bytes: u64,
     /// Bytes that one block accesses, in whole pieces of 64 bytes.
     pub block_bytes: u64,
@@ -96,7 +97,6 @@ pub struct Touched {
     pub written_bytes: u64,
     /// Bytes of these arrays that one block accesses.
     pub block_written_bytes: u64,
-    /// Elements of the outputs.
     pub output_elements: u64,
 }
 
@@ -163,7 +163,7 @@ impl Hazards {
     /// them. The findings are moved out, so a second call does not return them again.
     pub fn found(&self) -> Vec<Hazard> {
         let Some(Launch { setup, .. }) = &self.launch else { return vec![] };
-        let Merged { found: mut runs, summaries, .. } = std::mem::take(&mut *self.merged());
+        let Merged { found: mut runs, summaries, .. } = std::mem::take(&mut *lock(&self.merged));
         summaries.races(setup, &mut runs[0]);
         for found in &mut runs {
             // A read that raced may also have come before any write. The race explains it better.
@@ -179,10 +179,6 @@ impl Hazards {
         excuse_ends(&mut hazards);
         hazards.sort_by_key(|hazard| hazard.kind);
         hazards
-    }
-
-    fn merged(&self) -> MutexGuard<'_, Merged> {
-        self.merged.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -210,7 +206,7 @@ impl Analysis for Hazards {
         let global = setup.code().communicates.then(|| Arc::new(Mutex::new(GlobalShadow::new(&setup))));
         self.coverage = Arc::new(Coverage::new(&setup));
         self.launch = Some(Launch { coverage: self.coverage.clone(), global, setup });
-        *self.merged() = Merged::default();
+        *lock(&self.merged) = Merged::default();
     }
 
     fn second(&mut self) -> Option<&mut dyn Analysis> {
@@ -222,7 +218,7 @@ impl Analysis for Hazards {
         // A later run writes every element again, which must not count as written twice.
         *coverage = Arc::default();
         *global = global.as_ref().map(|_| Arc::new(Mutex::new(GlobalShadow::new(setup))));
-        let mut merged = self.merged();
+        let mut merged = lock(&self.merged);
         merged.run += 1;
         merged.idle.clear();
     }
@@ -233,7 +229,7 @@ impl Analysis for Hazards {
 
     fn block(&self, block: &BlockInfo) -> Vec<Box<dyn Observer>> {
         let Some(Launch { setup, coverage, global }) = &self.launch else { return vec![] };
-        let idle = self.merged().idle.pop();
+        let idle = lock(&self.merged).idle.pop();
         let shadows = idle.unwrap_or_else(|| {
             let own = || Arc::new(Mutex::new(GlobalShadow::new(setup)));
             Shadows::new(setup, global.clone().unwrap_or_else(own))

@@ -44,17 +44,14 @@ struct Flight {
     pieces: Vec<u32>,
 }
 
-/// The products of one warp.
 #[derive(Debug, Default)]
 struct OfWarp {
-    /// The number of groups that have been closed.
     closed: u32,
     /// Whether there has been a fence or a product.
     fenced: bool,
     flights: Vec<Flight>,
 }
 
-/// A piece of shared memory.
 #[derive(Debug, Clone, Default)]
 struct Piece {
     /// The warps whose products are reading it, one bit for each.
@@ -84,7 +81,7 @@ pub(super) struct Products {
 impl Products {
     pub(super) fn new(setup: &Setup) -> Self {
         let count = setup.code().products.registers.len();
-        let pieces = (setup.shared_units << setup.unit).div_ceil(PIECE as usize);
+        let pieces = (setup.shared_units << setup.extent.unit).div_ceil(PIECE as usize);
         Self {
             warps: (0..setup.warps()).map(|_| OfWarp::default()).collect(),
             registers: vec![Register::default(); count * setup.warps()],
@@ -100,7 +97,6 @@ impl Products {
         if extent.product_registers > 0 { pieces + extent.warps * of_warp } else { 0 }
     }
 
-    /// Whether the kernel has any such products.
     #[inline]
     pub(super) fn any(&self) -> bool {
         self.count > 0
@@ -175,7 +171,6 @@ impl Products {
         self.of(warp).iter_mut().for_each(|register| register.touched = None);
     }
 
-    /// Notes that a warp closes a group.
     pub(super) fn commit(&mut self, warp: u32) {
         self.warps[warp as usize].closed += 1;
     }

@@ -45,7 +45,6 @@ impl Registers {
         extent.followed_registers * extent.warps * size_of::<Register>() as u64
     }
 
-    /// Whether the kernel has any register that must be followed.
     #[inline]
     pub(super) fn any(&self) -> bool {
         self.followed > 0

@@ -6,7 +6,6 @@ use super::hazard::Action;
 use crate::lower::{Code, Facts, MemoryOrder, ProductUse, Role, Scope, Start, Step};
 use crate::{Access, AccessKind, DevicePointer, Dim3, Kernel, LaunchInfo, SharedArray, Space};
 
-/// An allocation of global memory.
 #[derive(Debug)]
 pub(super) struct Array {
     pub base: u64,
@@ -34,7 +33,6 @@ fn array(launch: &LaunchInfo<'_>, offset: u32) -> Option<usize> {
     launch.memory.number(u64::from_le_bytes(*bytes), 1)
 }
 
-/// Whether the parameters at two offsets point into the same array.
 fn same_array(launch: &LaunchInfo<'_>, one: u32, other: u32) -> bool {
     array(launch, one).is_some() && array(launch, one) == array(launch, other)
 }
@@ -57,19 +55,14 @@ fn reads_unwritten(launch: &LaunchInfo<'_>, outputs: &[DevicePointer]) -> Vec<bo
     all
 }
 
-/// What is known about the launch.
 #[derive(Debug)]
 pub(super) struct Setup {
     pub kernel: Kernel,
     pub block: Dim3,
     pub grid: Dim3,
-    /// log2 of the bytes of a unit; each unit has one shadow.
-    pub unit: u32,
-    /// The number of units in a block's shared memory.
+    pub extent: Extent,
     pub shared_units: usize,
     pub arrays: Vec<Array>,
-    fenced: bool,
-    all_warps: bool,
     /// Whether what blocks do may depend on the order in which they run.
     pub in_order: bool,
     reads_unwritten: Vec<bool>,
@@ -77,7 +70,7 @@ pub(super) struct Setup {
 
 impl Setup {
     pub(super) fn new(launch: &LaunchInfo<'_>, outputs: &[DevicePointer]) -> Self {
-        let Extent { unit, fenced, all_warps, .. } = Extent::new(launch.kernel, launch.config);
+        let extent = Extent::new(launch.kernel, launch.config);
         let arrays = launch.memory.allocations().iter().map(|array| Array {
             base: array.base.0,
             bytes: array.bytes,
@@ -92,11 +85,9 @@ impl Setup {
             kernel: launch.kernel.clone(),
             block: launch.config.block,
             grid: launch.config.grid,
-            unit,
-            shared_units: (launch.shared_bytes as usize).div_ceil(1 << unit),
+            extent,
+            shared_units: extent.units(launch.shared_bytes.into()) as usize,
             arrays: arrays.collect(),
-            fenced,
-            all_warps,
         }
     }
 
@@ -126,7 +117,7 @@ impl Setup {
     /// Whether fences must be followed: they may order threads, or the kernel uses the asynchronous proxy (products of a warpgroup,
     /// bulk copies).
     pub(super) fn follows_fences(&self) -> bool {
-        self.fenced || self.code().products.any() || self.code().copies.iter().any(|copy| copy.bulk.is_some())
+        self.extent.fenced || self.code().products.any() || self.code().copies.iter().any(|copy| copy.bulk.is_some())
     }
 
     /// Returns how the instructions `first..end` use the registers of products, in order: instruction, register, use.
@@ -146,7 +137,6 @@ impl Setup {
         access.kind == AccessKind::Load || self.facts(access.instruction).role == Role::Atomic
     }
 
-    /// Returns the sort of access that an instruction makes.
     pub(super) fn sort(&self, instruction: u32, writes: bool) -> Sort {
         let order @ MemoryOrder { strong, volatile, scope, .. } = self.order(instruction);
         Sort { writes, strong, wide: order.is_strong() && scope > Scope::Block, volatile }
@@ -160,7 +150,7 @@ impl Setup {
 
     /// Returns how many warps of a block a shadow must keep for each place. See [`super::cell::Lists`].
     pub(super) fn most_warps(&self) -> usize {
-        if self.all_warps { usize::MAX } else { 2 }
+        if self.extent.all_warps { usize::MAX } else { 2 }
     }
 
     /// Returns the action by which a report names an access of an instruction.

@@ -16,7 +16,6 @@ use crate::lanes::each;
 use crate::lower::Role;
 use crate::{Access, AccessKind, SharedArray};
 
-/// The shadow of a block's shared memory.
 #[derive(Debug)]
 pub(super) struct SharedShadow {
     cells: Rows,
@@ -51,7 +50,6 @@ impl SharedShadow {
         self.written.fill(0);
     }
 
-    /// Checks an access and notes it.
     pub(super) fn access(&mut self, scene: &mut Scene, copies: &Copies, access: &Access<'_>) {
         stays_inside(scene, access);
         if copies.any() {
@@ -69,7 +67,7 @@ impl SharedShadow {
     /// Checks loads and notes them. Loads are the most frequent accesses, so most of them must be handled quickly.
     fn loads(&mut self, scene: &mut Scene, copies: &Copies, access: &Access<'_>) {
         let Self { cells, lists, written, doubtful, unwritten } = self;
-        let (unit, two_warps) = (scene.setup.unit, lists.two_warps());
+        let (unit, two_warps) = (scene.setup.extent.unit, lists.two_warps());
         let row = scene.clock.row(access.warp as usize);
         let plain = !scene.setup.order(access.instruction).is_strong();
         let units = (access.bytes >> unit).max(1);
@@ -113,21 +111,21 @@ impl SharedShadow {
         for (thread, index, lanes) in std::mem::take(&mut self.unwritten) {
             for lane in each(lanes) {
                 let part = Part::new(thread & !31 | lane as u32, access.instruction, false);
-                uninitialised(scene, copies, index << scene.setup.unit, part);
+                uninitialised(scene, copies, index << scene.setup.extent.unit, part);
             }
         }
     }
 
     fn stores(&mut self, scene: &mut Scene, access: &Access<'_>) {
         let sort = scene.setup.sort(access.instruction, true);
-        if let Some(number) = self.cells.of(access, scene.setup.unit).filter(|_| sort == Sort::WRITE) {
+        if let Some(number) = self.cells.of(access, scene.setup.extent.unit).filter(|_| sort == Sort::WRITE) {
             let first = Part::of(access, 0);
             if self.cells.write_quickly(number, scene.event(first), scene.clock.row(access.warp as usize)) {
                 self.written[number / 2] |= u64::from(u32::MAX) << (32 * (number % 2));
                 return;
             }
         }
-        let met = meetings(access, scene.setup.unit);
+        let met = meetings(access, scene.setup.extent.unit);
         for meeting in met.iter().filter(|meeting| !(meeting.same || sort.is_strong())) {
             let [first, second] = [meeting.first, meeting.second].map(|lane| Part::of(access, lane as usize));
             scene.lanes(HazardKind::Race, Spot::Shared(meeting.address as u32), first, second);
@@ -154,7 +152,7 @@ impl SharedShadow {
             let write = Touch::of(access, lane);
             for index in write.units(&scene.setup) {
                 if self.written.get(index / 64).is_some_and(|word| word >> (index % 64) & 1 == 0) {
-                    uninitialised(scene, copies, (index << scene.setup.unit) as u32, write.part);
+                    uninitialised(scene, copies, (index << scene.setup.extent.unit) as u32, write.part);
                 }
                 let sort = scene.setup.sort(access.instruction, access.written >> lane & 1 != 0);
                 self.touch(scene, index, write.part, sort);
@@ -199,7 +197,7 @@ impl SharedShadow {
         copies.check(scene, read);
         for index in read.units(&scene.setup) {
             let Some(cell) = self.cells.get_mut(index) else { return };
-            let address = (index << scene.setup.unit) as u32;
+            let address = (index << scene.setup.extent.unit) as u32;
             if self.written[index / 64] >> (index % 64) & 1 == 0 {
                 uninitialised(scene, copies, address, part);
                 continue;
@@ -216,7 +214,7 @@ impl SharedShadow {
     pub(super) fn fenced(&mut self, scene: &mut Scene, fences: &Fences, read: &Touch) {
         for index in read.units(&scene.setup) {
             let Some(cell) = self.cells.get_mut(index) else { return };
-            let (address, part) = ((index << scene.setup.unit) as u32, read.part);
+            let (address, part) = ((index << scene.setup.extent.unit) as u32, read.part);
             match cell.conflict(&self.lists, &scene.clock, scene.event(part), Sort { strong: 8, ..Sort::READ }, 0) {
                 Some(conflict) => scene.conflict(Spot::Shared(address), conflict, part),
                 None => self.seen(scene, fences, index, part),
@@ -234,7 +232,12 @@ impl SharedShadow {
         };
         if let Some(Entry { slot, .. }) = cell.all(&self.lists).filter(stored).find(hidden) {
             let first = Part::new(slot.event.thread(), slot.event.instruction(), true);
-            scene.lanes(HazardKind::ProxyNotFenced, Spot::Shared((index << scene.setup.unit) as u32), first, part);
+            scene.lanes(
+                HazardKind::ProxyNotFenced,
+                Spot::Shared((index << scene.setup.extent.unit) as u32),
+                first,
+                part,
+            );
         }
     }
 
@@ -253,7 +256,7 @@ impl SharedShadow {
             scene.setup.facts(part.instruction).decided,
         );
         if let Some(mut conflict) = conflict {
-            let address = (index << scene.setup.unit) as u32;
+            let address = (index << scene.setup.extent.unit) as u32;
             if copies.is_some_and(|copies| copies.is_not_waited(scene, address, conflict.earlier, part)) {
                 conflict.kind = HazardKind::CopyNotWaited;
             }
@@ -308,7 +311,6 @@ type Row = Option<Cell>;
 pub(super) struct Rows {
     together: Vec<Row>,
     cells: Vec<Cell>,
-    /// The number of units.
     count: usize,
 }
 
@@ -318,7 +320,6 @@ impl Rows {
         Self { together: vec![Some(Cell::default()); rows], cells: vec![Cell::default(); rows * UNITS], count }
     }
 
-    /// Returns the bytes of host memory for `units` units.
     pub(super) fn bytes(extent: &Extent, units: u64) -> u64 {
         let rows = units.div_ceil(UNITS as u64);
         Lists::bytes(extent, rows * UNITS as u64) + rows * size_of::<Row>() as u64

@@ -11,6 +11,11 @@ use crate::lower::matrix::{Fragment, MatrixOp, Product, Scale, WarpgroupOp};
 use crate::observe::Executed;
 use crate::place::Space;
 
+/// Returns a word of shared memory, or 0 if it does not have the address.
+fn shared_word(step: &Executed<'_>, address: u64) -> u64 {
+    step.shared.get(address as usize / 4).map_or(0, |&word| word.into())
+}
+
 impl BlockOrigins {
     /// Sets the tags of an operation's result in the lanes where the origins of its operands are known. A sum stays known if a
     /// number of unknown origin is added to it or multiplies it.
@@ -53,9 +58,7 @@ impl BlockOrigins {
         }
         self.result(step, inst.d, wide, &out);
     }
-}
 
-impl BlockOrigins {
     /// Packs two numbers into the halves of a word; `rounded` says that they are first converted to half the size.
     pub(super) fn joined(&mut self, step: &Executed<'_>, to: u32, from: [u32; 2], rounded: bool) {
         let from = from.map(|place| self.operand(step, place));
@@ -134,11 +137,7 @@ impl BlockOrigins {
                 let mut elements = vec![0; (rows * columns) as usize];
                 for (at, (request, lane)) in words.enumerate() {
                     let (space, address) = (request.space, request.addresses[lane]);
-                    let bits = if space == Space::Shared {
-                        step.shared.get(address as usize / 4).map_or(0, |&word| word.into())
-                    } else {
-                        word(step, address)
-                    };
+                    let bits = if space == Space::Shared { shared_word(step, address) } else { word(step, address) };
                     let tag = self.loaded(step, space, address, lane, bits);
                     for part in 0..parts {
                         let of_part = if parts == 1 { tag } else { self.nodes.half(tag, part) };
@@ -165,7 +164,7 @@ impl BlockOrigins {
             let descriptor = Descriptor::read(step.registers.values(Home::Double(register))[0]);
             for piece in descriptor.iter().flat_map(|descriptor| descriptor.pieces(product, operand, first, count)) {
                 for (address, place) in piece.elements(product) {
-                    let word = step.shared.get(address as usize / 4).map_or(0, |&word| u64::from(word));
+                    let word = shared_word(step, address.into());
                     tags[place] = match product.kind.bytes() {
                         2 => self.cell(step, address.into(), word >> (8 * (address % 4)) & 0xffff),
                         4 => self.cell(step, address.into(), word),

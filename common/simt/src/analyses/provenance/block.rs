@@ -7,6 +7,7 @@ use crate::dim3::Dim3;
 use crate::error::AccessKind;
 use crate::exec::source;
 use crate::lanes::each;
+use crate::locked::lock;
 use crate::lower::Home;
 use crate::lower::inst::{AtomicOp, Detail, Function, Inst, NONE, Op, Shape};
 use crate::module::Register;
@@ -14,7 +15,7 @@ use crate::observe::{Access, BlockInfo, BulkCopy, CopyAccess, CopyLanded, Execut
 use crate::place::Space;
 use std::collections::HashMap;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// The tags of a register in all lanes.
 pub(super) type Tags = [Tag; 32];
@@ -543,7 +544,7 @@ impl Observer for BlockOrigins {
 
     fn end(mut self: Box<Self>) {
         if let Some(home) = self.home.take() {
-            home.lock().unwrap_or_else(PoisonError::into_inner).push(*self);
+            lock(&home).push(*self);
         }
     }
 }

@@ -8,7 +8,6 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What is known about a launch before it starts, and a counter of its stores.
 #[derive(Debug, Default)]
 pub(super) struct Launch {
     pub(super) code: Arc<Code>,

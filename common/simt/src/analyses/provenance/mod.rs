@@ -13,6 +13,7 @@ use crate::config::LaunchConfig;
 use crate::dim3::Dim3;
 use crate::error::Error;
 use crate::exec::{Arg, Launched, launch};
+use crate::locked::lock;
 use crate::lower::inst::{Inst, Op};
 use crate::memory::GlobalMemory;
 use crate::module::Kernel;
@@ -22,7 +23,7 @@ use launch::Launch;
 pub use launch::Store;
 pub use nodes::{Formed, Nodes, Passage, Source, Tag, Term, Value, single};
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// Follows the values of a launch. Each multiply-add of a thread takes about 50 bytes, so this is for small launches.
 #[derive(Debug, Default)]
@@ -64,7 +65,7 @@ impl Provenance {
 
     /// Returns every word that was stored to global memory, in the order of the stores.
     pub fn stores(&self) -> Vec<Store> {
-        let blocks = self.locked();
+        let blocks = lock(&self.blocks);
         let mut stores: Vec<Store> = vec![];
         for (of_block, block) in blocks.iter().enumerate() {
             stores.extend(block.stores.iter().map(|store| Store { of_block, ..*store }));
@@ -75,20 +76,20 @@ impl Provenance {
 
     /// Returns the terms whose sum a stored word is.
     pub fn formed(&self, store: &Store) -> Formed {
-        self.locked()[store.of_block].nodes.formed(store.value)
+        lock(&self.blocks)[store.of_block].nodes.formed(store.value)
     }
 
     /// Returns the wanted products that the block of a store has formed, whether or not they are part of the stored value. Each comes
     /// with a flag: whether it was added to the stored sum later.
     pub fn products<T>(&self, store: &Store, wanted: impl Fn(Term) -> Option<T>) -> Vec<(T, bool)> {
-        let nodes = &self.locked()[store.of_block].nodes;
+        let nodes = &lock(&self.blocks)[store.of_block].nodes;
         let later = |tag: Tag| tag > store.value && nodes.continues(tag, store.value);
         nodes.products().filter_map(|term| wanted(term).map(|it| (it, later(term.tag)))).collect()
     }
 
     /// Returns the elements that a block put into shared memory, in order.
     pub fn arrived(&self, block: Dim3) -> Vec<Arrived> {
-        let blocks = self.locked();
+        let blocks = lock(&self.blocks);
         let of_block = |block: &BlockOrigins| -> Vec<Arrived> {
             let arrived = |&Placed { tag, address, stored, by }: &Placed| {
                 let value = block.nodes.value(tag);
@@ -102,10 +103,6 @@ impl Provenance {
     /// Returns the index of a thread, given its number in its block.
     pub fn thread(&self, number: u32) -> Dim3 {
         self.launch.threads.index(number.into())
-    }
-
-    fn locked(&self) -> std::sync::MutexGuard<'_, Vec<BlockOrigins>> {
-        self.blocks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -123,7 +120,7 @@ impl Analysis for Provenance {
             shared_words: launch.shared_bytes.div_ceil(4) as usize,
             stores: AtomicU64::new(0),
         });
-        self.locked().clear();
+        lock(&self.blocks).clear();
     }
 
     fn steps(&self) -> bool {

@@ -36,7 +36,6 @@ pub(super) enum Node {
     Halves([Tag; 2]),
 }
 
-/// An operation on values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Operation {
     Multiply,
@@ -390,16 +389,15 @@ pub struct Formed {
 
 /// A product that is part of a sum.
 #[derive(Debug, Clone, Copy)]
+#[allow(missing_docs)] // Only of fields: their names say enough.
 pub struct Term {
     /// The factors, in the order of the instruction.
     pub factors: [Value; 2],
     /// The product, or the sum that it was added to.
     pub tag: Tag,
-    /// The instruction that multiplies.
     pub instruction: u32,
     /// The number in its block of the thread that multiplies.
     pub thread: u32,
-    /// Whether the product is subtracted.
     pub negative: bool,
     /// The number by which the product was scaled, in its factors and afterwards; NaN if it is not known.
     pub scale: f32,
@@ -411,8 +409,8 @@ pub struct Term {
 
 /// A value, where it began, and what happened to it on its way.
 #[derive(Debug, Clone, Copy, Default)]
+#[allow(missing_docs)] // Only of fields: their names say enough.
 pub struct Value {
-    /// Where it began.
     pub source: Source,
     /// Its bits at the place where it was used.
     pub bits: u64,
@@ -424,7 +422,6 @@ pub struct Value {
     pub converted: Option<u32>,
     /// The latest instruction that took it from another lane.
     pub shuffled: Option<u32>,
-    /// Whether its sign was changed.
     pub negated: bool,
     /// Whether it is only the part that a conversion to fewer bits lost.
     pub part: bool,

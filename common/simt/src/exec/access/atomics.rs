@@ -2,20 +2,18 @@
 
 use super::copies::{arrive, expect};
 use super::plain::place;
-use super::request::{
-    At, addresses, check_global, check_shared, fill, read_element, set_lane, show, write_atomic, write_words,
-};
+use super::request::{At, addresses, check, fill, read_element, set_lane, show, write_atomic, write_words};
 use crate::ast::Type;
 use crate::error::AccessKind;
 use crate::exec::context::{Checked, Context};
 use crate::exec::convert::extend;
 use crate::exec::real::{Format, Real, canonical, canonical64, flush};
 use crate::lanes::{each, select};
+use crate::locked::lock;
 use crate::lower::SHARED_WINDOW;
 use crate::lower::inst::{AtomicOp, NONE, Rounding};
 use crate::observe::Access;
 use crate::place::Space;
-use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// Executes an atomic operation. If the addresses are generic, lanes in shared memory go before those in global memory.
@@ -44,12 +42,7 @@ pub(crate) fn atomic(context: &mut Context, at: At) -> Checked<()> {
         fill(&mut addresses, lanes);
         let at = At { lanes, ..at };
         let access = Access { bytes, ..at.request(AccessKind::Atomic, space, &addresses) };
-        let mut cache = None;
-        if space == Space::Shared {
-            check_shared(context, &access)?;
-        } else {
-            cache = check_global(context, &access)?.0;
-        }
+        let cache = check(context, &access)?;
         let mut written = lanes;
         for lane in each(lanes) {
             let get = |register| if register == NONE { 0 } else { r.bits(register, wide, lane) };
@@ -80,7 +73,7 @@ pub(crate) fn atomic(context: &mut Context, at: At) -> Checked<()> {
 /// Updates an element of global memory in one step, and returns the old one.
 fn update(context: &Context, words: &[AtomicU32], at: usize, bytes: u32, new: impl Fn(u64) -> u64) -> u64 {
     if bytes == 8 {
-        let _lock = context.launch.progress.atomic.lock().unwrap_or_else(PoisonError::into_inner);
+        let _lock = lock(&context.launch.progress.atomic);
         let old = read_element(|word| words[word].load(Relaxed), at, 8);
         write_atomic(words, at, 8, new(old));
         return old;
@@ -94,7 +87,6 @@ fn update(context: &Context, words: &[AtomicU32], at: usize, bytes: u32, new: im
     }
 }
 
-/// Returns the sum of two numbers in half precision.
 fn half_sum(kind: Type, x: u64, y: u64) -> u64 {
     let format = Format::of(kind);
     let [x, y] = [x, y].map(|bits| Real::read(bits, format, false));

@@ -57,17 +57,9 @@ pub(crate) fn copy_async(context: &mut Context, at: At, warp: &mut Warp) -> Chec
             }
         }
     }
-    let ((warp_number, instruction, lanes), Copy { bytes, bypass, .. }) = (by, copy);
-    let started = CopyAccess {
-        warp: warp_number,
-        instruction,
-        lanes,
-        bytes,
-        bypass,
-        source_bytes: &source,
-        from: &from,
-        to: &to,
-    };
+    let (Copy { bytes, bypass, .. }, instruction, source_bytes) = (copy, inst.pc, &source);
+    let started =
+        CopyAccess { warp: warp.number, instruction, lanes, bytes, bypass, source_bytes, from: &from, to: &to };
     context.tell(|observer| observer.copy(&started));
     let to = to.map(|address| address as u32);
     let mut flight = Flight { instruction, lanes, bytes, to, data: [[0; 4]; 32] };

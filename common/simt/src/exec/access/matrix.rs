@@ -1,7 +1,7 @@
 //! Moves matrices between memory and the registers of a warp.
 
 use super::plain::place;
-use super::request::{At, addresses, check_global, check_shared, show};
+use super::request::{At, addresses, check, check_shared, show};
 use crate::error::AccessKind;
 use crate::exec::context::{Cache, Checked, Context};
 use crate::exec::matrix::{gather, scatter, whole};
@@ -33,7 +33,6 @@ pub(crate) fn matrix(context: &mut Context, at: At) -> Checked<()> {
     Ok(())
 }
 
-/// A matrix in memory.
 struct Area {
     base: u64,
     /// Bytes from a row (or column) to the next.
@@ -73,12 +72,7 @@ impl Area {
             );
             let access =
                 Access { data: store.then_some(&data), ..Access::new((warp, inst.pc, u32::MAX), what, 4, &addresses) };
-            let cache = if self.shared {
-                check_shared(context, &access)?;
-                None
-            } else {
-                check_global(context, &access)?.0
-            };
+            let cache = check(context, &access)?;
             show(context, &access);
             for (lane, to) in bytes.chunks_exact_mut(4).enumerate() {
                 if store {

@@ -117,6 +117,15 @@ pub(super) fn check_shared(context: &Context, access: &Access) -> Checked<()> {
     Ok(())
 }
 
+/// Checks a request to shared or global memory. Returns the allocation if it is global memory and all lanes are in one.
+#[inline]
+pub(super) fn check<'a>(context: &mut Context<'a>, access: &Access) -> Checked<Option<Cache<'a>>> {
+    match access.space {
+        Space::Shared => check_shared(context, access).map(|()| None),
+        _ => check_global(context, access).map(|(cache, _)| cache),
+    }
+}
+
 /// Checks a request to global memory. Returns the allocation if all lanes are in one, and what the addresses have in common.
 #[inline(always)]
 pub(super) fn check_global<'a>(context: &mut Context<'a>, access: &Access) -> Checked<(Option<Cache<'a>>, Summary)> {
@@ -293,7 +302,6 @@ pub(crate) fn bases(context: &Context, run: &Run, r: Registers) -> Option<[Patte
     Some(patterns)
 }
 
-/// Shows the observers the loads of a run.
 #[inline(never)]
 pub(crate) fn show_run(context: &mut Context, run: &Run, bases: &[Pattern; BASES], warp: u32) {
     let bases = bases.each_ref().map(|base| &base.index);

@@ -2,7 +2,7 @@
 //! agree. `SIMT_TENSOR_CORES=FOLDER` reads another record, `-- --nocapture` shows how many elements agree with each model.
 
 use super::*;
-use std::fmt::Write as _;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// A recorded product: A, B, C, D, in row order.
@@ -66,20 +66,14 @@ fn the_same_sums_as_a_gpu() {
     ];
     let mut text = String::new();
     for (name, core) in models {
-        let mut instructions: Vec<(&str, [usize; 2])> = vec![];
+        let mut instructions: BTreeMap<&str, [usize; 2]> = BTreeMap::new();
         for product in &recorded {
-            let [good, all] = agree(core, product);
-            match instructions.last_mut().filter(|last| last.0 == product.instruction) {
-                Some((_, counts)) => *counts = [counts[0] + good, counts[1] + all],
-                None => instructions.push((&product.instruction, [good, all])),
-            }
+            let counts = instructions.entry(&product.instruction).or_default();
+            counts.iter_mut().zip(agree(core, product)).for_each(|(sum, count)| *sum += count);
         }
-        let total = |at: usize| instructions.iter().map(|(_, counts)| counts[at]).sum::<usize>();
-        writeln!(text, "{name}: {} of {} agree", total(0), total(1)).unwrap();
-        for (name, [good, all]) in &instructions {
-            writeln!(text, "    {name}: {good} of {all}").unwrap();
-        }
-        assert_eq!(total(0) == total(1), core == hopper, "{text}");
+        let good = instructions.values().all(|[good, all]| good == all);
+        text += &format!("{name}, agreeing and all: {instructions:?}\n");
+        assert_eq!(good, core == hopper, "{text}");
     }
     println!("{text}");
 }

@@ -90,8 +90,7 @@ impl Decoder<'_> {
         if !matches!(source, Type::S32 | Type::F32) || ftz && source != Type::F32 || !is_choice(kind) {
             return Err(self.malformed("a type this instruction does not have"));
         }
-        let mut detail = Detail::new(Function::Slct, kind);
-        (detail.source, detail.ftz) = (source, ftz);
+        let detail = Detail { source, ftz, ..Detail::new(Function::Slct, kind) };
         let from = [(&operands[1], kind), (&operands[2], kind), (&operands[3], source)];
         self.generic(detail, (&operands[0], kind), &from)
     }

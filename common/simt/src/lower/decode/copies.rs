@@ -180,9 +180,7 @@ impl Decoder<'_> {
                     let one = self.preset(Preset::Constant(1), true);
                     phase = self.temporary(Type::B64, Inst { a: phase, b: one, ..Inst::new(Op::And64) });
                 }
-                let mut detail = Detail::new(Function::Set, Type::B64);
-                detail.compare = Compare::Ne;
-                let imm = self.detail(detail);
+                let imm = self.detail(Detail { compare: Compare::Ne, ..Detail::new(Function::Set, Type::B64) });
                 self.push(Inst { d, a: phase, b: awaited, imm, ..Inst::new(Op::Setp) });
                 // A thread that finds the phase complete acquires what the arriving threads have released.
                 let guard = self.guard.replace((d, false));

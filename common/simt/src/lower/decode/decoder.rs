@@ -31,6 +31,9 @@ pub(super) struct Decoder<'a> {
     pub order: MemoryOrder,
 }
 
+/// An operand, and the type that the instruction gives it.
+type Typed<'a> = (&'a Operand, Type);
+
 impl<'a> Decoder<'a> {
     pub fn new(layout: Layout<'a>) -> Self {
         Self {
@@ -134,7 +137,7 @@ impl<'a> Decoder<'a> {
     }
 
     /// Fills the operands into an instruction.
-    fn bind(&mut self, inst: &mut Inst, to: (&Operand, Type), from: &[(&Operand, Type)]) -> Result<(), Error> {
+    fn bind(&mut self, inst: &mut Inst, to: Typed<'_>, from: &[Typed<'_>]) -> Result<(), Error> {
         inst.d = self.destination(to.0, to.1)?;
         for (index, &(operand, kind)) in from.iter().enumerate() {
             let (a, negated) =
@@ -146,12 +149,7 @@ impl<'a> Decoder<'a> {
     }
 
     /// Adds an instruction with an operation other than [`Op::Generic`].
-    pub(super) fn compute(
-        &mut self,
-        mut inst: Inst,
-        to: (&Operand, Type),
-        from: &[(&Operand, Type)],
-    ) -> Result<(), Error> {
+    pub(super) fn compute(&mut self, mut inst: Inst, to: Typed<'_>, from: &[Typed<'_>]) -> Result<(), Error> {
         self.bind(&mut inst, to, from)?;
         // The difference (or xor) of a register with itself is zero even if the register has no value.
         if inst.a == inst.b && matches!(inst.op, Op::Xor32 | Op::Xor64 | Op::Sub32 | Op::Sub64) {
@@ -161,13 +159,7 @@ impl<'a> Decoder<'a> {
         self.finish(inst)
     }
 
-    /// Adds an [`Op::Generic`].
-    pub(super) fn generic(
-        &mut self,
-        mut detail: Detail,
-        to: (&Operand, Type),
-        from: &[(&Operand, Type)],
-    ) -> Result<(), Error> {
+    pub(super) fn generic(&mut self, mut detail: Detail, to: Typed<'_>, from: &[Typed<'_>]) -> Result<(), Error> {
         let mut inst = Inst::new(Op::Generic);
         self.bind(&mut inst, to, from)?;
         for (index, &(_, kind)) in std::iter::once(&to).chain(from).enumerate() {
@@ -243,6 +235,11 @@ pub(super) fn pair(operand: &Operand) -> (&Operand, Option<&Operand>) {
         Operand::Pair(first, second) => (first, Some(second)),
         first => (first, None),
     }
+}
+
+/// Returns the elements of a vector, or the single operand.
+pub(super) fn parts(operand: &Operand) -> &[Operand] {
+    if let Operand::Vector(parts) = operand { parts } else { std::slice::from_ref(operand) }
 }
 
 /// Words that do not change what is computed, like those that begin with `L1::` or `L2::`. [`MemoryOrder`] reads some of them.

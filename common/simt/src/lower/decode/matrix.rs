@@ -1,6 +1,6 @@
 //! Matrix instructions: `mma.sync`, `ldmatrix`, `stmatrix` and `wmma` of a warp, and `wgmma` of a warpgroup.
 
-use super::decoder::{Decoder, Words, space};
+use super::decoder::{Decoder, Words, parts, space};
 use crate::Error;
 use crate::ast::{Operand, Statement, Type};
 use crate::lower::inst::{Inst, Op, SHARED_WINDOW};
@@ -167,12 +167,8 @@ impl Decoder<'_> {
         self.push_matrix(Matrix { op, registers, results, offset: 0, wide: false }, Inst::new(Op::Matrix))
     }
 
-    /// Returns the registers of a fragment.
     pub(super) fn fragment(&mut self, operand: &Operand, fragment: &Fragment, result: bool) -> Result<Vec<u32>, Error> {
-        let parts = match operand {
-            Operand::Vector(parts) => parts.clone(),
-            single => vec![single.clone()],
-        };
+        let parts = parts(operand);
         self.malformed_if(parts.len() != fragment.registers as usize, "a vector of another length")?;
         let kind = if fragment.kind.bytes() == 8 { Type::F64 } else { Type::B32 };
         let register = |part| if result { self.destination(part, kind) } else { self.source(part, kind) };
@@ -246,9 +242,7 @@ impl Decoder<'_> {
         }
         Ok(())
     }
-}
 
-impl Decoder<'_> {
     pub(super) fn warpgroup(&mut self, statement: &Statement, mut words: Words<'_>) -> Result<(), Error> {
         let target = &self.layout.inner.program.target_name;
         if target != "sm_90a" {

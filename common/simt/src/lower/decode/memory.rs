@@ -1,6 +1,6 @@
 //! Loads, stores, and atomic operations (`atom`, `red`).
 
-use super::decoder::{Decoder, Words, space};
+use super::decoder::{Decoder, Words, parts, space};
 use crate::Error;
 use crate::ast::{Operand, Statement, Type};
 use crate::lower::inst::{Atomic, AtomicOp, Inst, NONE, Op, Preset, Shape};
@@ -10,15 +10,12 @@ use crate::place::Space;
 impl Decoder<'_> {
     /// Returns the data registers and the shape of a load or store.
     fn data(&mut self, operand: &Operand, kind: Type, count: u32, load: bool) -> Result<([u32; 4], Shape), Error> {
-        let parts = match operand {
-            Operand::Vector(parts) => parts.clone(),
-            single => vec![single.clone()],
-        };
+        let parts = parts(operand);
         self.malformed_if(parts.len() != count as usize, "a vector of another length")?;
         self.refuse_if(!matches!(kind.bytes(), 1 | 2 | 4 | 8) || count * kind.bytes() > 16, "this type")?;
         let mut values = [NONE; 4];
         let mut wide = None;
-        for (value, part) in values.iter_mut().zip(&parts) {
+        for (value, part) in values.iter_mut().zip(parts) {
             if load && *part == Operand::Sink {
                 continue;
             }

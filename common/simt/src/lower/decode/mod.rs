@@ -24,7 +24,6 @@ use decoder::Decoder;
 use decoder::Words;
 pub use plain::{Form, forms};
 
-/// Decodes an inlined kernel.
 pub(super) fn decode(layout: Layout<'_>) -> Result<Decoded, Error> {
     let mut decoder = Decoder::new(layout);
     // The registers of all frames come first, so that a register and its value have the same number.

@@ -8,7 +8,6 @@ use crate::lower::inst::{Detail, Function, Inst, LOCAL_WINDOW, NONE, Op, Roundin
 use crate::place::Space;
 use std::cmp::Ordering;
 
-/// Returns the operation that moves a value of this type.
 pub(super) const fn mov(kind: Type) -> Op {
     match kind.bytes() {
         0 => Op::PredMov,
@@ -91,7 +90,6 @@ impl Decoder<'_> {
         self.finish(Inst { d, a: value, ..Inst::new(mov(kind)) })
     }
 
-    /// Returns the declared type of a register or variable.
     fn declared(&self, (frame, operand): &(usize, Operand)) -> Option<Type> {
         let function = &self.layout.inner.program.functions[self.layout.frames[*frame].function];
         match operand {
@@ -133,8 +131,7 @@ impl Decoder<'_> {
             if parts[index] == Operand::Sink {
                 continue;
             }
-            let mut detail = Detail::new(Function::Unpack, element);
-            detail.lut = index as u8;
+            let detail = Detail { lut: index as u8, ..Detail::new(Function::Unpack, element) };
             self.generic(detail, (&parts[index], element), &[(from, kind)])?;
         }
         Ok(())
@@ -215,9 +212,8 @@ impl Decoder<'_> {
         let to = self.kind(&mut words)?;
         let from = self.kind(&mut words)?;
         self.done(&words)?;
-        let mut detail = Detail::new(Function::Cvt, to);
-        (detail.source, detail.ftz, detail.sat, detail.relu) = (from, ftz, sat, relu);
-        detail.rounding = round.unwrap_or(Rounding::Nearest);
+        let rounding = round.unwrap_or(Rounding::Nearest);
+        let mut detail = Detail { source: from, ftz, sat, relu, rounding, ..Detail::new(Function::Cvt, to) };
         if matches!((to, from, round), (Type::F16, Type::Bf16, None) | (Type::Bf16, Type::F16, None)) {
             return Err(self.refuse("a conversion that does not say how it rounds"));
         }
@@ -288,8 +284,8 @@ impl Decoder<'_> {
             Space::Param => return Err(self.refuse("generic addresses of parameters")),
             _ => 0,
         };
-        let mut detail = Detail::new(Function::Offset, Type::U64);
-        detail.constant = if to { window.wrapping_neg() } else { window };
+        let constant = if to { window.wrapping_neg() } else { window };
+        let detail = Detail { constant, ..Detail::new(Function::Offset, Type::U64) };
         self.generic(detail, (&d, Type::U64), &[(&a, Type::U64)])
     }
 

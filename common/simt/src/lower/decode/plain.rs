@@ -75,7 +75,6 @@ impl Row {
         words.map(|word| (word.trim_end_matches(['{', '}']), word.contains('}')))
     }
 
-    /// Whether the row has this word.
     fn knows(&self, word: &str) -> bool {
         self.words().any(|(own, _)| match own {
             "rnd" => direction(word).is_some(),
@@ -244,7 +243,6 @@ impl Decoder<'_> {
     }
 }
 
-/// Whether a statement reads or writes the carry.
 pub(super) fn carries(statement: &Statement) -> bool {
     let name = statement.words[0].as_str();
     matches!(name, "addc" | "subc" | "madc")

@@ -33,8 +33,7 @@ impl Decoder<'_> {
                 return Err(self.malformed("a type this reduction does not have (.popc has .u32, .and and .or .pred)"));
             }
             self.malformed_if(!matches!(operands.len(), 3 | 4), "3 or 4 operands are needed")?;
-            let mut inst = Inst::new(Op::BarRed);
-            inst.sub = kind;
+            let mut inst = Inst { sub: kind, ..Inst::new(Op::BarRed) };
             inst.d = self.destination(&operands[0], result)?;
             inst.a = self.source(&operands[1], Type::U32)?;
             if operands.len() == 4 {
@@ -46,10 +45,8 @@ impl Decoder<'_> {
         }
         self.malformed_if(kind.is_some() || result.is_some(), "a reduction without .red")?;
         self.malformed_if(!matches!(operands.len(), 1 | 2), "1 or 2 operands are needed")?;
-        let mut inst = Inst::new(Op::Bar);
-        inst.sub = u8::from(arrive);
-        // Whether the lanes of a warp may arrive one by one.
-        inst.imm = i32::from(!(aligned || arrive));
+        // `imm` says whether the lanes of a warp may arrive one by one.
+        let mut inst = Inst { sub: arrive.into(), imm: (!(aligned || arrive)).into(), ..Inst::new(Op::Bar) };
         inst.a = self.source(&operands[0], Type::U32)?;
         if operands.len() == 2 {
             inst.b = self.source(&operands[1], Type::U32)?;
