@@ -27,10 +27,9 @@ pub enum InstructionSet {
 
 /// The launch of a kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)] // Only of fields: their names say enough.
 pub struct LaunchConfig {
-    /// Blocks in the grid.
     pub grid: Dim3,
-    /// Threads in a block.
     pub block: Dim3,
     /// Size of the `extern __shared__` array, in bytes.
     pub dynamic_shared_bytes: u32,
@@ -50,7 +49,6 @@ pub struct LaunchConfig {
     /// Number of blocks that a host thread runs side by side, in turns. 0 means one; if the kernel's blocks may wait for each
     /// other, it means as many as the kernel needs.
     pub resident: usize,
-    /// Vector instructions to use.
     pub instruction_set: InstructionSet,
 }
 

@@ -31,10 +31,8 @@ pub enum Error {
         recursive: bool,
         location: Location,
     },
-    /// A limit of the launch was reached before the kernel ended.
     #[error("limit reached: {0}")]
     Limit(Limit),
-    /// The text is not PTX.
     #[error("not valid PTX, line {line}: {message}")]
     Parse { line: u32, message: String },
     /// The caller asked for something impossible: wrong arguments, a launch no device accepts, no memory left.
@@ -131,16 +129,13 @@ pub enum FaultKind {
     /// A warp-wide instruction names lanes that do not take part in it.
     #[error("warp-wide instruction names lanes {named:#010x}, but only lanes {present:#010x} execute it,")]
     MissingLanes { named: u32, present: u32 },
-    /// The kernel executed `trap`.
     #[error("trap executed")]
     Trap,
     /// An `assert` of the kernel does not hold. The condition is as written; the file is named as the compiler was given it.
     #[error("assertion `{condition}` does not hold, {file}:{line} in {function},")]
     Assert { condition: String, file: String, line: u32, function: String },
-    /// Threads of one warp name two barriers.
     #[error("barriers {one} and {other} in one warp: its threads must name the same,")]
     TwoBarriers { one: u32, other: u32 },
-    /// A barrier that no block has.
     #[error("barrier {id}: a block has barriers 0 to 15,")]
     NoSuchBarrier { id: u32 },
     /// A barrier for a number of threads that is not a multiple of 32, the size of a warp.
@@ -173,7 +168,6 @@ pub enum Limit {
         "the launch executed more than {limit} warp instructions and was stopped at {location}; does a loop never end?"
     )]
     Instructions { limit: u64, location: Location },
-    /// The launch took longer than allowed.
     #[error(
         "the launch took more than {limit} seconds and was stopped at {location}; does it wait, print or update too often?"
     )]

@@ -41,11 +41,6 @@
 //! # Ok::<(), simt::Error>(())
 //! ```
 //!
-//! # How it is built
-//!
-//! lexer → parser → lowering (labels to indices, registers to slots, post-dominators for reconvergence; what is not
-//! supported is refused here, with its line) → execution → observers ([`Analysis`]).
-//!
 //! Every failure is an [`Error`], in classes a learner can tell apart: a fault of the kernel, an instruction the
 //! simulator does not support, a limit reached. No input makes the library panic.
 
@@ -97,5 +92,4 @@ pub use observe::{
     Access, Analysis, Arrival, BlockInfo, BulkCopy, CopyAccess, CopyLanded, Executed, LaunchInfo, Observer,
     SharedLoads, WarpgroupStep,
 };
-pub use place::Space;
-pub use place::{Array, Place};
+pub use place::{Array, Place, Space};

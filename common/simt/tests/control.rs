@@ -15,7 +15,6 @@ const THREADS: u32 = 70;
 /// The building blocks of random programs, with their names. `random.ptx` explains them.
 static TEXTS: LazyLock<Vec<(String, String)>> = LazyLock::new(|| sections::read("random.ptx"));
 
-/// Returns the building blocks with a name.
 fn texts(name: &str) -> Vec<&'static str> {
     let named = |(known, text): &'static (String, String)| (known.split(':').next() == Some(name)).then_some(&**text);
     TEXTS.iter().filter_map(named).collect()
@@ -88,7 +87,6 @@ proptest! {
 /// How many warp instructions a kernel may execute, unless its first line says otherwise.
 const LIMIT: u64 = 1_000_000;
 
-/// The number of words in `out`.
 const WORDS: usize = 512;
 
 fn body(statements: &str) -> String {
@@ -124,7 +122,6 @@ fn words(text: &str) -> Option<Vec<u32>> {
     Some(text.split(' ').map(times).collect::<Option<Vec<_>>>()?.concat())
 }
 
-/// The kernels of `control.ptx`.
 #[test]
 fn kernels() {
     for (name, text) in sections::read("control.ptx") {

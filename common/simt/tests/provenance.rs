@@ -117,20 +117,7 @@ fn tensor_cores_multiply_what_their_fragments_hold() {
 fn a_sum_that_is_scaled_or_added_to_keeps_its_products() {
     // %f7 is the sum; the formula leaves what is stored in %f9. Nobody follows %f6.
     let formed = |formula: &str| {
-        let text = format!(
-            ".version 7.0\n.target sm_75\n.address_size 64
-            .visible .entry one(.param .u64 A, .param .u64 B, .param .u64 C, .param .f32 alpha, .param .f64 wide) {{
-                .reg .f32 %f<12>; .reg .f64 %fd<4>; .reg .b32 %r<2>; .reg .b64 %rd<4>;
-                ld.param.u64 %rd1, [A]; ld.param.u64 %rd2, [B]; ld.param.u64 %rd3, [C];
-                ld.param.f32 %f5, [alpha]; ld.param.f64 %fd1, [wide];
-                mov.u32 %r1, %ntid.x; cvt.rn.f32.u32 %f6, %r1;
-                ld.global.f32 %f0, [%rd1]; ld.global.f32 %f1, [%rd2]; ld.global.f32 %f3, [%rd1+4];
-                ld.global.f32 %f4, [%rd2+4]; ld.global.f32 %f8, [%rd3];
-                mul.f32 %f7, %f0, %f1; fma.rn.f32 %f7, %f3, %f4, %f7;
-                {formula}
-                st.global.f32 [%rd3], %f9; ret;
-            }}"
-        );
+        let text = include_str!("provenance.ptx").replace("FORMULA", formula);
         let kernel = Module::parse(&text).unwrap().kernel("one").unwrap();
         let mut memory = GlobalMemory::new();
         let mut arguments: Vec<Arg> =

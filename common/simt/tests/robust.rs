@@ -8,7 +8,6 @@ use proptest::prelude::*;
 use simt::{Arg, GlobalMemory, LaunchConfig, Module};
 use std::sync::atomic::Ordering;
 
-/// The programs of the corpus, with their names.
 fn programs() -> Vec<(String, String)> {
     let corpus = ["corpus/fail.ptx", "corpus/pass.ptx"].into_iter().flat_map(sections::read);
     let bulk = std::fs::read_to_string(sections::path("verdicts/bulk_copies.ptx")).unwrap();
@@ -107,22 +106,21 @@ fn bad_launches_are_refused() {
     let pointer = memory.alloc("A", 64, 4).unwrap();
     let good =
         [Arg::Pointer(pointer), Arg::Pointer(pointer), Arg::Pointer(pointer), Arg::I32(1), Arg::I32(1), Arg::I32(1)];
-    let mut refused = |config: LaunchConfig, args: &[Arg]| {
-        let error = simt::launch(&kernel, &mut memory, &config, args, &mut ()).unwrap_err();
-        assert!(matches!(error, simt::Error::Usage(_)), "{error}");
-        error.to_string()
-    };
-    assert!(refused(LaunchConfig::new(1, 2000), &good).contains("2000 threads"));
-    assert!(refused(LaunchConfig::new(1, 0), &good).contains("at least 1"));
-    assert!(refused(LaunchConfig::new((1, 70_000), 32), &good).contains("larger than the device allows"));
-    assert!(refused(LaunchConfig::new(1, (1, 1, 65)), &good).contains("larger than the device allows"));
-    let mut config = LaunchConfig::new(1, 32);
-    config.dynamic_shared_bytes = 60_000;
-    assert!(refused(config, &good).contains("60000 bytes of shared memory"));
-    assert!(refused(LaunchConfig::new(1, 32), &good[1..]).contains("takes 6 parameters"));
-    let mut wrong = good.to_vec();
+    let mut wrong = good.clone();
     wrong[3] = Arg::Bytes(vec![1; 8]);
-    assert!(refused(LaunchConfig::new(1, 32), &wrong).contains("has 4 bytes"));
+    let usual = LaunchConfig::new(1, 32);
+    for (config, arguments, words) in [
+        (LaunchConfig::new(1, 2000), &good[..], "2000 threads"),
+        (LaunchConfig::new(1, 0), &good[..], "at least 1"),
+        (LaunchConfig::new((1, 70_000), 32), &good[..], "larger than the device allows"),
+        (LaunchConfig::new(1, (1, 1, 65)), &good[..], "larger than the device allows"),
+        (LaunchConfig { dynamic_shared_bytes: 60_000, ..usual }, &good[..], "60000 bytes of shared memory"),
+        (usual, &good[1..], "takes 6 parameters"),
+        (usual, &wrong[..], "has 4 bytes"),
+    ] {
+        let error = simt::launch(&kernel, &mut memory, &config, arguments, &mut ()).unwrap_err();
+        assert!(matches!(&error, simt::Error::Usage(said) if said.contains(words)), "{error}");
+    }
     assert!(memory.alloc("B", 0, 4).is_err());
     assert!(memory.alloc("B", u64::MAX, 4).is_err());
     assert!(memory.upload(pointer, 15, &[1.0f32, 2.0]).is_err());

@@ -14,7 +14,6 @@ struct Case {
     verdict: Vec<String>,
 }
 
-/// Returns the kernels of a source file, in order.
 fn cases(source: &str) -> Vec<Case> {
     let mut cases = vec![];
     let mut lines = source.lines();

@@ -229,7 +229,6 @@ static REAL_LINES: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
     REAL.iter().flat_map(|text| text.lines()).map(str::trim).filter(whole).collect()
 });
 
-/// Returns a piece to insert.
 fn piece(random: &mut Random) -> Piece {
     match random.below(8) {
         0 => random.pick(&STATEMENTS[0]).into_iter().cloned().collect(),

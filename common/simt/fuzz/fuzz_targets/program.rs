@@ -35,7 +35,6 @@ pub enum Word {
     Label,
     /// A variable, and its space if the word or its line shows it.
     Variable(Option<usize>),
-    /// A number.
     Number,
     /// A type or a modifier.
     Modifier,
@@ -181,12 +180,10 @@ impl Program {
         Some(Self { lines, entry, body, names })
     }
 
-    /// Returns a random label of the kernel, if it has any.
     pub fn label(&self, random: &mut Random) -> Option<String> {
         random.pick(&self.names.labels).cloned()
     }
 
-    /// Returns a new label.
     pub fn new_label(&mut self, random: &mut Random) -> String {
         let label = format!("L{}", random.below(100_000));
         self.names.labels.push(label.clone());
@@ -216,7 +213,6 @@ impl Program {
         self.body.start += usize::from(!outside);
     }
 
-    /// Adds a line.
     pub fn add(&mut self, at: usize, line: String) {
         self.entry += usize::from(at <= self.entry);
         self.body.start += usize::from(at < self.body.start);

@@ -128,7 +128,6 @@ impl Analysis for Trace {
     }
 }
 
-/// Traces the chosen threads of a block.
 #[derive(Debug)]
 struct BlockTrace {
     /// Position in `wanted`, linear thread index, accesses.

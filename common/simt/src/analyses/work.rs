@@ -30,14 +30,12 @@ impl Work {
         }
     }
 
-    /// Adds `times` accesses of `passes` passes each.
     #[inline]
     pub(crate) fn add_accesses(&mut self, times: u64, passes: u32) {
         self.issued += times;
         self.passes += times * u64::from(passes);
     }
 
-    /// Returns the work that was added since `before`.
     pub(crate) fn since(self, before: Self) -> Self {
         Self { fma: self.fma - before.fma, issued: self.issued - before.issued, passes: self.passes - before.passes }
     }

@@ -206,11 +206,11 @@ fn rest(context: &Context, warp: usize) -> u32 {
 
 fn deadlock(warps: &[Warp], context: &Context) -> Outcome {
     let location = |warp: &Warp| context.launch.kernel.location(warp.waiting_pc);
-    let waiting = warps.iter().filter_map(|warp| Some((warp, warp.waiting_at.filter(|_| !warp.done)?)));
+    let mut waiting = warps.iter().filter_map(|warp| Some((warp, warp.waiting_at.filter(|_| !warp.done)?)));
     let words = |(warp, id): (&Warp, u32)| format!("warp {} waits at barrier {id}, {}", warp.number, location(warp));
     Outcome::Fault(Box::new(Fault {
         kind: FaultKind::Deadlock { waiting: waiting.clone().take(8).map(words).collect::<Vec<_>>().join("; ") },
-        location: waiting.last().map_or_else(|| context.launch.kernel.location(0), |(warp, _)| location(warp)),
+        location: waiting.next_back().map_or_else(|| context.launch.kernel.location(0), |(warp, _)| location(warp)),
         block: context.info.index,
         thread: None,
     }))
@@ -286,28 +286,23 @@ impl<'a> Grid<'a> {
             } else {
                 nothing = 0;
             }
-            if alone.stays(self.launch.manner, matches!(turn, Ok(Turn::Over))) {
-                waiting.push_front(worker);
-                continue;
-            }
-            if matches!(turn, Ok(Turn::Over | Turn::Idle(_))) {
-                waiting.push_back(worker);
-                continue;
-            }
             if !looks && matches!(turn, Ok(Turn::Told | Turn::Ended)) {
                 waiting.make_contiguous().sort_by_key(|worker: &Worker| !worker.asks());
                 looking = waiting.iter().filter(|worker| worker.asks()).count();
             }
-            if matches!(turn, Ok(Turn::Told)) {
-                waiting.push_back(worker);
-                continue;
+            let stays = alone.stays(self.launch.manner, matches!(turn, Ok(Turn::Over)));
+            match turn {
+                Ok(Turn::Over) if stays => waiting.push_front(worker),
+                Ok(Turn::Over | Turn::Idle(_) | Turn::Told) => waiting.push_back(worker),
+                Ok(Turn::Ended) | Err(_) => {
+                    worker.end();
+                    ended();
+                    if let Err(outcome) = turn {
+                        self.fail(worker.context.info.number, outcome);
+                    }
+                    idle = Some(worker);
+                }
             }
-            worker.end();
-            ended();
-            if let Err(outcome) = turn {
-                self.fail(worker.context.info.number, outcome);
-            }
-            idle = Some(worker);
         }
     }
 

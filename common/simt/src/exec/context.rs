@@ -10,8 +10,7 @@ use crate::observe::{Access, BlockInfo, BulkCopy, Observer};
 use crate::place::{Array, Place, Space};
 use std::collections::HashMap;
 use std::sync::Mutex;
-use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 /// When blocks and warps let others run, beyond what they wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -37,7 +37,6 @@ pub(super) struct Warp {
     pub asks: bool,
     /// How many of its turns it still lets pass.
     pub rests: u32,
-    /// The barrier that it waits at.
     pub waiting_at: Option<u32>,
     /// Instruction number of that barrier.
     pub waiting_pc: u32,
@@ -176,7 +175,6 @@ impl Warp {
         self.stack[at].lanes & self.live & !on_their_way & !self.waiting_lanes & !self.gathering & !self.early
     }
 
-    /// Returns the last parked entry with lanes that are ready.
     fn topmost_ready(&self) -> Option<usize> {
         (0..self.stack.len()).rev().find(|&at| self.ready(at) != 0)
     }

@@ -8,7 +8,6 @@ use crate::ast::Position;
 use std::collections::HashSet;
 use std::ops::Range;
 
-/// A kernel that is ready to run.
 #[derive(Debug, Default)]
 pub(crate) struct Code {
     pub insts: Vec<Inst>,
@@ -92,7 +91,6 @@ pub(crate) enum ProductUse {
     Factor,
 }
 
-/// A write of a register by an instruction.
 #[derive(Debug, Clone)]
 pub(crate) struct Write {
     pub instruction: u32,
@@ -152,7 +150,6 @@ pub(crate) struct Facts {
     pub shared_origin: Option<u32>,
     /// The kind of instruction, for rules.
     pub role: Role,
-    /// How it takes part in the memory order.
     pub order: MemoryOrder,
     pub guarded: bool,
     /// The bit of its result if it is an atomic operation, and the bits of those whose results decide whether it runs.

@@ -12,7 +12,6 @@ use super::raw::{Decoded, Raw};
 use crate::place::Space;
 use std::collections::HashSet;
 
-/// Returns the facts about every instruction, in order.
 pub(super) fn facts(decoded: &Decoded, graph: &Graph) -> Vec<Facts> {
     let facts = |(((raw, shared_origin), merged), (decides, decided)): (((&Raw, Option<u32>), Merged), _)| Facts {
         position: raw.position,
@@ -36,7 +35,6 @@ pub(super) fn facts(decoded: &Decoded, graph: &Graph) -> Vec<Facts> {
     all.zip(decided(decoded, graph)).map(facts).collect()
 }
 
-/// Whether any access to memory is narrower than a word.
 pub(super) fn narrow(raws: &[Raw]) -> bool {
     let memory =
         |op| matches!(op, Op::LdGlobal | Op::StGlobal | Op::LdShared | Op::StShared | Op::LdGeneric | Op::StGeneric);

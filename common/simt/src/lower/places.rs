@@ -123,8 +123,12 @@ pub(super) fn liveness(effects: &[Effect], blocks: &[Block], count: usize) -> Li
     let (mut live, mut writes) = (vec![NONE; blocks.len()], vec![NONE; blocks.len()]);
     let mut steps = 0;
     for (value, (mut waiting, writers)) in (0u32..).zip(readers.into_iter().zip(writers)) {
-        writers.iter().for_each(|&block| writes[block as usize] = value);
-        waiting.iter().for_each(|&block| live[block as usize] = value);
+        for &block in &writers {
+            writes[block as usize] = value;
+        }
+        for &block in &waiting {
+            live[block as usize] = value;
+        }
         while let Some(number) = waiting.pop() {
             extend(value, 2 * blocks[number as usize].start);
             if number == 0 {

@@ -6,15 +6,9 @@ use crate::Module;
 fn facts() {
     for line in include_str!("facts.txt").lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
         let (body, expected) = line.split_once(" = ").unwrap();
-        let body = body.replace("ATOM", "atom.global.add.u32 %r7, [%rd5], 1;");
-        let text = format!(
-            ".version 8.1\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 a, .param .u64 b) {{
-            .reg .b32 %r<9>; .reg .b64 %rd<9>; .reg .pred %p<3>; .shared .u32 s;
-            ld.param.u64 %rd1, [a]; ld.param.u64 %rd2, [b]; cvta.to.global.u64 %rd3, %rd1;
-            mov.u32 %r1, %tid.x; mul.wide.u32 %rd4, %r1, 4; add.s64 %rd5, %rd3, %rd4; add.s64 %rd6, %rd2, %rd4;
-            {} ret; }}",
-            body.replace("STORE", "st.global.u32 [%rd6], %r2;")
-        );
+        let names = [("ATOM", "atom.global.add.u32 %r7, [%rd5], 1;"), ("STORE", "st.global.u32 [%rd6], %r2;")];
+        let body = names.iter().fold(body.to_owned(), |body, (name, statement)| body.replace(name, statement));
+        let text = include_str!("facts.ptx").replace("BODY", &body);
         let kernel = Module::parse(&text).and_then(|module| module.kernel("k")).unwrap();
         let is_store = |&number: &u32| kernel.location(number).instruction.contains("st.global");
         let store = (0..kernel.instruction_count()).rfind(is_store);

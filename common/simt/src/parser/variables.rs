@@ -45,7 +45,7 @@ impl Cursor<'_> {
                     self.skip_to(b')')?;
                 }
                 // Only unsupported instructions use these handles of textures.
-                ".texref" | ".samplerref" | ".surfref" => return Ok((align, Type::B64, lanes)),
+                ".texref" | ".samplerref" | ".surfref" if of == "variable" => return Ok((align, Type::B64, lanes)),
                 name => match name.strip_prefix('.').and_then(Type::named) {
                     Some(kind) if kind != Type::Pred || of == "register" => return Ok((align, kind, lanes)),
                     _ => return Err(Error::parse(token.line, format!("`{name}` is not the type of a {of}"))),

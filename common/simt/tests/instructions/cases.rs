@@ -46,7 +46,6 @@ impl Case {
         format!("{} in {}{number}", self.opcode, self.registers.join(" "))
     }
 
-    /// Returns a name for its kernel.
     pub fn name(&self) -> String {
         let registers = self.registers.join("_");
         let number = self.number.map_or(String::new(), |number| format!("_{number}"));
@@ -98,12 +97,10 @@ impl Case {
         text + "ret;\n}\n"
     }
 
-    /// Returns a PTX file with only this kernel.
     fn module(&self) -> String {
         format!("{HEADER}{}", self.kernel())
     }
 
-    /// Whether the simulator accepts the statement.
     fn accepted(&self) -> bool {
         Module::parse(&self.module()).and_then(|module| module.kernel(&self.name())).is_ok()
     }
@@ -130,7 +127,6 @@ impl Case {
         })
     }
 
-    /// Returns what the simulator computes for all operands.
     pub fn run(&self, set: InstructionSet) -> Result<Vec<u64>, simt::Error> {
         let kernel = Module::parse(&self.module())?.kernel(&self.name())?;
         let mut memory = GlobalMemory::new();
@@ -150,7 +146,6 @@ impl Case {
     }
 }
 
-/// The first lines of a PTX file.
 pub const HEADER: &str = ".version 8.1\n.target sm_90\n.address_size 64\n";
 
 /// Returns the bits of the fraction and of the exponent of a floating-point type, or `None` for other types.
@@ -318,7 +313,6 @@ fn expanded(text: &str) -> Vec<String> {
     words.split('|').flat_map(|word| after.iter().map(move |after| format!("{before}{word}{after}"))).collect()
 }
 
-/// Returns the cases of the rows of `families.txt`.
 fn families() -> Vec<Case> {
     let rows = include_str!("families.txt").lines().filter_map(|line| line.split_once(": "));
     let mut cases = vec![];

@@ -148,7 +148,6 @@ impl<'a> Case<'a> {
         self.layouts.map_or(rows * columns, |layouts| STRIDE * if layouts[part] == "col" { columns } else { rows })
     }
 
-    /// Returns a kernel that loads A, B and C, multiplies, and stores D.
     fn kernel(&self) -> String {
         let Self { saturates, shape: [m, n, k], types, layouts } = *self;
         let mut text = String::from(
@@ -199,12 +198,10 @@ impl<'a> Case<'a> {
     }
 }
 
-/// Returns the names of the products.
 fn names() -> impl Iterator<Item = &'static str> {
     PRODUCTS.lines().filter_map(|line| line.split_once(": ")).map(|(name, _)| name)
 }
 
-/// Every product gives the recorded result.
 #[test]
 fn products() {
     let all = names().map(|name| match name.strip_prefix("wgmma") {

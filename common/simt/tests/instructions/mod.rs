@@ -13,7 +13,6 @@ use cases::{COUNT, Case, format};
 use simt::{Error, InstructionSet, Module};
 use std::collections::HashMap;
 
-/// The number of results in a group.
 const GROUP: usize = 128;
 
 /// Returns the FNV-1a hash of the words, folded to 32 bits.

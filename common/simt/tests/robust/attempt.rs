@@ -74,7 +74,6 @@ pub fn attempt(text: &str) {
     }
 }
 
-/// Returns a random element of the list.
 fn any<T: Copy + Default>(random: &mut Random, list: &[T]) -> T {
     random.pick(list).copied().unwrap_or_default()
 }
@@ -95,7 +94,6 @@ fn chosen(kernel: &Kernel, random: &mut Random) -> LaunchConfig {
     }
 }
 
-/// Launches the kernel in a random shape.
 fn again(kernel: &Kernel, random: &mut Random, analysis: &mut dyn Analysis) {
     launch(kernel, &chosen(kernel, random), random.bits(), analysis);
 }
@@ -139,7 +137,6 @@ fn launch(
 pub struct Random(pub u64);
 
 impl Random {
-    /// Returns 64 random bits.
     pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;

@@ -56,7 +56,6 @@ impl Shadows {
         Self { shared: SharedShadow::new(setup), global }
     }
 
-    /// Clears the shadows for the next block.
     fn restart(&mut self, setup: &Setup) {
         self.shared.restart();
         if !setup.code().communicates {

@@ -228,7 +228,6 @@ impl Cell {
         self.write.some() || lists.of(self).iter().any(|entry| entry.sort.writes)
     }
 
-    /// Returns every access that is kept for this place.
     pub(super) fn all<'a>(&self, lists: &'a Lists) -> impl Iterator<Item = Entry> + use<'a> {
         let [a, b] = self.reads.map(|slot| Entry { slot, sort: Sort::READ });
         let write = Entry { slot: Slot::one(self.write), sort: Sort::WRITE };

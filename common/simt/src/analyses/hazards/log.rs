@@ -96,7 +96,6 @@ impl Scene {
         self.add(kind, spot, self.side_of(part), None);
     }
 
-    /// Notes a conflict between an access and an earlier one.
     #[cold]
     #[inline(never)]
     pub(super) fn conflict(&mut self, spot: Spot, conflict: Conflict, part: Part) {
@@ -164,7 +163,6 @@ impl Finding {
         )
     }
 
-    /// Adds another finding of the same sort.
     pub(super) fn join(&mut self, other: Self) {
         let count = self.count + other.count;
         if other.rank() < self.rank() {
@@ -193,7 +191,6 @@ impl Found {
         self.0.entry(key).and_modify(|known| known.join(finding)).or_insert(finding);
     }
 
-    /// Moves everything out of `other`.
     pub(super) fn take(&mut self, other: &mut Self) {
         for ((kind, ..), finding) in std::mem::take(&mut other.0) {
             self.add(kind, finding);

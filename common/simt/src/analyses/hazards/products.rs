@@ -201,7 +201,6 @@ impl Products {
         }
     }
 
-    /// Checks a write of one lane to shared memory.
     pub(super) fn write(&mut self, scene: &mut Scene, write: &Touch) {
         let end = write.address.saturating_add(write.bytes).div_ceil(PIECE);
         for number in write.address / PIECE..end {

@@ -130,13 +130,11 @@ impl Nodes {
         value.map_or(0, |value| self.add(Node::Chosen { value, instruction }, bits))
     }
 
-    /// Adds the absolute value of a value.
     pub(super) fn absolute(&mut self, from: Tag, bits: u64, instruction: u32) -> Tag {
         let value = if from == 0 || self.bits(from) == bits { from } else { self.add(Node::Negated(from), bits) };
         if value == 0 { 0 } else { self.add(Node::Chosen { value, instruction }, bits) }
     }
 
-    /// Adds a value that was taken from another lane.
     pub(super) fn shuffled(&mut self, value: Tag, instruction: u32) -> Tag {
         if self.is_constant(value) || self.both(value).is_some() {
             return value;

@@ -8,8 +8,7 @@ mod plain;
 mod request;
 
 pub(super) use atomics::atomic;
-pub(super) use copies::settle;
-pub(super) use copies::{copy_async, land};
+pub(super) use copies::{copy_async, land, settle};
 pub(super) use matrix::matrix;
 pub(super) use plain::{generic, load_global, load_param, load_shared, local, store_global, store_shared};
 pub(super) use request::{Arrangement, At, Pattern, bases, show_run, sign_extend};

@@ -20,8 +20,7 @@ use crate::lower::layout::{Flat, Layout};
 use crate::lower::order::MemoryOrder;
 use crate::lower::raw::{Decoded, Value};
 pub(crate) use copies::COUNT_BITS;
-use decoder::Decoder;
-use decoder::Words;
+use decoder::{Decoder, Words};
 pub use plain::{Form, forms};
 
 pub(super) fn decode(layout: Layout<'_>) -> Result<Decoded, Error> {
