@@ -71,7 +71,7 @@ pub(crate) fn tokens(source: &str) -> Result<Vec<Token<'_>>, Error> {
                 // `.reg.b16` is two directives, `add.u16` one opcode.
                 while at < bytes.len()
                     && !(first == b'.' && bytes[at] == b'.')
-                    && (word_part(bytes[at]) || double_colon(bytes, at))
+                    && (word_start(bytes[at]) || bytes[at].is_ascii_digit() || double_colon(bytes, at))
                 {
                     at += if bytes[at] == b':' { 2 } else { 1 };
                 }
@@ -91,10 +91,6 @@ pub(crate) fn tokens(source: &str) -> Result<Vec<Token<'_>>, Error> {
 
 const fn word_start(byte: u8) -> bool {
     byte.is_ascii_alphabetic() || matches!(byte, b'_' | b'$' | b'%' | b'.')
-}
-
-const fn word_part(byte: u8) -> bool {
-    word_start(byte) || byte.is_ascii_digit()
 }
 
 /// Whether there are two colons, which join words as in `L1::no_allocate`; a single colon ends a label.

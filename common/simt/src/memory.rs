@@ -192,18 +192,13 @@ impl GlobalMemory {
     }
 
     /// The address of a module's variable, and whether this call has allocated it.
-    pub(crate) fn variable(
-        &mut self,
-        module: u64,
-        number: u32,
-        variable: &Variable,
-    ) -> Result<(DevicePointer, bool), Error> {
+    pub(crate) fn variable(&mut self, module: u64, number: u32, of: &Variable) -> Result<(DevicePointer, bool), Error> {
         if let Some(&known) = self.variables.get(&(module, number)) {
             return Ok((known, false));
         }
-        let pointer = self.alloc(&variable.name, variable.bytes.max(1), variable.element_bytes.max(1))?;
+        let pointer = self.alloc(&of.name, of.bytes.max(1), of.element_bytes.max(1))?;
         if let Some(allocation) = self.allocations.last_mut() {
-            allocation.constant = variable.space == Space::Const;
+            allocation.constant = of.space == Space::Const;
         }
         self.variables.insert((module, number), pointer);
         Ok((pointer, true))

@@ -33,10 +33,6 @@ fn array(launch: &LaunchInfo<'_>, offset: u32) -> Option<usize> {
     launch.memory.number(u64::from_le_bytes(*bytes), 1)
 }
 
-fn same_array(launch: &LaunchInfo<'_>, one: u32, other: u32) -> bool {
-    array(launch, one).is_some() && array(launch, one) == array(launch, other)
-}
-
 /// Returns for each instruction whether it loads from an array that this launch does not write and that is not an output.
 fn reads_unwritten(launch: &LaunchInfo<'_>, outputs: &[DevicePointer]) -> Vec<bool> {
     let code = &launch.kernel.code;
@@ -80,7 +76,8 @@ impl Setup {
         });
         let code = &launch.kernel.code;
         Self {
-            in_order: code.communicates || code.traffic.meets(|a, b| same_array(launch, a, b)),
+            in_order: code.communicates
+                || code.traffic.meets(|a, b| array(launch, a).is_some() && array(launch, a) == array(launch, b)),
             reads_unwritten: reads_unwritten(launch, outputs),
             kernel: launch.kernel.clone(),
             block: launch.config.block,
@@ -102,6 +99,11 @@ impl Setup {
 
     pub(super) fn warps(&self) -> usize {
         (self.block.count() as usize).div_ceil(32)
+    }
+
+    /// Returns the address of a unit of shared memory.
+    pub(super) fn address(&self, index: usize) -> u32 {
+        (index << self.extent.unit) as u32
     }
 
     /// Whether an instruction loads from an array that nobody writes during the launch, so that the load cannot be a hazard.

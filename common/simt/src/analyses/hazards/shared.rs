@@ -152,7 +152,7 @@ impl SharedShadow {
             let write = Touch::of(access, lane);
             for index in write.units(&scene.setup) {
                 if self.written.get(index / 64).is_some_and(|word| word >> (index % 64) & 1 == 0) {
-                    uninitialised(scene, copies, (index << scene.setup.extent.unit) as u32, write.part);
+                    uninitialised(scene, copies, scene.setup.address(index), write.part);
                 }
                 let sort = scene.setup.sort(access.instruction, access.written >> lane & 1 != 0);
                 self.touch(scene, index, write.part, sort);
@@ -197,7 +197,7 @@ impl SharedShadow {
         copies.check(scene, read);
         for index in read.units(&scene.setup) {
             let Some(cell) = self.cells.get_mut(index) else { return };
-            let address = (index << scene.setup.extent.unit) as u32;
+            let address = scene.setup.address(index);
             if self.written[index / 64] >> (index % 64) & 1 == 0 {
                 uninitialised(scene, copies, address, part);
                 continue;
@@ -214,7 +214,7 @@ impl SharedShadow {
     pub(super) fn fenced(&mut self, scene: &mut Scene, fences: &Fences, read: &Touch) {
         for index in read.units(&scene.setup) {
             let Some(cell) = self.cells.get_mut(index) else { return };
-            let (address, part) = ((index << scene.setup.extent.unit) as u32, read.part);
+            let (address, part) = (scene.setup.address(index), read.part);
             match cell.conflict(&self.lists, &scene.clock, scene.event(part), Sort { strong: 8, ..Sort::READ }, 0) {
                 Some(conflict) => scene.conflict(Spot::Shared(address), conflict, part),
                 None => self.seen(scene, fences, index, part),
@@ -232,12 +232,7 @@ impl SharedShadow {
         };
         if let Some(Entry { slot, .. }) = cell.all(&self.lists).filter(stored).find(hidden) {
             let first = Part::new(slot.event.thread(), slot.event.instruction(), true);
-            scene.lanes(
-                HazardKind::ProxyNotFenced,
-                Spot::Shared((index << scene.setup.extent.unit) as u32),
-                first,
-                part,
-            );
+            scene.lanes(HazardKind::ProxyNotFenced, Spot::Shared(scene.setup.address(index)), first, part);
         }
     }
 
@@ -256,7 +251,7 @@ impl SharedShadow {
             scene.setup.facts(part.instruction).decided,
         );
         if let Some(mut conflict) = conflict {
-            let address = (index << scene.setup.extent.unit) as u32;
+            let address = scene.setup.address(index);
             if copies.is_some_and(|copies| copies.is_not_waited(scene, address, conflict.earlier, part)) {
                 conflict.kind = HazardKind::CopyNotWaited;
             }

@@ -377,7 +377,7 @@ impl BlockOrigins {
                 let index = (address - step.memory.allocations()[array].base.0) / 4;
                 self.global.insert(address, value);
                 let (block, thread) = (self.index, self.launch.threads.index(number.into()));
-                let order = self.launch.next_store();
+                let order = self.launch.stores.fetch_add(1, Relaxed);
                 self.stores.push(Store { array, index, block, thread, instruction, number, of_block: 0, order, value });
             }
             Space::Shared => self.arrive(address as u32, 4, instruction, number, value),

@@ -2,11 +2,11 @@
 
 use super::nodes::Tag;
 use crate::dim3::Dim3;
-use crate::lower::Code;
 use crate::lower::inst::Inst;
+use crate::lower::{Code, Preset};
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 
 #[derive(Debug, Default)]
 pub(super) struct Launch {
@@ -38,18 +38,10 @@ pub struct Store {
 }
 
 impl Launch {
-    pub(super) fn next_store(&self) -> u64 {
-        self.stores.fetch_add(1, Ordering::Relaxed)
-    }
-
     /// Returns the places of the kernel's constants and arguments among the registers, and whether each is 64 bits wide.
     pub(super) fn constants(&self) -> HashMap<u32, bool> {
-        use crate::lower::Preset;
-        let constants = self
-            .code
-            .presets
-            .iter()
-            .filter(|(_, _, preset)| matches!(preset, Preset::Constant(_) | Preset::Param { .. }));
-        constants.map(|&(place, wide, _)| (place, wide)).collect()
+        let known = |preset| matches!(preset, Preset::Constant(_) | Preset::Param { .. });
+        let presets = self.code.presets.iter().filter(|preset| known(preset.2));
+        presets.map(|&(place, wide, _)| (place, wide)).collect()
     }
 }

@@ -14,6 +14,12 @@ use crate::lower::inst::{
 };
 use crate::place::Space;
 
+/// How many bits each count has.
+pub(crate) const COUNT_BITS: u32 = 29;
+
+/// The lowest bit of the phase's number.
+const PHASE: u32 = 2 * COUNT_BITS;
+
 impl Decoder<'_> {
     pub(super) fn copy(&mut self, statement: &Statement, mut words: Words<'_>) -> Result<(), Error> {
         self.refuse_if(!words.take("async"), "this copy")?;
@@ -103,15 +109,7 @@ impl Decoder<'_> {
         self.code.copies.push(copy);
         Ok(())
     }
-}
 
-/// How many bits each count has.
-pub(crate) const COUNT_BITS: u32 = 29;
-
-/// The lowest bit of the phase's number.
-const PHASE: u32 = 2 * COUNT_BITS;
-
-impl Decoder<'_> {
     pub(super) fn mbarrier(&mut self, statement: &Statement, mut words: Words<'_>) -> Result<(), Error> {
         let name = statement.words.get(1).map_or("", String::as_str);
         let _ = words.take(name);

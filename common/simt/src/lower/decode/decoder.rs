@@ -23,7 +23,7 @@ pub(super) struct Decoder<'a> {
     /// Branches to patch: instruction, frame, label.
     pub branches: Vec<(usize, usize, Arc<str>)>,
     /// The predicate with the carry. It is made when an instruction first needs it.
-    carry: Option<u32>,
+    pub carry: Option<u32>,
     // The current statement.
     pub frame: usize,
     pub position: Position,
@@ -102,13 +102,6 @@ impl<'a> Decoder<'a> {
     pub(super) fn unnamed(&mut self, kind: Type) -> u32 {
         self.values.push(Value { name: String::new(), kind, preset: None });
         self.values.len() as u32 - 1
-    }
-
-    pub(super) fn carry_flag(&mut self) -> u32 {
-        let known = self.carry;
-        let flag = known.unwrap_or_else(|| self.unnamed(Type::Pred));
-        self.carry = Some(flag);
-        flag
     }
 
     /// Adds an instruction without a guard that computes a new value of this type, and returns the value.

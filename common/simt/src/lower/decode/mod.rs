@@ -93,8 +93,7 @@ impl Decoder<'_> {
         // Cache hints have no effect here.
         if statement.words[1..].iter().any(|word| word == "L2::cache_hint") && !statement.operands.is_empty() {
             let mut plain = statement.clone();
-            let mut opcode = true;
-            plain.words.retain(|word| std::mem::take(&mut opcode) || word != "L2::cache_hint");
+            plain.words.retain(|word| word != "L2::cache_hint");
             if let Some(policy) = plain.operands.pop() {
                 self.source(&policy, Type::B64)?;
             }

@@ -151,55 +151,7 @@ impl Decoder<'_> {
             _ => Err(self.refuse("a vector of this shape")),
         }
     }
-}
 
-/// Whether PTX has the conversion with this rounding.
-fn exists(cvt: &Detail, round: Option<Rounding>) -> bool {
-    let (to, from) = (cvt.kind, cvt.source);
-    let integer = Type::is_integer;
-    let whole = matches!(round, Some(Rounding::IntNearest | Rounding::IntZero | Rounding::IntDown | Rounding::IntUp));
-    let direction = matches!(round, Some(Rounding::Nearest | Rounding::Zero | Rounding::Down | Rounding::Up));
-    let nearest = matches!(round, Some(Rounding::Nearest | Rounding::Zero));
-    let float = |kind: Type| matches!(kind, Type::F16 | Type::Bf16 | Type::F32 | Type::F64);
-    // There are fewer conversions for bfloat16.
-    let brief = matches!(to, Type::Bf16) || matches!(from, Type::Bf16);
-    let fits = !brief || !cvt.sat && to.bytes() > 1 && from.bytes() > 1;
-    let flushes = !cvt.ftz || to == Type::F32 || from == Type::F32;
-    match (to, from) {
-        (Type::Tf32, Type::F32) => {
-            let away = matches!(round, Some(Rounding::Away)) && !cvt.relu;
-            (away || nearest) && !cvt.ftz && !cvt.sat
-        }
-        (Type::F16x2 | Type::Bf16x2, Type::F32) => nearest && !cvt.ftz && !cvt.sat,
-        _ if to.is_brief() || from.is_brief() => {
-            let pairs = matches!((to, from), (_, Type::F32 | Type::F16x2) | (Type::F16x2, _));
-            pairs && matches!(round, Some(Rounding::Nearest)) && !cvt.ftz && cvt.sat == to.is_brief()
-        }
-        (Type::F16 | Type::Bf16, Type::F32) if cvt.relu => nearest && !cvt.ftz && !cvt.sat,
-        _ if cvt.relu => false,
-        (to, from) if integer(to) && integer(from) => round.is_none() && !cvt.ftz && !(cvt.sat && covers(to, from)),
-        (to, from) if integer(to) && float(from) => whole && flushes && fits,
-        (to, from) if float(to) && integer(from) => direction && flushes && fits,
-        (to, from) if float(to) && float(from) => {
-            let rounded = match to.bytes().cmp(&from.bytes()) {
-                Ordering::Less => direction,
-                Ordering::Equal if to != from => direction,
-                Ordering::Equal => whole || round.is_none(),
-                Ordering::Greater => round.is_none() || brief && direction,
-            };
-            rounded && flushes && fits
-        }
-        _ => false,
-    }
-}
-
-/// Whether every number of integer type `from` is also one of type `to`.
-fn covers(to: Type, from: Type) -> bool {
-    let more = if to.is_signed() && !from.is_signed() { from.bytes() + 1 } else { from.bytes() };
-    to.bytes() >= more && (to.is_signed() || !from.is_signed())
-}
-
-impl Decoder<'_> {
     pub(super) fn cvt(&mut self, statement: &Statement, mut words: Words<'_>) -> Result<(), Error> {
         if words.take("pack") {
             return self.cvt_pack(statement, words);
@@ -300,4 +252,50 @@ impl Decoder<'_> {
         let [d, a] = self.operands::<2>(statement)?;
         self.generic(Detail::new(function, Type::U64), (&d, Type::Pred), &[(&a, Type::U64)])
     }
+}
+
+/// Whether PTX has the conversion with this rounding.
+fn exists(cvt: &Detail, round: Option<Rounding>) -> bool {
+    let (to, from) = (cvt.kind, cvt.source);
+    let integer = Type::is_integer;
+    let whole = matches!(round, Some(Rounding::IntNearest | Rounding::IntZero | Rounding::IntDown | Rounding::IntUp));
+    let direction = matches!(round, Some(Rounding::Nearest | Rounding::Zero | Rounding::Down | Rounding::Up));
+    let nearest = matches!(round, Some(Rounding::Nearest | Rounding::Zero));
+    let float = |kind: Type| matches!(kind, Type::F16 | Type::Bf16 | Type::F32 | Type::F64);
+    // There are fewer conversions for bfloat16.
+    let brief = matches!(to, Type::Bf16) || matches!(from, Type::Bf16);
+    let fits = !brief || !cvt.sat && to.bytes() > 1 && from.bytes() > 1;
+    let flushes = !cvt.ftz || to == Type::F32 || from == Type::F32;
+    match (to, from) {
+        (Type::Tf32, Type::F32) => {
+            let away = matches!(round, Some(Rounding::Away)) && !cvt.relu;
+            (away || nearest) && !cvt.ftz && !cvt.sat
+        }
+        (Type::F16x2 | Type::Bf16x2, Type::F32) => nearest && !cvt.ftz && !cvt.sat,
+        _ if to.is_brief() || from.is_brief() => {
+            let pairs = matches!((to, from), (_, Type::F32 | Type::F16x2) | (Type::F16x2, _));
+            pairs && matches!(round, Some(Rounding::Nearest)) && !cvt.ftz && cvt.sat == to.is_brief()
+        }
+        (Type::F16 | Type::Bf16, Type::F32) if cvt.relu => nearest && !cvt.ftz && !cvt.sat,
+        _ if cvt.relu => false,
+        (to, from) if integer(to) && integer(from) => round.is_none() && !cvt.ftz && !(cvt.sat && covers(to, from)),
+        (to, from) if integer(to) && float(from) => whole && flushes && fits,
+        (to, from) if float(to) && integer(from) => direction && flushes && fits,
+        (to, from) if float(to) && float(from) => {
+            let rounded = match to.bytes().cmp(&from.bytes()) {
+                Ordering::Less => direction,
+                Ordering::Equal if to != from => direction,
+                Ordering::Equal => whole || round.is_none(),
+                Ordering::Greater => round.is_none() || brief && direction,
+            };
+            rounded && flushes && fits
+        }
+        _ => false,
+    }
+}
+
+/// Whether every number of integer type `from` is also one of type `to`.
+fn covers(to: Type, from: Type) -> bool {
+    let more = if to.is_signed() && !from.is_signed() { from.bytes() + 1 } else { from.bytes() };
+    to.bytes() >= more && (to.is_signed() || !from.is_signed())
 }

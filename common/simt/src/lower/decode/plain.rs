@@ -241,15 +241,7 @@ impl Decoder<'_> {
             _ => self.refuse("this combination of words"),
         }
     }
-}
 
-pub(super) fn carries(statement: &Statement) -> bool {
-    let name = statement.words[0].as_str();
-    matches!(name, "addc" | "subc" | "madc")
-        || matches!(name, "add" | "sub" | "mad") && statement.words.iter().any(|word| word == "cc")
-}
-
-impl Decoder<'_> {
     pub(super) fn carry(&mut self, statement: &Statement, mut words: Words<'_>) -> Result<(), Error> {
         let name = statement.words[0].as_str();
         let product = words.one_of(&[("lo", Function::MulLo), ("hi", Function::MulHi)]);
@@ -272,10 +264,18 @@ impl Decoder<'_> {
             inst.b = self.source(&operands[3], kind)?;
         }
         inst.d = self.destination(&operands[0], kind)?;
-        let carry = self.carry_flag();
+        let known = self.carry;
+        let carry = known.unwrap_or_else(|| self.unnamed(Type::Pred));
+        self.carry = Some(carry);
         (inst.c, inst.e) = (if reads { carry } else { NONE }, if writes { carry } else { NONE });
         detail.negate = name.starts_with("sub");
         inst.imm = self.detail(detail);
         self.finish(inst)
     }
+}
+
+pub(super) fn carries(statement: &Statement) -> bool {
+    let name = statement.words[0].as_str();
+    matches!(name, "addc" | "subc" | "madc")
+        || matches!(name, "add" | "sub" | "mad") && statement.words.iter().any(|word| word == "cc")
 }
