@@ -26,7 +26,8 @@ use data::{Chapter, Data};
 /// Options of `cargo course explore`.
 #[derive(clap::Args)]
 pub struct Options {
-    /// A kernel: a file (.cu, .rs or .ptx), a step by its number or name, or STEP/VARIANT
+    /// A kernel: a file (.cu, .rs or .ptx) with a kernel matmul, a step by its number or name, or STEP/VARIANT. The PTX of any other
+    /// kernel can be pasted into a page, behind More
     kernel: String,
     /// The step whose launch the file takes, if its name does not say it and it has no launch line
     #[arg(long)]

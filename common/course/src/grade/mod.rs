@@ -8,10 +8,12 @@ mod class;
 mod hand_in;
 pub(crate) mod page;
 
+use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Context, Result, ensure};
-use common::basics::{Progress, output, workspace};
+use common::basics::{Progress, io_reason, output, workspace};
 use common::code::{nvrtc, rustc};
 use rayon::iter::{IntoParallelIterator as _, ParallelIterator as _};
 
@@ -81,7 +83,8 @@ pub fn run(options: &Options) -> Result<bool> {
         }
     }
     let seed = options.seed.unwrap_or_else(fresh_seed);
-    let class = Class { rows: grade(hand_ins, seed, options)?, seed };
+    let (rows, lost) = grade(hand_ins, seed, options)?;
+    let class = Class { rows, seed };
     output::print(&class::terminal(&class))?;
     if let Some(file) = &options.csv {
         write(file, class::BEGIN, &class::csv(&class))?;
@@ -90,28 +93,37 @@ pub fn run(options: &Options) -> Result<bool> {
         write(file, page::BEGIN, &page::html(&class))?;
         output::print(&format!("\nthe page of the class: {}\n", workspace::display(file)))?;
     }
+    ensure!(lost == 0, "{lost} of the kernels could not be graded on this machine; their rows say why");
     Ok(true)
 }
 
-/// Grades all of them, some at a time.
-fn grade(hand_ins: Vec<HandIn>, seed: u64, options: &Options) -> Result<Vec<Row>> {
+/// Grades all of them, some at a time. The number is of those that this machine could not grade.
+fn grade(hand_ins: Vec<HandIn>, seed: u64, options: &Options) -> Result<(Vec<Row>, usize)> {
     let jobs = usize::from(options.jobs);
     let folder = tempfile::Builder::new().prefix("course-grade-").tempdir();
     let folder = folder.context("no folder for the grading can be made; check the folder for temporary files")?;
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let threads = (cores / jobs).max(1);
     let progress = Progress::new("grading, kernels", hand_ins.len() as u64);
+    let lost = AtomicUsize::new(0);
     let row = |hand_in: HandIn| {
         let graded = hand_in.kernel.as_ref().map_err(Clone::clone).and_then(|kernel| {
-            let own = tempfile::tempdir_in(&folder).map_err(|error| error.to_string())?;
-            let graded = child::grade(kernel, own.path(), seed, options.instruction_limit, threads);
-            graded.map_err(|error| format!("{error:#}"))
+            let own = tempfile::tempdir_in(&folder).map_err(anyhow::Error::from);
+            let graded = own.and_then(|own| child::grade(kernel, own.path(), seed, options.instruction_limit, threads));
+            graded.map_err(|error| {
+                let Some(reason) = error.downcast_ref::<io::Error>().map(io_reason) else {
+                    return format!("{error:#}");
+                };
+                lost.fetch_add(1, Ordering::Relaxed);
+                format!("this machine could not grade it ({reason}); free memory and disk, or use fewer --jobs")
+            })
         });
         progress.add(1);
         Row { hand_in, graded }
     };
     let at_a_time = rayon::ThreadPoolBuilder::new().num_threads(jobs).build().context("use fewer --jobs")?;
-    Ok(at_a_time.install(|| hand_ins.into_par_iter().map(row).collect()))
+    let rows = at_a_time.install(|| hand_ins.into_par_iter().map(row).collect());
+    Ok((rows, lost.into_inner()))
 }
 
 const ELSEWHERE: &str = "choose another name";

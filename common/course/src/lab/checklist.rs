@@ -122,6 +122,8 @@ pub struct Grade {
     pub seed: u64,
     /// How many hints the learner has seen, by task.
     pub hints: Vec<usize>,
+    /// The task that is to do now has passed before, so there are no hints for it.
+    pub passed_before: bool,
 }
 
 impl Grade {
@@ -132,7 +134,7 @@ impl Grade {
             GradedTask { name, open, passed: false, points: 0.0, of: 0.0, lines: vec![] }
         };
         let tasks = tasks.iter().map(task).collect();
-        Self { until, is_reached: true, tasks, findings: vec![], seed, hints: vec![] }
+        Self { until, is_reached: true, tasks, findings: vec![], seed, hints: vec![], passed_before: false }
     }
 
     /// Fills in the next line: after a failure nothing more is asked, but goals of one task are all measured.

@@ -5,7 +5,8 @@ use std::path::Path;
 use anyhow::{Result, ensure};
 use common::basics::Operands;
 use common::device::{self, Choice, Device, Product as _, Session, SimOptions};
-use common::findings::analysis::term;
+use common::findings::analysis::{LineCounters, term};
+use common::findings::diagnostic::Underlined;
 use common::measure::{Cache, timing};
 use common::verify::verify_on;
 
@@ -23,10 +24,10 @@ impl Candidate {
     /// Runs the goal's size and compares the counters with the goal.
     pub fn goal(&self, goal: &Goal) -> Verdict {
         let name = names(&[goal.size]);
-        let failed = |found, text: String, options| {
-            let next = Next::new(text, self.command(goal.size, options)).of(format!("missed: {}", goal.words));
-            Verdict::Failed(found, next)
+        let next = |text: String, options| {
+            Next::new(text, self.command(goal.size, options)).of(format!("missed: {}", goal.words))
         };
+        let failed = |found, text: String, options| Verdict::Failed(found, next(text, options));
         let seen = match self.run(goal.size, &SimOptions { counters: true, ..SimOptions::default() }) {
             Ok(seen) => seen,
             Err(error) => return failed(None, at(&name, &explain(&error)), "--check"),
@@ -47,8 +48,27 @@ impl Candidate {
             Verdict::Passed(found)
         } else {
             let shows = if goal.counter == SHARE_OF_BOUND { "--device sim" } else { "--counters lines" };
-            failed(found, format!("at {name}: {}", goal.next), shows)
+            let mut next = next(format!("at {name}: {}", goal.next), shows);
+            if let Some((line, value)) = self.worst(goal, &seen) {
+                let (number, code, value) = (line.line as usize, line.text.trim(), short(value));
+                next.text += &format!("\nmost of all in line {number}, where it is {value}:\n  {code}");
+                let from = line.text.chars().take_while(|c| c.is_whitespace()).count();
+                let span = (from, from + code.chars().count());
+                next.places = vec![Underlined { line: number, span, label: format!("{value} here") }];
+            }
+            Verdict::Failed(found, next)
         }
+    }
+
+    /// The line of the learner's file that misses a goal most, with its own figure, if each line has one.
+    fn worst<'a>(&self, goal: &Goal, Seen { counters, .. }: &'a Seen) -> Option<(&'a LineCounters, f64)> {
+        let (counters, most) = (counters.as_ref()?, goal.at_most?);
+        let own = counters.lines.iter().filter(|line| line.file.as_deref() == Some(&self.source.display));
+        let figure = |line: &'a LineCounters| {
+            let count = |name: &str| counters.total.get(name).map(|_| *line.counts.get(name).unwrap_or(&0) as f64);
+            Some((line, term(&goal.counter, count).filter(|value| value.is_finite() && *value > most)?))
+        };
+        own.filter_map(figure).max_by(|(_, one), (_, other)| one.total_cmp(other))
     }
 
     /// The value of a term of counters and of figures derived from a run; `None` if a name is unknown.
@@ -146,12 +166,13 @@ pub fn short(value: f64) -> String {
 /// A row: its name, and a term of counters. One instruction of a warp makes 32 multiply-adds.
 const ROWS: &[(&str, &str)] = &[
     ("global loads of threads per multiply-add", "global_load_threads / products"),
+    ("store requests per element of C", "global_store_requests / elements_of_c"),
     ("flop per byte of global memory", "flop_per_byte"),
     ("sectors per global load of a warp", "global_load_sectors / global_load_requests"),
     ("shared loads per multiply-add of a warp", "shared_load_requests / products * 32"),
     ("passes through shared memory per multiply-add", "shared_wavefronts / products * 32"),
     ("bank conflicts", "shared_load_bank_conflicts + shared_store_bank_conflicts"),
-    ("instructions per multiply-add of a warp", "instructions / products * 32"),
+    ("warp instructions per 32 multiply-adds", "instructions / products * 32"),
     ("barriers that a warp meets", "barriers / warps"),
     ("asynchronous copies", "copy_requests"),
     ("largest error, as a share of its bound", SHARE_OF_BOUND),

@@ -113,7 +113,9 @@ fn grade(lab: &Lab, kernel: &Path, own: bool, options: &Options) -> Result<bool>
     let candidate = Candidate::read(lab, kernel, seed, options.instruction_limit)?;
     let mut grade = graded::checked(lab, &candidate, seed, Until::FirstFailure)?;
     if own && let Ok(progress) = Progress::read() {
-        grade.hints = progress.labs.get(&lab.full_name()).map(|lab| lab.hints.clone()).unwrap_or_default();
+        let name = &lab.full_name();
+        grade.hints = progress.labs.get(name).map(|lab| lab.hints.clone()).unwrap_or_default();
+        grade.passed_before = grade.next().is_some_and(|task| progress.has_passed(name, task));
     }
     let kept = if own { note(lab, &candidate, &grade) } else { Ok(None) };
     // If it cannot be saved, it is still printed.

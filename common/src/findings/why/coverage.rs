@@ -7,7 +7,7 @@ use simt::analyses::provenance::{Arrived, Source};
 
 use super::asked::{Kind, Side};
 use super::element::{Factor, Pair};
-use super::teller::{Teller, listed, noted};
+use super::teller::{Teller, listed, noted, of_k};
 use crate::code::places::{index, triple};
 use crate::findings::analysis::HazardReport;
 use crate::findings::diagnostic::{
@@ -169,14 +169,8 @@ impl Teller<'_> {
         let mut marks = vec![self.mark(pair.term.instruction, None, "it is multiplied here")];
         marks.extend(self.passages(pair));
         let bound = bounds(&at);
-        let mut lines = bound.as_ref().map_or_else(|| around(&at, &["for", "while"]), |bound| vec![bound.line]);
-        let counts = |line: &u32| {
-            let on_line = Location { line: Some(*line), ..at.clone() };
-            has_word(&on_line, |word| word.starts_with('k') || word == "K")
-        };
-        if lines.iter().any(counts) {
-            lines.retain(counts);
-        }
+        let lines = bound.as_ref().map_or_else(|| around(&at, &["for", "while"]), |bound| vec![bound.line]);
+        let lines = of_k(&at, lines);
         marks.extend(at_lines(&at, lines, "this lets it"));
         let k = self.element.depth;
         let cause = if k == self.asked.problem.k { "k too large" } else { "k that the element does not need" };

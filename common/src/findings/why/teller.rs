@@ -12,8 +12,8 @@ use super::rule;
 use crate::code::places::{index, is_ptx, triple};
 use crate::findings::analysis::{HazardReport, HazardThread};
 use crate::findings::diagnostic::{
-    Diagnostic, Mark, Part, READ, STORE, Word, add, around, array_name, at_lines, help, set_by, set_by_line, text,
-    uses, with_calls,
+    Diagnostic, Mark, Part, READ, STORE, Word, add, around, array_name, at_lines, has_word, help, set_by, set_by_line,
+    text, uses, with_calls,
 };
 use crate::findings::hazard_kind::{Mistake, ReportKind};
 
@@ -206,8 +206,9 @@ impl Teller<'_> {
         let Some((at, pair)) = instruction.zip(self.element.pairs.first()) else { return String::new() };
         let place = self.origins.location(at);
         let of_products = around(&self.origins.location(pair.term.instruction), &["for", "while"]);
-        let mut lines = BTreeSet::from_iter(around(&place, &["for", "while"]));
+        let mut lines = around(&place, &["for", "while"]);
         lines.retain(|line| of_products.contains(line));
+        let lines = BTreeSet::from_iter(of_k(&place, lines));
         add(marks, at_lines(&place, lines.iter().copied(), "it is done in each step of this loop"));
         if lines.is_empty() { String::new() } else { listed(&lines) }
     }
@@ -362,6 +363,18 @@ pub fn noted(mut report: HazardReport, note: Option<String>) -> HazardReport {
     let notes: Vec<String> = note.into_iter().chain(report.diagnostic.note).collect();
     report.diagnostic.note = Some(notes.join("; "));
     report
+}
+
+/// The loops in these lines whose heads speak of k, or all of them if none does.
+pub fn of_k(place: &Location, mut lines: Vec<u32>) -> Vec<u32> {
+    let counts = |line: &u32| {
+        let head = Location { line: Some(*line), ..place.clone() };
+        has_word(&head, |word| word.starts_with('k') || word == "K")
+    };
+    if lines.iter().any(counts) {
+        lines.retain(counts);
+    }
+    lines
 }
 
 /// `line 3` or `lines 3, 5 and 7`
