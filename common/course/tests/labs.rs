@@ -210,5 +210,11 @@ fn full_disk() -> Result<()> {
     ensure!(std::fs::read_dir(&folder)?.count() == 0, "something was left in {}", folder.display());
     let (text, status) = with_mine(&folder, &["lab", "4"], "")?;
     ensure!(status == Some(0) && text.contains("step04.cu is yours now"), "{text}");
+    // That a class cannot be graded is no student's fault.
+    let mut command = Command::new("sh");
+    command.args(["-c", "trap '' XFSZ; ulimit -f 0; exec \"$0\" grade \"$1\"", PROGRAM]).arg(&folder);
+    let Said { err: error, status, .. } = support::said(&mut command, "")?;
+    is_refusal(&error, status)?;
+    ensure!(error.contains("1 of the kernels could not be graded"), "{error}");
     Ok(())
 }

@@ -57,7 +57,10 @@ fn outputs(name: &str) -> Result<()> {
 /// and what follows each is in `lab/NAME.trycmd`, `lab/NAME1.trycmd` and so on.
 const LABS: &[(&str, &[(&str, &str)])] = &[
     ("graded", &[]),
-    ("begun", &[("step02.cu", "step02_gpu_naive/kernel.cu")]),
+    (
+        "begun",
+        &[("step02.cu", "step02_gpu_naive/kernel.cu"), ("step02.cu", "step02_gpu_naive/variants/uncoalesced.cu")],
+    ),
     ("gained", &[("step04.cu", "step04_tiled/rungs/1_multiples.cu"), ("step04.cu", "step04_tiled/kernel.cu")]),
     (
         "smaller",
