@@ -225,7 +225,9 @@ impl Teller<'_> {
                 self.mark(pair.term.instruction, None, format!("each product is multiplied by {} here", scale(pair)))
             }),
         );
-        add(&mut marks, element.reads_of_c.iter().map(|&at| self.mark(at, None, "C is read here")));
+        // A read that the compiler has moved out of a loop has no line.
+        let reads = element.reads_of_c.iter().filter(|at| self.origins.line(**at).is_some());
+        add(&mut marks, reads.map(|&at| self.mark(at, None, "C is read here")));
         add(&mut marks, self.store_mark("it is stored here"));
         let part = element.pairs.iter().find(|pair| pair.has_part() && pair.k_of(element.needs).is_some());
         let put = part.and_then(|pair| pair.factors.iter().find(|(_, value)| value.part)?.1.shared?.stored);
