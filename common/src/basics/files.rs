@@ -145,9 +145,7 @@ pub fn check_replaceable(path: &Path, is_ours: impl Fn(&str) -> bool, remedy: &s
 fn not_ours(path: &Path, remedy: &str) -> anyhow::Error {
     let name = workspace::display(path);
     match fs::metadata(path) {
-        Err(error) if matches!(error.kind(), ErrorKind::NotADirectory | ErrorKind::PermissionDenied) => {
-            not_written(path, &error)
-        }
+        Err(error) if error.kind() != ErrorKind::NotFound => not_written(path, &error),
         _ => anyhow!("{name} is there already and is nothing that this command writes; {remedy}"),
     }
 }

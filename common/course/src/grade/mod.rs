@@ -122,8 +122,7 @@ fn grade(hand_ins: Vec<HandIn>, seed: u64, options: &Options) -> Result<(Vec<Row
         Row { hand_in, graded }
     };
     let at_a_time = rayon::ThreadPoolBuilder::new().num_threads(jobs).build().context("use fewer --jobs")?;
-    let rows = at_a_time.install(|| hand_ins.into_par_iter().map(row).collect());
-    Ok((rows, lost.into_inner()))
+    Ok((at_a_time.install(|| hand_ins.into_par_iter().map(row).collect()), lost.into_inner()))
 }
 
 const ELSEWHERE: &str = "choose another name";

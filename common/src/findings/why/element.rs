@@ -179,14 +179,12 @@ impl Origins {
         let store = earlier.pop();
         let mut formed = store.as_ref().map(|store| self.provenance.formed(store)).unwrap_or_default();
         // A compiler doubles a factor by adding it to itself, which gives its product twice.
-        if asked.kind == Kind::Scaled {
-            formed.terms.dedup_by(|again, term| {
-                let factors = |of: &Term| of.factors.map(|factor| factor.source);
-                let is_same = again.tag == term.tag && !term.matrix && factors(again) == factors(term);
-                term.scale += if is_same { again.scale } else { 0.0 };
-                is_same
-            });
-        }
+        formed.terms.dedup_by(|again, term| {
+            let [one, other] = [&*again, &*term].map(|of| (of.tag, of.factors.map(|factor| factor.source)));
+            let is_same = asked.kind == Kind::Scaled && !term.matrix && one == other;
+            term.scale += if is_same { again.scale } else { 0.0 };
+            is_same
+        });
         // A factor may be a sum itself, which gives several terms. Only the task of row sums can be solved in that way.
         let spread = |pair: &[Term]| {
             let one = pair[0].tag == pair[1].tag && !pair[0].matrix;

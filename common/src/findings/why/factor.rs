@@ -119,11 +119,10 @@ impl Teller<'_> {
         let [rows, columns] = asked.extents(side).map(|(name, _)| name);
         let stride =
             written.filter(|_| rows != columns).and_then(|at| stride(&at, array, columns, &asked.layout(side)));
-        // If one index alone is wrong, only its part of what is written counts.
+        // If one index alone is wrong, and not the pointer to a product of a batch, only its part of what is written counts.
         let own = taken.0 != needed.0;
-        // Of another product of a batch the pointer is wrong.
-        let one = own != (taken.1 != needed.1) && of_taken == of_needed;
-        let by_size = one.then(|| own == (asked.strides(side).1 == 1));
+        let by_size =
+            (own != (taken.1 != needed.1) && of_taken == of_needed).then(|| own == (asked.strides(side).1 == 1));
         let index = Part { array, by_size, ..READ };
         let mut under = String::new();
         let cause = match (value.shared, arrived) {

@@ -366,15 +366,10 @@ pub fn noted(mut report: HazardReport, note: Option<String>) -> HazardReport {
 }
 
 /// The loops in these lines whose heads speak of k, or all of them if none does.
-pub fn of_k(place: &Location, mut lines: Vec<u32>) -> Vec<u32> {
-    let counts = |line: &u32| {
-        let head = Location { line: Some(*line), ..place.clone() };
-        has_word(&head, |word| word.starts_with('k') || word == "K")
-    };
-    if lines.iter().any(counts) {
-        lines.retain(counts);
-    }
-    lines
+pub fn of_k(place: &Location, lines: Vec<u32>) -> Vec<u32> {
+    let head = |line: &u32| Location { line: Some(*line), ..place.clone() };
+    let counts = |line: &u32| has_word(&head(line), |word| word.starts_with('k') || word == "K");
+    if lines.iter().any(counts) { lines.into_iter().filter(counts).collect() } else { lines }
 }
 
 /// `line 3` or `lines 3, 5 and 7`
