@@ -1,7 +1,8 @@
 //! Tables in Markdown.
 
 /// A Markdown table. The first column is aligned to the left, and columns of numbers to the right.
-pub fn markdown(head: &[impl AsRef<str>], rows: &[Vec<String>]) -> String {
+pub fn markdown(head: &[impl AsRef<str>], rows: impl IntoIterator<Item = Vec<String>>) -> String {
+    let rows: Vec<Vec<String>> = rows.into_iter().collect();
     let numeric = |column: usize| {
         let is_number = |cell: &&String| cell.starts_with(|first: char| first.is_ascii_digit() || first == '–');
         let numbers = rows.iter().filter_map(|row| row.get(column)).filter(is_number).count();
@@ -9,9 +10,7 @@ pub fn markdown(head: &[impl AsRef<str>], rows: &[Vec<String>]) -> String {
     };
     let rule: Vec<&str> = (0..head.len()).map(|column| if numeric(column) { "--:" } else { "---" }).collect();
     let mut table = line(head) + &format!("|{}|\n", rule.join("|"));
-    for row in rows {
-        table += &line(row);
-    }
+    table.extend(rows.iter().map(|row| line(row)));
     table
 }
 
@@ -26,7 +25,7 @@ mod tests {
 
     #[test]
     fn tables_align_numbers_right() {
-        let rows = vec![vec!["a|b".to_owned(), "1.5".to_owned()]];
-        assert_eq!(markdown(&["x", "y"], &rows), "| x | y |\n|---|--:|\n| a\\|b | 1.5 |\n");
+        let row = ["a|b", "1.5"].map(str::to_owned).to_vec();
+        assert_eq!(markdown(&["x", "y"], [row]), "| x | y |\n|---|--:|\n| a\\|b | 1.5 |\n");
     }
 }
