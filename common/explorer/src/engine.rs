@@ -10,9 +10,8 @@ use crate::meaning::meaning;
 use crate::planner::entries;
 use crate::request::{CountRequest, LookRequest, Request};
 use crate::run::{Run, witness};
-use crate::seek::seek;
 use crate::state::State;
-use crate::step::step;
+use crate::step::{seek, step};
 use crate::strips::strips;
 use serde_json::{Value, json};
 use simt::{Counts, SharedArray, WarpgroupProduct};
@@ -128,7 +127,6 @@ fn shapes(program: &Program) -> Value {
     Value::Object(program.products.iter().map(shape).collect())
 }
 
-/// A counter by its name.
 fn counter(counts: &Counts, name: &str) -> Option<u64> {
     counts.entries().into_iter().find(|(known, _)| *known == name).map(|(_, count)| count)
 }

@@ -18,7 +18,6 @@ const NEAR: u32 = 4096;
 /// Hazards among which the one that says most is looked for.
 const LOOKED_AT: usize = 16;
 
-/// A thread of a hazard.
 fn told(run: &Run, launch: &LaunchTape, party: &Party) -> Value {
     let (number, thread) = launch.numbers(party);
     json!({
@@ -39,7 +38,6 @@ pub fn look_closer(run: &mut Run) {
     run.hazards.sort_by_key(|found| found.time);
 }
 
-/// A hazard for the list.
 pub fn hazard(run: &Run, found: &Found) -> Value {
     let launch = &run.tape.launches[found.launch];
     let simt::Hazard { kind, place, parties, count, .. } = &found.hazard;
@@ -72,7 +70,6 @@ fn named(run: &Run, launch: &LaunchTape, place: &simt::Place) -> String {
     found.map_or_else(|| place.to_string(), |word| cell(run, launch, word))
 }
 
-/// A word's name.
 fn cell(run: &Run, launch: &LaunchTape, (array, word): Word) -> String {
     element(run, launch, array, 4 * word).to_string()
 }
@@ -115,7 +112,6 @@ pub fn worst(run: &Run) -> usize {
     between.unwrap_or_default()
 }
 
-/// The picture of a hazard.
 pub fn picture(run: &Run, number: usize) -> Result<Value, String> {
     let most = run.hazards.len();
     let found = run

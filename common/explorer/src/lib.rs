@@ -21,7 +21,6 @@ mod look;
 mod matrices;
 mod meaning;
 mod names;
-mod origins;
 #[allow(missing_docs, reason = "what has no sentence is said by its name, and all of it by INTERFACE.md")]
 pub mod planner;
 mod recorder;
@@ -29,7 +28,6 @@ mod recorder;
 pub mod request;
 #[allow(missing_docs, reason = "what has no sentence is said by its name")]
 pub mod run;
-mod seek;
 mod state;
 mod step;
 pub mod steps;

@@ -1,15 +1,15 @@
-//! What happened in a run: an event for each instruction that a warp executed, with the values that it wrote and what else it did.
+//! What happened in a run: an event for each instruction that a warp executed, with the values that it wrote and what else it did; and
+//! the origins of a block's values, as `simt` follows them, by these events.
 
 use crate::instructions::{Instruction, Program};
-use crate::origins::Followed;
-use simt::analyses::provenance::Tag;
+use crate::matrices::C;
+use simt::analyses::provenance::{BlockOrigins, Nodes, Placed, Store, Tag};
 use simt::{AccessKind, Counts, Dim3, Party, SharedArray, Space};
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A warp executed an instruction.
 #[derive(Debug)]
 pub struct Event {
     /// The block's number in the launch, and the warp's in the block.
@@ -17,7 +17,6 @@ pub struct Event {
     pub warp: u32,
     /// Number of the instruction in its kernel.
     pub instruction: u32,
-    /// Lanes that executed it.
     pub lanes: u32,
     /// What it added to the counters.
     pub counts: Arc<Counts>,
@@ -43,12 +42,10 @@ pub struct Array {
     pub words: Vec<u32>,
 }
 
-/// One launch of the run.
 #[derive(Debug)]
 pub struct LaunchTape {
     pub program: Program,
     pub grid: Dim3,
-    /// Threads of a block.
     pub block: Dim3,
     /// Shared memory of a block, in bytes.
     pub shared_bytes: u32,
@@ -63,7 +60,6 @@ impl LaunchTape {
         self.grid.count().min(1 << 16) as u32
     }
 
-    /// Warps of a block.
     pub fn warps(&self) -> u32 {
         self.block.count().div_ceil(32) as u32
     }
@@ -80,17 +76,14 @@ impl LaunchTape {
     }
 }
 
-/// A barrier opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Opened {
     /// The event after which it did.
     pub event: u32,
     pub block: u32,
-    /// The warps that go on.
     pub warps: u32,
 }
 
-/// All that happened.
 #[derive(Debug, Default)]
 pub struct Log {
     pub events: Vec<Event>,
@@ -174,7 +167,6 @@ impl Log {
         self.events.len() as u32
     }
 
-    /// An event by its number.
     pub fn event(&self, number: u32) -> &Event {
         &self.events[number as usize]
     }
@@ -184,7 +176,6 @@ impl Log {
         self.launches.partition_point(|launch| launch.events.end <= event).min(self.launches.len().saturating_sub(1))
     }
 
-    /// The instruction that an event executed.
     pub fn instruction(&self, event: u32) -> &Instruction {
         &self.launches[self.launch_of(event)].program.instructions[self.event(event).instruction as usize]
     }
@@ -284,7 +275,6 @@ pub struct Request {
     /// The array of global memory; `None` for a copy that only writes zeros.
     pub array: Option<usize>,
     pub lanes: u32,
-    /// Bytes of a lane.
     pub bytes: u32,
     /// In bytes from the start of the array, or of shared memory.
     pub addresses: [u32; 32],
@@ -360,8 +350,72 @@ impl Effect {
     }
 }
 
+/// The events at which values were made, words placed in shared memory, and elements stored, each in their order.
+#[derive(Debug, Default)]
+pub struct Times {
+    made: Vec<u32>,
+    placed: Vec<u32>,
+    stored: Vec<u32>,
+}
+
+impl Times {
+    /// Notes that everything new in `origins` happened at this event.
+    pub fn note(&mut self, event: u32, origins: &BlockOrigins) {
+        let counts = [origins.nodes.count() as usize, origins.placed.len(), origins.stores.len()];
+        for (events, count) in [&mut self.made, &mut self.placed, &mut self.stored].into_iter().zip(counts) {
+            events.resize(count, event);
+        }
+    }
+}
+
+#[derive(Debug)]
+pub struct Followed {
+    origins: BlockOrigins,
+    times: Times,
+    /// By tag: the element of C that the sum becomes.
+    goals: BTreeMap<Tag, u32>,
+}
+
+impl Followed {
+    /// A block that has ended.
+    pub fn new(origins: BlockOrigins, times: Times) -> Self {
+        let mut goals = BTreeMap::new();
+        for store in origins.stores.iter().filter(|store| store.array == C) {
+            let sums = origins.nodes.formed(store.value).sums;
+            goals.extend(sums.into_iter().map(|tag| (tag, store.index as u32)));
+        }
+        Self { origins, times, goals }
+    }
+
+    pub fn nodes(&self) -> &Nodes {
+        &self.origins.nodes
+    }
+
+    /// The event that made a value.
+    pub fn event_of(&self, tag: Tag) -> u32 {
+        self.times.made.get(tag as usize).copied().unwrap_or_default()
+    }
+
+    pub fn goal(&self, tag: Tag) -> Option<u32> {
+        self.goals.get(&tag).copied()
+    }
+
+    /// The values that arrived in shared memory during these events, each with its event.
+    pub fn placed(&self, events: Range<u32>) -> impl DoubleEndedIterator<Item = (u32, &Placed)> {
+        let all = &self.times.placed;
+        let first = all.partition_point(|&event| event < events.start);
+        let end = first.max(all.partition_point(|&event| event < events.end));
+        all[first..end].iter().copied().zip(&self.origins.placed[first..end])
+    }
+
+    /// Its stores to C, with their events.
+    pub fn stores(&self) -> impl Iterator<Item = (u32, &Store)> {
+        self.times.stored.iter().copied().zip(&self.origins.stores).filter(|(_, store)| store.array == C)
+    }
+}
+
 /// The words that a range of bytes touches.
-pub fn words(address: u32, bytes: u32) -> std::ops::Range<u32> {
+pub fn words(address: u32, bytes: u32) -> Range<u32> {
     address / 4..(address + bytes).div_ceil(4)
 }
 
@@ -370,7 +424,6 @@ pub fn lanes(mask: u32) -> impl Iterator<Item = usize> + Clone {
     (0..32).filter(move |lane| mask >> lane & 1 != 0)
 }
 
-/// The first of them.
 pub fn first_lane(mask: u32) -> usize {
     mask.trailing_zeros() as usize & 31
 }

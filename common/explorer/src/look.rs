@@ -13,7 +13,6 @@ use simt::analyses::counters::{Wavefront, Wavefronts};
 use simt::{AccessKind, CopyAccess, Counts, Space};
 use std::collections::BTreeSet;
 
-/// Bits of marks.
 const READ_BY_LANE: u32 = 1;
 const READ_BY_WARP: u32 = 2;
 const WRITTEN_BY_LANE: u32 = 4;
@@ -102,7 +101,6 @@ fn request(run: &Run, launch: &LaunchTape, number: u32, now: u32) -> Value {
     with(side(run, launch, (space, request.array), (mask, &request.addresses), found.flatten().as_ref()), more)
 }
 
-/// A register's value as a number.
 fn number(register: &Register, bits: u64) -> Value {
     match (register.float, register.bytes) {
         (true, 8) => real(f64::from_bits(bits)),

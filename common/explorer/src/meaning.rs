@@ -2,11 +2,9 @@
 
 use crate::answer::with;
 use crate::instructions::operands;
-use crate::log::{LaunchTape, Touched};
-use crate::matrices::equal;
-use crate::matrices::{A, B, C};
+use crate::log::{Followed, LaunchTape, Touched};
+use crate::matrices::{A, B, C, equal};
 use crate::names::{blocks, element, named};
-use crate::origins::Followed;
 use crate::request::{LookRequest, Subject};
 use crate::run::{Chosen, Run};
 use crate::state::{State, Warp};
@@ -60,7 +58,6 @@ fn unset(verb: &str, name: &str) -> String {
     format!("nothing: no thread {verb} {name}")
 }
 
-/// The origin of a value.
 pub fn factor(run: &Run, launch: &LaunchTape, value: &provenance::Value) -> Factor {
     let (mut element, mut zero) = (None, false);
     let named = |array: Option<usize>, word: u32| crate::names::element(run, launch, array, 4 * word).to_string();
@@ -127,7 +124,6 @@ impl<'a> Place<'a> {
         self.launch.program.instructions.get(instruction as usize).and_then(|known| known.line)
     }
 
-    /// Who did something.
     fn act(&self, event: u32, instruction: u32, lane: u32) -> Value {
         json!({ "warp": self.run.tape.event(event).warp, "lane": lane, "line": self.line(instruction) })
     }

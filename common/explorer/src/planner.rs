@@ -29,7 +29,6 @@ pub struct Planner {
     pub launch: Option<PtxLaunch>,
 }
 
-/// A launch of pasted PTX.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PtxLaunch {
     pub entry: String,

@@ -1,8 +1,7 @@
 //! Watches the launches of a run and writes what happens to the log, with the counters, the hazards and the origins as they come.
 
 use crate::instructions::Program;
-use crate::log::{Array, Effect, Event, LaunchTape, Log, Request, Target, lanes, words};
-use crate::origins::{Followed, Times};
+use crate::log::{Array, Effect, Event, Followed, LaunchTape, Log, Request, Target, Times, lanes, words};
 use crate::state::GARBAGE;
 use simt::analyses::provenance::{BlockOrigins, Tag};
 use simt::{

@@ -7,19 +7,15 @@ use serde::Deserialize;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case")]
 pub enum Request {
-    /// The plan of a product.
     Plan {
         planner: Box<Planner>,
         #[serde(flatten)]
         problem: Problem,
     },
-    /// Runs a kernel.
     Run(Box<RunRequest>),
     /// The whole state at a time.
     Look(LookRequest),
-    /// Another time.
     Seek(SeekRequest),
-    /// The meaning of a value.
     Meaning {
         #[serde(flatten)]
         at: LookRequest,
@@ -28,14 +24,17 @@ pub enum Request {
     /// What a warp did in a line.
     Step(LookRequest),
     /// The picture of a hazard, by its place among the run's hazards; without one of that which says most.
-    Hazard { number: Option<usize> },
+    Hazard {
+        number: Option<usize>,
+    },
     /// Orders in which the product is right, and wrong.
     Witness,
     /// A model of time.
     Strips(StripsRequest),
     /// What can be launched in pasted PTX.
-    Entries { ptx: String },
-    /// What was counted.
+    Entries {
+        ptx: String,
+    },
     Count(CountRequest),
 }
 
@@ -135,7 +134,6 @@ pub enum Subject {
     Element([u32; 2]),
 }
 
-/// Where to go.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Goal {

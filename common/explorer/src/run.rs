@@ -41,7 +41,6 @@ pub struct Found {
 /// A kernel's launches on A, B and C, ready to run.
 #[derive(Debug)]
 pub struct Setup {
-    /// M, N, K.
     pub size: [u32; 3],
     pub dtype: Dtype,
     pub plan: Plan,
@@ -251,7 +250,6 @@ pub fn stopped(outcome: Result<Launched, Error>) -> Result<Option<String>, Error
 pub struct Run {
     setup: Setup,
     pub order: Order,
-    /// What happened.
     pub(crate) tape: Tape,
     /// Hazards by time.
     pub hazards: Vec<Found>,
@@ -306,7 +304,6 @@ impl Run {
         Ok(Self { setup, order, tape, hazards, stopped, endless })
     }
 
-    /// C at the end.
     pub(crate) fn c_at_end(&self) -> &[u32] {
         &self.tape.end.arrays[C]
     }
@@ -331,9 +328,7 @@ impl Run {
 pub struct Chosen<'a> {
     pub launch: &'a LaunchTape,
     pub block: u32,
-    /// The warp in the block.
     pub warp: u32,
-    /// The lane in the warp.
     pub lane: usize,
 }
 
@@ -368,7 +363,6 @@ impl Analysis for Steps {
     }
 }
 
-/// An order in words.
 fn words(order: Order) -> String {
     let blocks = if order.side_by_side { " of several blocks" } else { "" };
     let who = match order.turn {

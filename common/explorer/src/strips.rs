@@ -67,7 +67,6 @@ impl Strip {
 #[derive(Default)]
 struct Warp {
     events: VecDeque<u32>,
-    /// By register.
     registers: Vec<Ready>,
     /// When the copies of each closed group have landed, and those of the open one.
     groups: VecDeque<u64>,
@@ -93,7 +92,6 @@ fn reads(program: &Program) -> Vec<Vec<usize>> {
     program.instructions.iter().map(of).collect()
 }
 
-/// The strips of a block.
 pub fn strips(run: &Run, request: &StripsRequest) -> Result<Value, String> {
     let &StripsRequest { block, launch, global, shared, fma, schedulers, time } = request;
     if schedulers == 0 || [global, shared, fma].iter().any(|&clocks| clocks > 1_000_000) {
