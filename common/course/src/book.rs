@@ -9,14 +9,12 @@ use common::basics::{output, workspace};
 
 use crate::{explore, files, steps};
 
-/// Options of `cargo course book`.
 #[derive(clap::Args)]
 pub struct Options {
     /// The chapter of this step, by its number or the start of its name; by default the first page
     step: Option<String>,
 }
 
-/// Runs the command.
 pub fn run(options: &Options) -> Result<bool> {
     let chapter = match &options.step {
         Some(name) => format!("{}/README.html", steps::expect(name)?.name),

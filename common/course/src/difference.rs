@@ -12,7 +12,6 @@ use similar::{Algorithm, ChangeTag, TextDiff};
 use crate::files;
 use crate::steps::{Kernel, Role, STEPS};
 
-/// Options of `cargo course diff`.
 #[derive(clap::Args)]
 pub struct Options {
     /// A step (4), one of its rungs or counter-examples (5/1_column), or a file of yours (mine/step05.cu)
@@ -21,7 +20,6 @@ pub struct Options {
     other: String,
 }
 
-/// Runs the command.
 pub fn run(options: &Options) -> Result<bool> {
     let (one, other) = (named(&options.one)?, named(&options.other)?);
     let (gone, new) = size(&one.text, &other.text);

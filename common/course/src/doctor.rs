@@ -12,7 +12,6 @@ pub fn run() -> Result<bool> {
     output::print(&text()).map(|()| true)
 }
 
-/// All of it, in lines.
 pub fn text() -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: String| {

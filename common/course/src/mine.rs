@@ -1,20 +1,21 @@
-//! The folder of the learner's own files: `mine/` in the course, which git ignores; and what the course itself keeps there, as JSON.
+//! The folder of the learner's own files: `mine/` in the course, which git ignores; and what the course itself keeps there, as JSON: the
+//! learner's progress, and when each question was asked.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow};
 use common::basics::{io_reason, workspace};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::files;
 
 /// The environment variable that names another folder.
 pub const VARIABLE: &str = "COURSE_MINE";
 
-/// The folder.
 pub fn folder() -> PathBuf {
     let elsewhere = std::env::var_os(VARIABLE).filter(|folder| !folder.is_empty());
     elsewhere.map_or_else(|| workspace::root().join("mine"), PathBuf::from)
@@ -56,10 +57,56 @@ fn read_from<T: Default + DeserializeOwned>(path: &Path) -> Result<T> {
     kept.map_err(|why| anyhow!("{} cannot be read ({why}); move it away to begin again", workspace::display(path)))
 }
 
+/// The file with the learner's progress.
+pub(crate) const PROGRESS: &str = "progress.json";
+/// Version of its format. Files of the first version may lack the number.
+const FORMAT: u32 = 1;
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Progress {
+    #[serde(deserialize_with = "known_format")]
+    format: u32,
+    /// By the lab's name: its step, and the kernel beyond the course in `STEP/KERNEL`.
+    pub labs: BTreeMap<String, LabProgress>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LabProgress {
+    pub passed: Vec<bool>,
+    /// How many hints have been shown, by task.
+    pub hints: Vec<usize>,
+}
+
+impl Default for Progress {
+    fn default() -> Self {
+        Self { format: FORMAT, labs: BTreeMap::new() }
+    }
+}
+
+impl Progress {
+    /// Notes which tasks have passed; what passed once stays passed.
+    pub fn note(&mut self, step: &str, passed: &[bool]) {
+        let lab = self.labs.entry(step.to_owned()).or_default();
+        lab.passed.resize(lab.passed.len().max(passed.len()), false);
+        for (noted, &now) in lab.passed.iter_mut().zip(passed) {
+            *noted |= now;
+        }
+    }
+
+    pub fn has_passed(&self, step: &str, task: usize) -> bool {
+        self.labs.get(step).and_then(|lab| lab.passed.get(task)).copied().unwrap_or(false)
+    }
+}
+
+fn known_format<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    let format = u32::deserialize(deserializer)?;
+    if format > FORMAT { Err(D::Error::custom("it is of a newer version of the course")) } else { Ok(format) }
+}
+
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use super::*;
 
     #[test]
@@ -77,6 +124,22 @@ mod tests {
             assert_eq!(fs::read(&path).unwrap(), bytes);
         }
         fs::write(&path, "[]").unwrap();
-        assert!(read_from::<crate::progress::Progress>(&path).is_err());
+        assert!(read_from::<Progress>(&path).is_err());
+    }
+
+    #[test]
+    fn what_passed_once_stays_passed() {
+        let mut progress = Progress::default();
+        progress.note("step", &[true, false]);
+        progress.note("step", &[false, false, true]);
+        assert!(progress.has_passed("step", 0) && !progress.has_passed("step", 1) && progress.has_passed("step", 2));
+        assert!(!progress.has_passed("step", 9) && !progress.has_passed("other", 0));
+    }
+
+    #[test]
+    fn the_first_files_lack_the_format_and_newer_ones_are_refused() {
+        let read = serde_json::from_str::<Progress>;
+        assert_eq!(read("{\"labs\": {}}").unwrap(), Progress::default());
+        assert!(read("{\"format\": 2, \"labs\": {}}").unwrap_err().to_string().contains("newer version"));
     }
 }

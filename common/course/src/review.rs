@@ -1,9 +1,13 @@
 //! `cargo course review`: a few questions that look back, each repeated after three days or more. They are in the chapters, under
 //! "Looking back". Only the dates on which each was asked are remembered.
+//!
+//! And papers for a class, to print. The concept inventory: twelve questions on what the course teaches, in which every wrong answer is a
+//! misconception that somebody has; before and after a class, they tell a teacher what has changed. And an exam, whose answers are
+//! numbers that a run counts.
 
 use std::collections::BTreeMap;
 use std::io::{IsTerminal as _, stdin};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
@@ -12,9 +16,10 @@ use common::basics::{number, output, workspace};
 use common::program::cli::Args;
 use common::program::run_on_device;
 
-use crate::files::parse_file;
+use crate::files::{self, parse_file};
+use crate::grade::{self, page::BEGIN};
 use crate::lab::data::Lab;
-use crate::{files, mine, paper, steps};
+use crate::{mine, steps};
 
 /// How many questions a call asks, at most.
 const AT_A_TIME: usize = 3;
@@ -28,16 +33,14 @@ const FILE: &str = "review.json";
 /// By the question, the days since 1970 on which it was asked.
 type Dates = BTreeMap<String, Vec<u64>>;
 
-/// A question of a chapter.
 #[derive(Debug, PartialEq)]
 struct Question {
     words: String,
     answer: String,
     /// A step's program with its arguments, and a term of counters that its run computes.
-    run: Option<(Vec<String>, String)>,
+    run: Option<(String, String)>,
 }
 
-/// Options of `cargo course review`.
 #[derive(clap::Args)]
 pub struct Options {
     /// Write twelve questions on what the course teaches, to print before and after a class, and the key for the teacher
@@ -51,12 +54,9 @@ pub struct Options {
     out: Option<PathBuf>,
 }
 
-/// Runs the command.
 pub fn run(options: &Options) -> Result<bool> {
-    match &options.out {
-        Some(file) if options.exam => return paper::write(file, paper::EXAM, computed).map(|()| true),
-        Some(file) => return paper::write(file, paper::INVENTORY, computed).map(|()| true),
-        None => {}
+    if let Some(file) = &options.out {
+        return write(file, if options.exam { EXAM } else { INVENTORY });
     }
     // A learner who has begun a lab has read the chapters before it.
     let begun = |lab: &Lab| lab.kernel.variant.is_none() && lab.copy().is_file();
@@ -84,7 +84,7 @@ pub fn run(options: &Options) -> Result<bool> {
         }
         output::print(&format!("\n{}\n", indented(&question.answer)))?;
         if let Some((command, term)) = &question.run {
-            output::print(&format!("  a run of {} counts {term} = {}\n", command.join(" "), computed(command, term)?))?;
+            output::print(&format!("  a run of {command} counts {term} = {}\n", computed(command, term)?))?;
         }
         mine::update(FILE, |dates: &mut Dates| dates.entry(question.words.clone()).or_default().push(today))?;
     }
@@ -123,9 +123,8 @@ fn questions(chapter: &str) -> Vec<Question> {
         let (answer, _) = rest.split_once("</details>")?;
         let (answer, run) =
             answer.split_once("<!-- answer: ").map_or((answer, None), |(answer, run)| (answer, Some(run)));
-        let run = run
-            .and_then(|run| run.split_once(" -->")?.0.split_once(" | "))
-            .map(|(command, term)| (command.split_whitespace().map(str::to_owned).collect(), term.to_owned()));
+        let run = run.and_then(|run| run.split_once(" -->")?.0.split_once(" | "));
+        let run = run.map(|(command, term)| (command.to_owned(), term.to_owned()));
         Some(Question { words: words.to_owned(), answer: without_links(answer.trim()), run })
     };
     section.split("<summary>").skip(1).filter_map(question).collect()
@@ -154,10 +153,10 @@ fn indented(text: &str) -> String {
 }
 
 /// The value of a term of counters such as `global_load_sectors / global_load_requests` in a run on the simulator.
-fn computed(command: &[String], term: &str) -> Result<String> {
-    let step = steps::expect(command.first().context("a question names no step; restore the chapter with git")?)?;
-    let simulated = ["--device", "sim", "--counters"].map(str::to_owned);
-    let words = command.iter().take(1).chain(&simulated).chain(command.iter().skip(1));
+fn computed(command: &str, term: &str) -> Result<String> {
+    let (name, arguments) = command.split_once(' ').unwrap_or((command, ""));
+    let step = steps::expect(name)?;
+    let words = [name, "--device", "sim", "--counters"].into_iter().chain(arguments.split_whitespace());
     let arguments =
         Args::try_parse_from(words).context("a question's command is none; restore the chapter with git")?;
     let variant = arguments.variant.as_deref().map(|name| step.variant(name)).transpose()?;
@@ -167,9 +166,32 @@ fn computed(command: &[String], term: &str) -> Result<String> {
     Ok(number(value))
 }
 
+const INVENTORY: &str = include_str!("../inventory.html");
+
+/// In its key a question mark stands for each number: `<dt>1. ?</dt><dd>Why. <small>TERM of COMMAND</small></dd>`.
+const EXAM: &str = include_str!("../exam.html");
+
+/// Writes a paper, with the numbers that a run counts for each command and term.
+fn write(file: &Path, paper: &str) -> Result<bool> {
+    let mut page = BEGIN.to_owned();
+    for line in paper.lines() {
+        let run = line.split_once(". ?</dt>").and_then(|(_, why)| why.split_once("<small>")?.1.split_once(" of "));
+        page += &match run.and_then(|(term, command)| Some((term, command.split_once("</small>")?.0))) {
+            Some((term, command)) => line.replacen('?', &computed(command, term)?, 1),
+            None => line.to_owned(),
+        };
+        page.push('\n');
+    }
+    grade::write(file, BEGIN, &page)?;
+    let questions = paper.matches("<dt>").count();
+    output::print(&format!("{questions} questions, and the key behind them: {}\n", workspace::display(file)))?;
+    Ok(true)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::Record;
 
     #[test]
     fn every_chapter_looks_back_three_times_and_its_runs_can_be_computed() {
@@ -189,7 +211,7 @@ mod tests {
         let text = "x\n## Looking back\n\n<summary>Why?</summary>\n\nA [warp][] and [lanes](glossary.md#lane) of A[k].\n<!-- answer: p --size 4 | a / b -->\n</details>\n";
         let all = questions(text);
         assert_eq!(all[0].answer, "A warp and lanes of A[k].");
-        assert_eq!(all[0].run, Some((vec!["p".into(), "--size".into(), "4".into()], "a / b".into())));
+        assert_eq!(all[0].run, Some(("p --size 4".into(), "a / b".into())));
         let mut dates = Dates::new();
         for (day, asked) in
             [(100, true), (102, false), (103, true), (108, false), (109, true), (120, false), (121, true)]
@@ -199,5 +221,31 @@ mod tests {
                 dates.entry("Why?".into()).or_default().push(day);
             }
         }
+    }
+
+    #[test]
+    fn one_answer_is_right_and_the_others_say_where_a_belief_comes_from() {
+        let mut right = [0; 4];
+        for answers in INVENTORY.split("<dt>").skip(1) {
+            let answers: Vec<&str> = answers.lines().filter(|line| line.starts_with("<dd>")).collect();
+            let is_right = |answer: &&str| answer.contains("<b>right.</b>");
+            assert!(answers.len() == 4 && answers.iter().filter(|answer| is_right(answer)).count() == 1, "{answers:?}");
+            assert!(answers.iter().all(|answer| is_right(answer) != answer.contains("<small>")), "{answers:?}");
+            right[answers.iter().position(is_right).unwrap()] += 1;
+        }
+        // Whoever always chooses one letter must not do well.
+        assert!(right.iter().sum::<u32>() == 12 && right.iter().all(|&count| count >= 2), "{right:?}");
+        assert_eq!(INVENTORY.matches("<ol type=A>").count(), 12);
+    }
+
+    #[test]
+    fn occupancy_and_speed_of_the_inventory_are_those_that_a_gpu_has_measured() {
+        let record = Record::read(&workspace::root().join("docs/results/h100.json")).unwrap();
+        let at = record.size([4096; 3]).unwrap();
+        let of = |kernel| (at.entry(kernel).unwrap().occupancy.clone().unwrap(), at.gflops(kernel).unwrap());
+        let ((before, slow), (after, fast)) = (of("step04_tiled"), of("step05_thread_tile"));
+        let [before, after] =
+            [before, after].map(|of| (of.threads_per_block * of.blocks_per_sm, of.registers_per_thread));
+        assert_eq!((before.0 / after.0, after.1, (fast / slow).round() as u32), (4, Some(128), 5));
     }
 }

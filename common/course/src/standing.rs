@@ -7,11 +7,10 @@ use common::basics::{output, workspace};
 
 use crate::files;
 use crate::lab::data::Lab;
-use crate::progress::Progress;
+use crate::mine::{self, PROGRESS, Progress};
 
-/// Runs the command.
 pub fn run() -> Result<bool> {
-    let progress = Progress::read()?;
+    let progress: Progress = mine::read(PROGRESS)?;
     let labs = Lab::all()?;
     let mut text = String::from("your way through the course\n\n");
     for lab in &labs {
@@ -29,7 +28,7 @@ pub fn run() -> Result<bool> {
     }
     let _ = match next(&labs, &progress) {
         Some((lab, task)) => {
-            let (name, task) = (lab.name(), &lab.data.tasks[task].name);
+            let (name, task) = (&lab.name, &lab.data.tasks[task].name);
             let verb = if lab.copy().is_file() { "go on with" } else { "begin with" };
             writeln!(text, "\n{verb} cargo course lab {name} ({task})")
         }

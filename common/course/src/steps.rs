@@ -6,9 +6,9 @@ use anyhow::{Context, Result, anyhow};
 use common::code::file_of;
 use explorer::steps::BEYOND;
 use plan::{DeviceInfo, Plan, Problem, Specialisation, Step, Variant};
-use serde::{Deserialize, Serialize};
 
 pub use explorer::steps::STEPS;
+pub use plan::Role;
 
 /// The step that a learner names: by its number, or by the start of its name.
 pub fn named(name: &str) -> Option<&'static Step> {
@@ -34,25 +34,6 @@ pub fn number(step: &Step) -> &'static str {
 /// A kernel's name as records have it: its step, and the variant in `STEP/VARIANT`.
 pub fn split(kernel: &str) -> (&str, Option<&str>) {
     kernel.split_once('/').map_or((kernel, None), |(step, variant)| (step, Some(variant)))
-}
-
-/// A kernel's role in its step, in the order of the path.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Role {
-    /// A kernel on the way to the step's own.
-    Rung,
-    /// The step's own kernel.
-    Step,
-    /// A kernel with one thing undone, to see why it is there.
-    CounterExample,
-    /// The step's own, in Rust.
-    Rust,
-    /// A kernel past the end of the course.
-    Beyond,
-    /// A learner's.
-    #[default]
-    Own,
 }
 
 /// A kernel of the course: a step's own, or one of its variants.
@@ -96,15 +77,8 @@ impl Kernel {
         BEYOND.variants.iter().map(|variant| Self { step: BEYOND, variant: Some(variant) })
     }
 
-    /// Its role in its step.
     pub fn role(&self) -> Role {
-        match self.variant {
-            None => Role::Step,
-            Some(variant) if variant.is_rung() => Role::Rung,
-            Some(variant) if variant.is_counter_example() => Role::CounterExample,
-            Some(variant) if variant.is_rust() => Role::Rust,
-            Some(_) => Role::Beyond,
-        }
+        self.variant.map_or(Role::Step, |variant| variant.role)
     }
 
     /// The package whose program runs it.
@@ -117,7 +91,6 @@ impl Kernel {
         self.variant.map_or_else(|| self.step.name.to_owned(), |variant| format!("{}/{}", self.step.name, variant.name))
     }
 
-    /// The name of its variant.
     pub fn variant_name(&self) -> Option<&'static str> {
         self.variant.map(|variant| variant.name)
     }
@@ -127,7 +100,6 @@ impl Kernel {
         self.variant.is_none() && self.step.host.is_some()
     }
 
-    /// Its file.
     pub fn file(&self) -> PathBuf {
         file_of(self.step, self.variant)
     }

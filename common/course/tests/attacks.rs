@@ -28,7 +28,6 @@ type Attack = (String, Vec<(String, String)>, Vec<String>, i32, String);
 /// By what they are after.
 const ATTACKS: &str = include_str!("attacks.json");
 
-/// The trials of all attacks.
 pub fn trials() -> Vec<Trial> {
     let mut trials = vec![
         trial("long_arguments_make_no_long_sentence", long_sentence),

@@ -14,7 +14,6 @@ use super::mistakes::{self, Mistake};
 use super::right;
 use super::support::{self, PROGRAM, STEP, Said, course, mine, trial, unbroken};
 
-/// The trials of all labs.
 pub fn trials() -> Vec<Trial> {
     let answers = mistakes::answers();
     let mut trials: Vec<Trial> = Vec::new();

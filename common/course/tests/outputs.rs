@@ -13,7 +13,6 @@ use trycmd::TestCases;
 
 use super::support::{self, PROGRAM, course, trial};
 
-/// The trials of all outputs.
 pub fn trials() -> Vec<Trial> {
     let labs = LABS.iter().map(|&(name, kernels)| {
         // Tensor cores are simulated for half a minute.

@@ -19,7 +19,7 @@ const BUDGETS: [Budget; 10] = [
     ("common/verify/", 2_000, ""),
     ("common/simt/", 26_000, ""),
     ("common/explorer/", 3_500, "meanings, pictures of hazards, witnesses and strips come from here"),
-    ("common/course/", 6_500, "a class is graded (grade), and tasks are drawn that are solved nowhere (lab/transfer)"),
+    ("common/course/", 6_500, "a class is graded (grade), and tasks are drawn that are solved nowhere (lab/task)"),
     ("common/maintain/", 4_600, ""),
 ];
 /// The budget of all crates together, and why they may have more.

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use anyhow::{Context, Error, Result};
 use common::basics::{print, workspace};
 use common::code::{Source, nvrtc};
-use course::explore::data::{Data, Form, Kernel};
-use course::explore::{contents, engine, forms};
+use course::explore::data::{self, Data, Form, Kernel};
+use course::explore::{contents, engine};
 use course::files;
 use course::steps::STEPS;
 use explorer::engine::Engine;
@@ -18,7 +18,6 @@ use serde_json::{Value, json};
 
 use crate::generated::Generated;
 
-/// Options of `cargo x explorer`.
 #[derive(clap::Args, Default)]
 pub struct Options {
     /// Change nothing; exit with 1 if a file is not what its sources give
@@ -54,10 +53,10 @@ pub fn run(options: &Options) -> Result<bool> {
 fn smaller_tiles(generated: &mut Generated) -> Result<()> {
     nvrtc::find()?;
     for step in STEPS {
-        for kernel in &contents::plain_step(step)?.1 {
+        for kernel in &contents::kernels_of(step)? {
             let source = Source::read(&workspace::root().join(&kernel.file))?;
             for usual in &kernel.forms {
-                let Some((smaller, file, form)) = forms::smaller(kernel, usual, &source) else { continue };
+                let Some((smaller, file, form)) = data::smaller(kernel, usual, &source) else { continue };
                 // Not every kernel takes that tile: a form is left out if it does not compile, or is wrong unlike the usual one.
                 let Ok(ptx) = source.compile_to_commit(&smaller) else { continue };
                 let form = Form { ptx, ..form };
@@ -67,7 +66,7 @@ fn smaller_tiles(generated: &mut Generated) -> Result<()> {
             }
         }
     }
-    generated.left_over(&forms::smaller_folder())
+    generated.left_over(&data::smaller_folder())
 }
 
 /// Whether a form computes the right product, without hazards.

@@ -9,7 +9,6 @@ use std::sync::{Mutex, OnceLock};
 use anyhow::{Context, Result, anyhow, ensure};
 use common::basics::workspace;
 use course::steps::STEPS;
-use serde_json::Value;
 
 #[derive(Clone)]
 pub struct Printed {
@@ -68,12 +67,4 @@ fn build() -> Result<PathBuf> {
     let said = String::from_utf8_lossy(&built.stderr);
     ensure!(built.status.success(), "the programs do not build; fix what the compiler says:\n{}", said.trim());
     Ok(folder.to_owned())
-}
-
-/// The JSON report of a run on the simulator.
-pub fn json(program: &str, arguments: &[&str]) -> Result<Value> {
-    let arguments = [&["--device", "sim", "--json"], arguments].concat();
-    let printed = output(program, &arguments)?;
-    serde_json::from_str(&printed.stdout)
-        .with_context(|| format!("{program} {} prints no report: {}", arguments.join(" "), printed.stderr.trim()))
 }

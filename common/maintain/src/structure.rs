@@ -47,7 +47,6 @@ impl Names {
     }
 }
 
-/// The parts of a path.
 fn parts(path: &str) -> Vec<String> {
     path.split("::").map(|part| part.trim().to_owned()).filter(|part| !part.is_empty()).collect()
 }

@@ -3,6 +3,7 @@
 use std::num::Wrapping;
 
 use anyhow::{Result, anyhow};
+use serde::{Deserialize, Serialize};
 
 use crate::info::{DeviceInfo, Kind};
 use crate::plan::{Plan, Specialisation};
@@ -33,13 +34,32 @@ pub const RUNGS: &str = "rungs";
 /// The folder of the counter-examples: kernels without one idea, to show what it is for.
 pub const COUNTER_EXAMPLES: &str = "variants";
 
+/// A kernel's role in its step, in the order of the path.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    /// A kernel on the way to the step's own.
+    Rung,
+    /// The step's own kernel.
+    Step,
+    /// A kernel with one thing undone, to see what goes wrong, or becomes slow, without it.
+    CounterExample,
+    /// The step's own, in Rust.
+    Rust,
+    /// A kernel past the end of the course.
+    Beyond,
+    /// A learner's.
+    #[default]
+    Own,
+}
+
 /// Another kernel of a step. `--variant NAME` runs it.
 #[derive(Clone, Copy, Debug)]
 pub struct Variant {
     /// The name of its file without `.cu`, and the argument of `--variant`.
     pub name: &'static str,
-    /// The folder of its file, inside the step's folder.
-    pub folder: &'static str,
+    /// Its role, which also says where its file is.
+    pub role: Role,
     /// Its deliberate fault.
     pub defect: Defect,
     /// Its plan, if that differs from the step's.
@@ -51,17 +71,17 @@ pub struct Variant {
 impl Variant {
     /// Makes a counter-example that is launched like the step's kernel.
     pub const fn same_launch(name: &'static str) -> Self {
-        Self { name, folder: COUNTER_EXAMPLES, defect: Defect::None, plan: None, specialisations: None }
+        Self { name, role: Role::CounterExample, defect: Defect::None, plan: None, specialisations: None }
     }
 
     /// Makes a rung that is launched like the step's kernel.
     pub const fn rung(name: &'static str) -> Self {
-        Self { folder: RUNGS, ..Self::same_launch(name) }
+        Self { role: Role::Rung, ..Self::same_launch(name) }
     }
 
     /// Makes the step's own kernel, written in Rust.
     pub const fn rust() -> Self {
-        Self { folder: "", ..Self::same_launch("rust") }
+        Self { role: Role::Rust, ..Self::same_launch("rust") }
     }
 
     /// Sets the specialisations with committed PTX, for f32.
@@ -72,28 +92,19 @@ impl Variant {
 
     /// Returns the path of its file, inside the step's folder.
     pub fn file(&self) -> String {
-        if self.is_rust() { "kernel.rs".to_owned() } else { format!("{}/{}.cu", self.folder, self.name) }
-    }
-
-    /// Whether it is the step's kernel in another language.
-    pub fn is_rust(&self) -> bool {
-        self.folder.is_empty()
+        let folder = match self.role {
+            Role::Rust => return "kernel.rs".to_owned(),
+            Role::Rung => RUNGS,
+            Role::Beyond => "beyond",
+            _ => COUNTER_EXAMPLES,
+        };
+        format!("{folder}/{}.cu", self.name)
     }
 
     /// Sets its plan.
     #[must_use]
     pub const fn planned(self, plan: PlanFn) -> Self {
         Self { plan: Some(plan), ..self }
-    }
-
-    /// Whether it is a kernel on the way to the step's.
-    pub fn is_rung(&self) -> bool {
-        self.folder == RUNGS
-    }
-
-    /// Whether it shows what goes wrong, or becomes slow, without one idea.
-    pub fn is_counter_example(&self) -> bool {
-        self.folder.ends_with(COUNTER_EXAMPLES)
     }
 
     /// Sets its deliberate fault.

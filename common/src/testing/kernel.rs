@@ -4,11 +4,11 @@ use anyhow::{Result, ensure};
 use libtest_mimic::Trial;
 
 use super::trial::trial;
-use crate::basics::{Operands, files, host};
+use crate::basics::{Operands, host};
 use crate::code::{Source, file_of, rustc};
 use crate::device::{Device, DeviceInfo, Session};
 use crate::verify::{Verification, verify_on};
-use plan::{Defect, Dtype, Fill, Kind, Plan, Problem, Step, Variant};
+use plan::{Defect, Dtype, Fill, Kind, Plan, Problem, Role, Step, Variant};
 
 /// A step's kernel or one of its variants, in one element type.
 #[derive(Clone, Copy)]
@@ -62,8 +62,8 @@ impl Kernel {
         let stem = plan.specialisation.stem(self.name());
         let may_differ = device.compiles || self.variant.is_some();
         ensure!(committed || may_differ, "a plan without NVRTC takes {stem}, which is not committed");
-        let is_rust = || self.variant.is_some_and(|variant| files::kind(variant.file().as_ref()) == Some("rs"));
-        let compiles = || if is_rust() { rustc::find().is_ok() } else { device.compiles };
+        let is_rust = self.variant.is_some_and(|variant| variant.role == Role::Rust);
+        let compiles = || if is_rust { rustc::find().is_ok() } else { device.compiles };
         Ok(if device.kind == Kind::Sim { committed != self.compiled } else { committed || compiles() })
     }
 

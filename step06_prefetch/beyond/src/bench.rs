@@ -48,7 +48,6 @@ impl<'a> Bench<'a> {
         Ok(Self { device, matrices, operands, products: Vec::new() })
     }
 
-    /// Enters a kernel with this plan.
     pub fn enter(&mut self, kernel: &OneKernel, plan: &Plan) -> Result<()> {
         self.products.push(Box::new(kernel.session(self.device, plan, &self.matrices)?));
         Ok(())

@@ -4,13 +4,13 @@
 use std::iter::successors;
 
 use anyhow::{Context, Result, bail};
-use plan::{Arg, DeviceInfo, Dtype, Plan, PlanFn, Problem, Specialisation, Variant};
+use plan::{Arg, DeviceInfo, Dtype, Plan, PlanFn, Problem, Role, Specialisation, Variant};
 
 use crate::cost::{self, Choice, Work};
 
 /// The kernel, beside step 6's.
 pub const VARIANT: Variant = Variant {
-    folder: "beyond",
+    role: Role::Beyond,
     specialisations: Some(specialisations),
     ..Variant::same_launch("every_shape").planned(plan)
 };

@@ -2,14 +2,14 @@
 //! what it was not sure of. A model of the time chooses tiles and slices, or leaves the product to the FP32 units.
 
 use anyhow::{Context, Result, ensure};
-use plan::{Arg, DeviceInfo, Dtype, Kind, Launch, MAX_GRID_YZ, Plan, Problem, Specialisation, Variant};
+use plan::{Arg, DeviceInfo, Dtype, Kind, Launch, MAX_GRID_YZ, Plan, Problem, Role, Specialisation, Variant};
 
 use crate::cost::{self, Choice, Split, Work};
 use crate::every_shape;
 
 /// The kernel, beside step 6's.
 pub const VARIANT: Variant = Variant {
-    folder: "beyond",
+    role: Role::Beyond,
     specialisations: Some(specialisations),
     ..Variant::same_launch("tensor_cores").planned(plan)
 };

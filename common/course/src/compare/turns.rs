@@ -26,7 +26,6 @@ const ROUND_MS: f64 = 60.0;
 /// Samples of one kernel in one round.
 const ROUND_SAMPLES: RangeInclusive<usize> = 2..=10;
 
-/// A kernel that takes part.
 pub struct Participant {
     pub kernel: Kernel,
     /// The step, or `STEP/VARIANT`.

@@ -8,8 +8,7 @@ use plan::{DeviceInfo, Dtype, Specialisation, Step};
 use serde_json::Value;
 use simt::Counts;
 
-use super::data::{Chapter, Counter, Data, Form, Kernel};
-use super::forms::{self, specialisations};
+use super::data::{self, Chapter, Counter, Data, Form, Kernel, specialisations};
 use crate::files;
 use crate::record::{self, Record};
 use crate::steps::{self, Role, STEPS};
@@ -48,24 +47,11 @@ pub fn of_kernel(kernel: &steps::Kernel) -> Result<(Kernel, Chapter)> {
 /// The chapter that goes beyond the course.
 const BEYOND: &str = "tensor_cores";
 
-/// The simulator as a device that cannot compile, so that plans use committed PTX.
-pub fn device() -> DeviceInfo {
-    DeviceInfo::simulated(1 << 32)
+/// The kernels of a step in the order of the path: rungs, the step's own, counter-examples, those beyond the course.
+pub fn kernels_of(step: &'static Step) -> Result<Vec<Kernel>> {
+    steps::Kernel::of(step).filter(|kernel| kernel.role() != Role::Rust).map(of_course).collect()
 }
 
-/// Reads a step: the chapter without its tour, and the kernels in the order of the path: rungs, the step's own, counter-examples, those
-/// beyond the course.
-pub fn plain_step(step: &'static Step) -> Result<(Chapter, Vec<Kernel>)> {
-    let number = steps::number(step).parse().unwrap_or(0);
-    let kernels = steps::Kernel::of(step).filter(|kernel| kernel.role() != Role::Rust).map(of_course);
-    let kernels = kernels.collect::<Result<Vec<_>>>()?;
-    let ids = kernels.iter().map(|kernel| kernel.id.clone()).collect();
-    let chapter =
-        Chapter { id: step.name.into(), title: step.title.into(), number, kernels: ids, ..Chapter::default() };
-    Ok((chapter, kernels))
-}
-
-/// A kernel with its forms.
 fn of_course(kernel: steps::Kernel) -> Result<Kernel> {
     let source = Source::read(&kernel.file())?;
     let committed = kernel.committed();
@@ -73,10 +59,9 @@ fn of_course(kernel: steps::Kernel) -> Result<Kernel> {
     let planner =
         Planner { step: Some(kernel.step.name.into()), variant: variant.map(str::to_owned), ..Planner::default() };
     let taken = [Dtype::F32, Dtype::I32].into_iter().flat_map(|dtype| specialisations(&planner, dtype, &source.text));
-    let form = |one: Specialisation| {
-        let code = source.code(&one, &device())?;
-        Ok(forms::form(&planner, &one, code.ptx))
-    };
+    // A device that cannot compile takes committed PTX.
+    let device = DeviceInfo::simulated(1 << 32);
+    let form = |one: Specialisation| Ok(data::form(&planner, &one, source.code(&one, &device)?.ptx));
     let all = taken.filter(|one| committed.contains(one)).map(form).collect::<Result<Vec<_>>>()?;
     let id = kernel.name();
     ensure!(!all.is_empty(), "{id} has no plan for a product of up to 64×64×64; leave it out of the explorer");
@@ -84,18 +69,24 @@ fn of_course(kernel: steps::Kernel) -> Result<Kernel> {
     Ok(Kernel { id, step, name, role: kernel.role(), ..Kernel::of(&source, all) })
 }
 
-/// The chapters of a step and its kernels, with smaller tiles, times and tours.
+/// The chapters of a step and its kernels, with smaller tiles, times and tours. Kernels on tensor cores have a chapter of their own.
 pub fn of_step(step: &'static Step) -> Result<(Vec<Chapter>, Vec<Kernel>)> {
-    let (mut chapter, mut kernels) = plain_step(step)?;
+    let mut kernels = kernels_of(step)?;
     let records = [record::all()?, record::within(&record::folder().join("prefetching"))?].concat();
     for kernel in &mut kernels {
         add_smaller(kernel)?;
         kernel.measured = records.iter().filter_map(|(_, record)| measured(record, &kernel.id)).collect();
     }
-    let beyond = split_off(&mut chapter, &kernels);
-    let mut chapters: Vec<Chapter> = std::iter::once(chapter).chain(beyond).collect();
-    for chapter in &mut chapters {
-        chapter.tour = tour(&chapter.id)?;
+    let needs = |kernel: &&Kernel| kernel.forms.iter().any(|form| form.code.as_ref().is_some_and(|code| code.only));
+    let (mut beyond, own): (Vec<&Kernel>, Vec<&Kernel>) = kernels.iter().partition(needs);
+    beyond.sort_by_key(|kernel| kernel.role != Role::Beyond);
+    let chapter = |id: &str, title: &str, number, kernels: Vec<&Kernel>| -> Result<Chapter> {
+        let kernels = kernels.iter().map(|kernel| kernel.id.clone()).collect();
+        Ok(Chapter { id: id.into(), title: title.into(), number, kernels, tour: tour(id)? })
+    };
+    let mut chapters = vec![chapter(step.name, step.title, steps::number(step).parse().unwrap_or(0), own)?];
+    if !beyond.is_empty() {
+        chapters.push(chapter(BEYOND, "Beyond step 6: products on tensor cores", 0, beyond)?);
     }
     Ok((chapters, kernels))
 }
@@ -108,17 +99,6 @@ fn measured(record: &Record, kernel: &str) -> Option<String> {
     Some(format!("{ms:.2} ms for {} on an {} ({date})", size.words(), record.device.name))
 }
 
-/// The chapter on tensor cores, beyond the course; `None` if the step has no kernels that use them.
-fn split_off(chapter: &mut Chapter, all: &[Kernel]) -> Option<Chapter> {
-    let needs = |kernel: &&Kernel| kernel.forms.iter().any(|form| form.code.as_ref().is_some_and(|code| code.only));
-    let (first, others): (Vec<&Kernel>, Vec<&Kernel>) =
-        all.iter().filter(needs).partition(|kernel| kernel.role == Role::Beyond);
-    let kernels: Vec<String> = first.into_iter().chain(others).map(|kernel| kernel.id.clone()).collect();
-    chapter.kernels.retain(|id| !kernels.contains(id));
-    let title = "Beyond step 6: products on tensor cores".into();
-    (!kernels.is_empty()).then(|| Chapter { id: BEYOND.into(), title, kernels, ..Chapter::default() })
-}
-
 /// The stops of a chapter's tour: a file beside the step's kernel, or beside those beyond the course.
 fn tour(chapter: &str) -> Result<Vec<Value>> {
     let folder = if chapter == BEYOND { "step06_prefetch/beyond" } else { chapter };
@@ -127,7 +107,6 @@ fn tour(chapter: &str) -> Result<Vec<Value>> {
         .with_context(|| format!("{} is not as it should be", workspace::display(&path)))
 }
 
-/// The counters with their explanations.
 pub fn counters() -> Vec<Counter> {
     let counter = |&(name, words): &(&str, &str)| {
         let metric = words.split('`').find(|part| part.starts_with("smsp__") || part.starts_with("l1tex__"));
@@ -140,14 +119,10 @@ pub fn counters() -> Vec<Counter> {
 /// Adds a form with a smaller tile to a kernel whose usual one computes all of C in one block.
 fn add_smaller(kernel: &mut Kernel) -> Result<()> {
     let source = Source::read(&workspace::root().join(&kernel.file))?;
-    let mut added = vec![];
-    for form in &kernel.forms {
-        let found = forms::smaller(kernel, form, &source).filter(|(_, file, _)| file.is_file());
-        if let Some((_, file, smaller)) = found {
-            added.push(Form { ptx: files::read(&file)?, ..smaller });
-        }
-    }
-    kernel.forms.extend(added);
+    let found = kernel.forms.iter().filter_map(|form| data::smaller(kernel, form, &source));
+    let found = found.filter(|(_, file, _)| file.is_file());
+    let added: Result<Vec<Form>> = found.map(|(_, file, form)| Ok(Form { ptx: files::read(&file)?, ..form })).collect();
+    kernel.forms.extend(added?);
     kernel.choose_first();
     Ok(())
 }

@@ -1,29 +1,26 @@
 //! `cargo course explore`: a kernel in one page that opens from the disk, on which it runs before the reader's eyes.
 
 pub mod contents;
-#[allow(
-    missing_docs,
-    reason = "what has no sentence is said by its name, and all of it by the explorer's INTERFACE.md"
-)]
 pub mod data;
 pub mod engine;
-pub mod forms;
-mod own;
 pub mod page;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use anyhow::{Result, anyhow, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use common::basics::{output, workspace};
+use common::code::{Source, check_signature, file_of};
 use common::program::cli::parse_size;
+use explorer::planner::Planner;
+use explorer::run::Run;
+use plan::{DeviceInfo, Dtype, OwnLaunch, Specialisation, Step};
 
-use crate::files::parse_file;
-use crate::steps::Kernel;
-use crate::{files, mine};
-use data::{Chapter, Data};
+use crate::files::{self, parse_file};
+use crate::mine;
+use crate::steps::{self, Role};
+use data::{Chapter, Data, Kernel};
 
-/// Options of `cargo course explore`.
 #[derive(clap::Args)]
 pub struct Options {
     /// A kernel: a file (.cu, .rs or .ptx) with a kernel matmul, a step by its number or name, or STEP/VARIANT. The PTX of any other
@@ -54,28 +51,13 @@ fn small_size(text: &str) -> Result<[u32; 3], String> {
     }
 }
 
-/// The page of the book.
 pub fn page_of_book() -> Result<String> {
     page::whole(&contents::of_book(), &engine::engine()?)
 }
 
-/// The page that is written.
-struct Page<'a> {
-    options: &'a Options,
-    /// The learner's file.
-    file: PathBuf,
-    /// The kernel of the course that is explored in its place.
-    kernel: Option<Kernel>,
-    out: PathBuf,
-    /// If the page is watched: the script next to it with the number of the latest version.
-    script: Option<PathBuf>,
-    engine: Option<Vec<u8>>,
-}
-
-/// Runs the command.
 pub fn run(options: &Options) -> Result<bool> {
     let (name, file) = (&options.kernel, PathBuf::from(&options.kernel));
-    let kernel = (!files::is_meant(&file)).then(|| Kernel::named(name)).transpose();
+    let kernel = (!files::is_meant(&file)).then(|| steps::Kernel::named(name)).transpose();
     let kernel = kernel.map_err(|error| anyhow!("there is no file {name}, and {error}"))?;
     let out = options.out.clone().unwrap_or_else(|| match &kernel {
         None => file.with_extension("html"),
@@ -89,63 +71,57 @@ pub fn run(options: &Options) -> Result<bool> {
     );
     files::check_replaceable(&out, is_page, ELSEWHERE)?;
     let script = options.watch.then(|| out.with_extension("version.js"));
-    let mut page = Page { options, file, kernel, out, script, engine: None };
-    page.write()?;
-    output::print(&format!("{} is written: open it in a browser\n", files::from_here(&page.out)))?;
-    if options.open {
-        // The path is printed, so a missing browser does not matter.
-        let _ = open::that_detached(&page.out);
-    }
-    if options.watch && page.kernel.is_none() { page.watch() } else { Ok(true) }
-}
-
-impl Page<'_> {
-    /// Writes the page, and next to it its version if it is watched. After an error nothing is written.
-    fn write(&mut self) -> Result<()> {
+    let mut engine = None;
+    // Writes the page, and next to it its version if it is watched. After an error nothing is written.
+    let mut write = || -> Result<()> {
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         let version = since.map_or(0, |since| since.as_nanos()).to_string();
-        let (mut kernel, chapter) = if let Some(kernel) = &self.kernel {
-            contents::of_kernel(kernel)?
-        } else {
-            let chapter = Chapter { id: "own".into(), title: files::from_here(&self.file), ..Chapter::default() };
-            (own::kernel(&self.file, self.options.step.as_deref())?, chapter)
-        };
-        kernel.size = self.options.size.unwrap_or(kernel.size);
-        let script = self.script.as_deref();
-        let id = kernel.id.clone();
-        let data = Data {
-            chapters: vec![Chapter { kernels: vec![id.clone()], ..chapter }],
-            kernels: vec![kernel],
-            own: Some(id),
-            version_text: script.map(|_| version.clone()),
-            version_script: script.and_then(|script| Some(script.file_name()?.to_string_lossy().into_owned())),
-            counters: contents::counters(),
-        };
+        let name = script.as_ref().and_then(|script| Some(script.file_name()?.to_string_lossy().into_owned()));
+        let of_kernel = data_of(options, &file, kernel.as_ref())?;
+        let data = Data { version_text: name.as_ref().map(|_| version.clone()), version_script: name, ..of_kernel };
         // An engine is looked for, and perhaps built, only once there is a kernel for it.
-        let engine = match &mut self.engine {
+        let engine = match &mut engine {
             Some(engine) => engine,
             none => none.insert(engine::engine()?),
         };
-        files::replace(&self.out, &page::whole(&data, engine)?, is_page, ELSEWHERE)?;
-        let is_script = |old: &str| old.starts_with(SCRIPT);
-        let text = format!("{SCRIPT}\"{version}\";\n");
-        script.map_or(Ok(()), |script| files::replace(script, &text, is_script, ELSEWHERE))
+        files::replace(&out, &page::whole(&data, engine)?, is_page, ELSEWHERE)?;
+        let (text, is_script) = (format!("{SCRIPT}\"{version}\";\n"), |old: &str| old.starts_with(SCRIPT));
+        script.as_ref().map_or(Ok(()), |script| files::replace(script, &text, is_script, ELSEWHERE))
+    };
+    write()?;
+    let written = files::from_here(&out);
+    output::print(&format!("{written} is written: open it in a browser\n"))?;
+    if options.open {
+        // The path is printed, so a missing browser does not matter.
+        let _ = open::that_detached(&out);
     }
+    if !options.watch || kernel.is_some() {
+        return Ok(true);
+    }
+    let known = files::saved(&file);
+    output::print("it is written again at each save; stop this with Ctrl-C\n")?;
+    files::at_each_save(&file, known, || match write() {
+        Ok(()) => output::print(&format!("{written} is written again\n")),
+        // The page stays as it was until the kernel compiles again.
+        Err(error) => {
+            output::complain(&format!("error: {error:#}\n"));
+            Ok(())
+        }
+    })
+}
 
-    /// Writes the page again whenever the file has changed, until the program is stopped.
-    fn watch(&mut self) -> Result<bool> {
-        let file = self.file.clone();
-        let known = files::saved(&file);
-        output::print("it is written again at each save; stop this with Ctrl-C\n")?;
-        files::at_each_save(&file, known, || match self.write() {
-            Ok(()) => output::print(&format!("{} is written again\n", files::from_here(&self.out))),
-            // The page stays as it was until the kernel compiles again.
-            Err(error) => {
-                output::complain(&format!("error: {error:#}\n"));
-                Ok(())
-            }
-        })
-    }
+/// What a page shows of a kernel of the course, or of the learner's file.
+fn data_of(options: &Options, file: &Path, kernel: Option<&steps::Kernel>) -> Result<Data> {
+    let (mut kernel, chapter) = if let Some(kernel) = kernel {
+        contents::of_kernel(kernel)?
+    } else {
+        let chapter = Chapter { id: "own".into(), title: files::from_here(file), ..Chapter::default() };
+        (own_kernel(file, options.step.as_deref())?, chapter)
+    };
+    kernel.size = options.size.unwrap_or(kernel.size);
+    let id = kernel.id.clone();
+    let chapters = vec![Chapter { kernels: vec![id.clone()], ..chapter }];
+    Ok(Data { chapters, kernels: vec![kernel], own: Some(id), counters: contents::counters(), ..Data::default() })
 }
 
 const ELSEWHERE: &str = "name another page with --out";
@@ -155,4 +131,66 @@ const SCRIPT: &str = "window.explorerVersion = ";
 /// Whether a text is a page of the explorer: it begins as the pages do that are written now.
 fn is_page(text: &str) -> bool {
     page::head().is_ok_and(|head| text.starts_with(&head))
+}
+
+/// The step whose launch a file uses: the one given, or else the one in its path.
+fn step_of(file: &Path, named: Option<&str>) -> Result<Option<&'static Step>> {
+    if let Some(name) = named {
+        return steps::expect(name).map(Some);
+    }
+    let parts: Vec<_> = file.iter().map(|part| part.to_string_lossy().into_owned()).collect();
+    Ok(parts.iter().rev().find_map(|part| {
+        let digits: String = part.strip_prefix("step")?.chars().take_while(char::is_ascii_digit).collect();
+        steps::named(&format!("step{digits}")).filter(|_| !digits.is_empty())
+    }))
+}
+
+/// Reads a learner's kernel: its launch, its code, and a first run to see whether it ends. The error says why it cannot be explored.
+fn own_kernel(file: &Path, step: Option<&str>) -> Result<Kernel> {
+    let step = step_of(file, step)?;
+    let mut source = Source::read(file)?;
+    if let Some(step) = &step {
+        source = source.with_headers_of(&file_of(step, None));
+    }
+    let launch = OwnLaunch::of(&source.display, &source.text)?;
+    ensure!(
+        step.is_some() || launch.block.is_some() || launch.tile.is_some(),
+        "{} does not say how it is launched; name the step whose launch it takes with --step 4, or write a line // launch: block 32,32",
+        source.display
+    );
+    source.compiler()?;
+    // A kernel that is compiled here may have constants for which no PTX is committed.
+    let compiled = !source.is_ptx();
+    let device = DeviceInfo { compiles: compiled, ..DeviceInfo::simulated(1 << 32) };
+    let planner =
+        Planner { step: step.map(|step| step.name.into()), compiled, own: Some(launch), ..Planner::default() };
+    let mut all = vec![];
+    for one in data::specialisations(&planner, Dtype::F32, &source.text) {
+        all.push(data::form(&planner, &one, code(&source, &one, &device)?));
+    }
+    let step = step.map_or_else(String::new, |step| step.name.into());
+    let kernel = Kernel { id: "own".into(), step, name: source.stem(), role: Role::Own, ..Kernel::of(&source, all) };
+    try_out(&kernel)?;
+    Ok(kernel)
+}
+
+fn code(source: &Source, specialisation: &Specialisation, device: &DeviceInfo) -> Result<String> {
+    let code = source.compiled(specialisation, device)?;
+    check_signature(&code, "matmul", 3, 3)?;
+    code.module()?.kernel("matmul").map_err(|error| anyhow!("{}: {error}", source.display))?;
+    Ok(code.ptx)
+}
+
+/// Runs the kernel once on small matrices, and refuses one that cannot be explored.
+fn try_out(kernel: &Kernel) -> Result<()> {
+    let form = kernel.forms.first().with_context(|| {
+        format!("{} has no launch for a product of up to 64×64×64; write a line // launch: block 32,32", kernel.file)
+    })?;
+    let fits = |size: &[u32; 3]| form.plan(*size, &kernel.source).is_some();
+    let Some(size) = [[32; 3], [16; 3], [64; 3], [8; 3]].into_iter().find(fits) else { return Ok(()) };
+    let run = Run::new(&kernel.request(form, size)).map_err(|error| anyhow!("{}: {error}", kernel.file))?;
+    match run.stopped.filter(|_| run.endless) {
+        Some(reason) => bail!("{} cannot be explored: {reason}", kernel.file),
+        None => Ok(()),
+    }
 }

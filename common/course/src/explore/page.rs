@@ -14,14 +14,12 @@ use flate2::write::DeflateEncoder;
 use super::data::Data;
 use crate::files::{below, read};
 
-/// Bytes, compressed.
 pub fn compressed(bytes: &[u8]) -> Result<Vec<u8>> {
     let mut encoder = DeflateEncoder::new(vec![], Compression::best());
     encoder.write_all(bytes)?;
     Ok(encoder.finish()?)
 }
 
-/// The original bytes.
 pub fn expanded(bytes: &[u8]) -> Result<Vec<u8>> {
     let mut expanded = vec![];
     DeflateDecoder::new(bytes).read_to_end(&mut expanded)?;

@@ -37,7 +37,7 @@ impl Row {
 
     /// The name of the lab, if it is known.
     pub fn lab_name(&self) -> &str {
-        self.lab().map_or("", Lab::name)
+        self.lab().map_or("", |lab| &lab.name)
     }
 
     pub fn findings(&self) -> &[Next] {
@@ -86,7 +86,7 @@ impl Class {
         let mut labs: BTreeMap<&str, (&Lab, bool)> = BTreeMap::new();
         for row in &self.rows {
             if let Some(lab) = row.lab() {
-                labs.entry(lab.name()).or_insert((lab, false)).1 |= is_rust(row.hand_in.file.as_ref());
+                labs.entry(&lab.name).or_insert((lab, false)).1 |= is_rust(row.hand_in.file.as_ref());
             }
             if let Ok(Graded { fingerprint: Some(print), .. }) = &row.graded {
                 groups.entry((row.lab_name(), print.clone())).or_default().push(row.hand_in.file.clone());
@@ -95,7 +95,7 @@ impl Class {
         for (lab, in_rust) in labs.into_values() {
             for (name, print) in of_the_course(lab, in_rust) {
                 groups
-                    .entry((lab.name(), print))
+                    .entry((&lab.name, print))
                     .and_modify(|group| group.extend((!group.contains(&name)).then_some(name)));
             }
         }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use common::findings::diagnostic::Underlined;
 
 use super::class::{Class, Row};
-use crate::lab::checklist::{GradedTask, State};
+use crate::lab::checklist::{GradedTask, Line, Next, State};
 
 /// How a page of ours begins. Whatever a hand-in may smuggle in, a browser neither runs nor loads it.
 pub const BEGIN: &str = "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\
@@ -18,35 +18,37 @@ const LINES: usize = 500;
 const COLUMNS: usize = 300;
 
 pub fn html(class: &Class) -> String {
-    let mut page = format!("{BEGIN}<style>\n{STYLE}</style>\n<h1>A graded class</h1>\n");
     let done = class.rows.iter().filter(|row| row.worth().is_some_and(|[.., passed, of]| passed >= of)).count();
-    let _ = writeln!(page, "<p>{} kernels, {done} of them passed. Seed {}.</p>", class.rows.len(), class.seed);
-    page += "<h2>Who passed what</h2>\n<table>\n<tr><th>name<th>lab<th>points<th>tasks<th>first finding</tr>\n";
-    for (number, row) in class.rows.iter().enumerate() {
-        let points = row.worth().map_or("–".to_owned(), |[points, of, ..]| format!("{points} of {of}"));
-        let boxes = row.graded.iter().flat_map(|graded| &graded.tasks).map(mark).collect::<String>();
-        let (who, lab, said) = (escaped(class.name(row)), row.lab_name(), escaped(&row.said()));
-        let _ = writeln!(
-            page,
-            "<tr><td><a href=\"#k{number}\">{who}</a><td>{lab}<td class=n>{points}<td>{boxes}<td>{said}</tr>"
-        );
-    }
-    page += "</table>\n";
-    common(&mut page, class);
-    let alike = class.alike();
-    if !alike.is_empty() {
-        page += "<h2>Alike but for names, comments and order</h2>\n<p>A hint and no verdict: a short kernel has few right \
-                 forms.</p>\n<ul>\n";
-        for group in alike {
-            let _ = writeln!(page, "<li>{}</li>", escaped(&group.join(", ")));
-        }
-        page += "</ul>\n";
-    }
-    page += "<h2>Each kernel</h2>\n";
-    for (number, row) in class.rows.iter().enumerate() {
-        kernel(&mut page, number, row);
-    }
-    page + "</html>\n"
+    let numbered = || class.rows.iter().enumerate();
+    let rows: String = numbered().map(|(number, row)| summary(class, number, row)).collect();
+    let kernels: String = numbered().map(|(number, row)| kernel(number, row)).collect();
+    let group = |group: Vec<String>| format!("<li>{}</li>\n", escaped(&group.join(", ")));
+    let alike = section(
+        "<h2>Alike but for names, comments and order</h2>\n<p>A hint and no verdict: a short kernel has few right forms.</p>\n",
+        "ul",
+        class.alike().into_iter().map(group).collect(),
+    );
+    let common = section("<h2>What went wrong most often</h2>\n", "ol", class.common().iter().map(example).collect());
+    format!(
+        "{BEGIN}<style>\n{STYLE}</style>\n<h1>A graded class</h1>\n\
+         <p>{} kernels, {done} of them passed. Seed {}.</p>\n\
+         <h2>Who passed what</h2>\n<table>\n<tr><th>name<th>lab<th>points<th>tasks<th>first finding</tr>\n\
+         {rows}</table>\n{common}{alike}<h2>Each kernel</h2>\n{kernels}</html>\n",
+        class.rows.len(),
+        class.seed
+    )
+}
+
+/// A list below its heading; nothing if there is nothing in it.
+fn section(heading: &str, list: &str, items: String) -> String {
+    if items.is_empty() { items } else { format!("{heading}<{list}>\n{items}</{list}>\n") }
+}
+
+fn summary(class: &Class, number: usize, row: &Row) -> String {
+    let points = row.worth().map_or("–".to_owned(), |[points, of, ..]| format!("{points} of {of}"));
+    let boxes = row.graded.iter().flat_map(|graded| &graded.tasks).map(mark).collect::<String>();
+    let (who, lab, said) = (escaped(class.name(row)), row.lab_name(), escaped(&row.said()));
+    format!("<tr><td><a href=\"#k{number}\">{who}</a><td>{lab}<td class=n>{points}<td>{boxes}<td>{said}</tr>\n")
 }
 
 fn mark(task: &GradedTask) -> String {
@@ -58,64 +60,47 @@ fn mark(task: &GradedTask) -> String {
     format!("<span class={class} title=\"{}: {word}\">{sign}</span>", escaped(&task.name))
 }
 
-/// The most common findings, each with an example.
-fn common(page: &mut String, class: &Class) {
-    let common = class.common();
-    if common.is_empty() {
-        return;
-    }
-    *page += "<h2>What went wrong most often</h2>\n<ol>\n";
-    for (kind, rows) in common {
-        let (count, kind) = (rows.len(), escaped(kind));
-        // The shortest message shows a mistake best.
-        let example = rows.iter().min_by_key(|(_, finding)| finding.text.len());
-        let Some((row, finding)) = example else { continue };
-        let (who, text) = (escaped(&row.hand_in.who), escaped(&finding.text));
-        let kernels = if count == 1 { "kernel" } else { "kernels" };
-        let _ = writeln!(
-            page,
-            "<li><b>{kind}</b>, in {count} {kernels}; for example that of <bdi>{who}</bdi>:<pre>{text}</pre></li>"
-        );
-    }
-    *page += "</ol>\n";
+/// A common finding, with the message that shows it best: the shortest.
+fn example((kind, rows): &(&str, Vec<(&Row, &Next)>)) -> String {
+    let (count, kernels) = (rows.len(), if rows.len() == 1 { "kernel" } else { "kernels" });
+    let example = rows.iter().min_by_key(|(_, finding)| finding.text.len());
+    let example = example.map(|(row, finding)| [escaped(&row.hand_in.who), escaped(&finding.text)]);
+    let ([who, text], kind) = (example.unwrap_or_default(), escaped(kind));
+    format!("<li><b>{kind}</b>, in {count} {kernels}; for example that of <bdi>{who}</bdi>:<pre>{text}</pre></li>\n")
 }
 
 /// A hand-in: its checklist, its findings, and the kernel with their places underlined.
-fn kernel(page: &mut String, number: usize, row: &Row) {
+fn kernel(number: usize, row: &Row) -> String {
     let (who, file) = (escaped(&row.hand_in.who), escaped(&row.hand_in.file));
-    let _ = writeln!(page, "<details id=k{number}><summary><bdi>{who}</bdi> <small>{file}</small></summary>");
-    match &row.graded {
-        Err(sentence) => {
-            let _ = writeln!(page, "<p>{}</p>", escaped(sentence));
-        }
+    let found = match &row.graded {
+        Err(sentence) => format!("<p>{}</p>\n", escaped(sentence)),
         Ok(graded) => {
-            *page += "<ul class=plain>\n";
-            for task in &graded.tasks {
-                let (points, of) = (format!("{:.2}", task.points), task.of);
-                let points = if task.open { String::new() } else { format!(" ({points} of {of} points)") };
-                let _ = writeln!(page, "<li>{} {}{points}<ul class=plain>", mark(task), escaped(&task.name));
-                for line in &task.lines {
-                    let class = match line.state {
-                        State::Passed => "yes",
-                        State::Failed => "no",
-                        State::NotReached | State::LeftOut => "open",
-                    };
-                    let found = line.found.as_ref().map_or_else(String::new, |found| format!(" ({found})"));
-                    let _ = writeln!(page, "<li class={class}>{}{}</li>", escaped(&line.words), escaped(&found));
-                }
-                *page += "</ul></li>\n";
-            }
-            *page += "</ul>\n";
-            for finding in &graded.findings {
-                let _ = writeln!(page, "<pre>{}</pre>", escaped(&finding.text));
-            }
+            let tasks: String = graded.tasks.iter().map(checklist).collect();
+            let text = |finding: &Next| format!("<pre>{}</pre>\n", escaped(&finding.text));
+            format!("<ul class=plain>\n{tasks}</ul>\n{}", graded.findings.iter().map(text).collect::<String>())
         }
-    }
-    if let Ok(kernel) = &row.hand_in.kernel {
-        let places: Vec<&Underlined> = row.findings().iter().flat_map(|finding| &finding.places).collect();
-        *page += &code(&kernel.text, &places);
-    }
-    *page += "</details>\n";
+    };
+    let places: Vec<&Underlined> = row.findings().iter().flat_map(|finding| &finding.places).collect();
+    let code = row.hand_in.kernel.as_ref().map_or_else(|_| String::new(), |kernel| code(&kernel.text, &places));
+    format!(
+        "<details id=k{number}><summary><bdi>{who}</bdi> <small>{file}</small></summary>\n{found}{code}</details>\n"
+    )
+}
+
+fn checklist(task: &GradedTask) -> String {
+    let (points, of, name) = (task.points, task.of, escaped(&task.name));
+    let points = if task.open { String::new() } else { format!(" ({points:.2} of {of} points)") };
+    let line = |line: &Line| {
+        let class = match line.state {
+            State::Passed => "yes",
+            State::Failed => "no",
+            State::NotReached | State::LeftOut => "open",
+        };
+        let found = line.found.as_ref().map_or_else(String::new, |found| format!(" ({found})"));
+        format!("<li class={class}>{}{}</li>\n", escaped(&line.words), escaped(&found))
+    };
+    let lines: String = task.lines.iter().map(line).collect();
+    format!("<li>{} {name}{points}<ul class=plain>\n{lines}</ul></li>\n", mark(task))
 }
 
 /// A kernel's lines with their numbers. Labels follow below the underlined places.

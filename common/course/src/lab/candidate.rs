@@ -14,7 +14,7 @@ use plan::{DeviceInfo, Dtype, Fill, OwnLaunch, Plan, Problem};
 
 use crate::files;
 use crate::lab::data::Lab;
-use crate::lab::transfer::Transfer;
+use crate::lab::task::Transfer;
 use crate::steps::Kernel;
 
 pub struct Candidate {
@@ -22,7 +22,7 @@ pub struct Candidate {
     pub kernel: Kernel,
     pub source: Source,
     /// The launch that the kernel asks for.
-    launch: OwnLaunch,
+    pub launch: OwnLaunch,
     /// Warp instructions after which a launch is stopped, if the learner says.
     instruction_limit: Option<u64>,
     /// Whether the kernel's `printf` output is dropped.
@@ -100,11 +100,6 @@ impl Candidate {
             Some(drawn) => drawn.whole(&problem, plan),
             None => plan,
         })
-    }
-
-    /// Whether the learner's file asks for a launch.
-    pub fn has_own_launch(&self) -> bool {
-        self.launch != OwnLaunch::default()
     }
 
     /// Why the product of a size is wrong, judged by its pairs; with `always`, only if the order of warps does not matter.

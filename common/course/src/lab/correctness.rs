@@ -7,6 +7,7 @@ use common::findings::diagnostic::Underlined;
 use common::findings::hazard_kind::{Mistake, ReportKind};
 use common::findings::{HazardReport, KernelFault, diagnostic};
 use common::verify::{MOST_FOLLOWED, Verification};
+use plan::OwnLaunch;
 use simt::HazardKind;
 
 use crate::lab::candidate::Candidate;
@@ -103,7 +104,7 @@ impl Candidate {
             let text = format!("at {name}: {error:#}\n{ask}\n// launch: block 32,32 tile 32,32 shared 8192");
             return Next::new(text, None).of(NO_LAUNCH);
         }
-        if KernelFault::behind(error).is_none() && self.has_own_launch() {
+        if KernelFault::behind(error).is_none() && self.launch != OwnLaunch::default() {
             let agree = "make the launch line of your file and its constants agree";
             let text = format!("at {name} {error:#}; {agree}");
             return Next::new(text, self.command(size, "--check")).of(NO_LAUNCH);

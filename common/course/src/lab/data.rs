@@ -7,8 +7,7 @@ use anyhow::{Context, Result, ensure};
 use common::basics::workspace;
 use common::code::folder_of;
 
-use crate::lab::task::{Data, Task};
-use crate::lab::transfer::Transfer;
+use crate::lab::task::{Data, Task, Transfer};
 use crate::steps::{self, Kernel, STEPS};
 use crate::{files, mine};
 
@@ -22,7 +21,9 @@ pub struct Lab {
     /// Whether the learner writes it in Rust.
     pub rust: bool,
     /// Its name on the command line: the number of its step, or the kernel that it leads to; then the seed of a transfer task.
-    name: String,
+    pub name: String,
+    /// Where its file is, with its page and its start.
+    folder: PathBuf,
 }
 
 impl Lab {
@@ -31,12 +32,15 @@ impl Lab {
         let mut all = Vec::new();
         let own = STEPS.iter().map(|step| Kernel { step, variant: None });
         for kernel in own.chain(Kernel::beyond()) {
-            let file = folder(kernel).join("lab.json");
+            let step = folder_of(kernel.step);
+            let folder =
+                kernel.variant_name().map_or_else(|| step.join("lab"), |name| step.join("beyond/lab").join(name));
+            let file = folder.join("lab.json");
             if file.is_file() {
                 let data = serde_json::from_str(&files::read(&file)?)
                     .with_context(|| format!("{} is not a lab; restore it with git", workspace::display(&file)))?;
                 let name = kernel.variant_name().unwrap_or_else(|| steps::number(kernel.step)).to_owned();
-                all.push(Self { kernel, data, transfer: None, rust: false, name });
+                all.push(Self { kernel, data, transfer: None, rust: false, name, folder });
             }
         }
         Ok(all)
@@ -57,22 +61,18 @@ impl Lab {
         };
         let (found, others): (Vec<Self>, Vec<Self>) = Self::all()?.into_iter().partition(is_named);
         found.into_iter().next().with_context(|| {
-            let names: Vec<&str> = others.iter().map(Self::name).collect();
+            let names: Vec<&str> = others.iter().map(|lab| lab.name.as_str()).collect();
             format!("there is no lab {name}; choose {}", names.join(", "))
         })
     }
 
     /// The transfer task of a seed.
     pub fn drawn(&self, seed: u64) -> Result<Self> {
-        let name = self.name();
+        let name = &self.name;
         let none = || format!("lab {name} has no transfer tasks; choose lab 1 to 6");
         let transfer = Transfer::draw(&self.data.transfer, seed).with_context(none)?;
         let data = Data { tasks: vec![transfer.task()], transfer: vec![], ..self.data.clone() };
         Ok(Self { data, name: format!("{name}-{seed}"), transfer: Some(transfer), ..self.clone() })
-    }
-
-    pub fn name(&self) -> &str {
-        &self.name
     }
 
     /// Its name among all that there is of the steps, as kernels are named: `step06_prefetch/tensor_cores`.
@@ -105,14 +105,13 @@ impl Lab {
 
     /// The file that the lab begins with.
     pub fn start(&self) -> PathBuf {
-        self.folder().join(format!("start.{}", self.extension()))
+        self.folder.join(format!("start.{}", self.extension()))
     }
 
     fn extension(&self) -> &'static str {
         if self.rust { "rs" } else { "cu" }
     }
 
-    /// The command that grades it.
     pub fn command(&self) -> String {
         format!("cargo course lab {}{}", self.name, if self.rust { " --rust" } else { "" })
     }
@@ -130,7 +129,7 @@ impl Lab {
     /// The text that the learner's file begins with, and its source.
     pub fn begins_with(&self) -> Result<(String, String)> {
         Ok(match &self.transfer {
-            Some(drawn) => (drawn.start(self.name(), self.rust), format!("the start of transfer task {}", drawn.seed)),
+            Some(drawn) => (drawn.start(&self.name, self.rust), format!("the start of transfer task {}", drawn.seed)),
             None => (files::read(&self.start())?, format!("a copy of {}", workspace::display(&self.start()))),
         })
     }
@@ -142,29 +141,19 @@ impl Lab {
 
     /// The page that says what to do.
     pub fn page(&self) -> PathBuf {
-        self.folder().join("README.md")
+        self.folder.join("README.md")
     }
 
     /// A task's answer, as `cargo course diff` takes it from here.
     pub fn answer(&self, task: &Task) -> Option<String> {
         let answer = task.answer.as_ref()?;
-        let file = self.folder().join(answer);
+        let file = self.folder.join(answer);
         let in_rust = format!("{answer}/rust");
         if self.rust && Kernel::named(&in_rust).is_ok() {
             return Some(in_rust);
         }
         Some(if file.is_file() { files::from_here(&file) } else { answer.clone() })
     }
-
-    fn folder(&self) -> PathBuf {
-        folder(self.kernel)
-    }
-}
-
-/// The folder of a step's lab, or of the lab that leads to a kernel beyond it.
-fn folder(kernel: Kernel) -> PathBuf {
-    let step = folder_of(kernel.step);
-    kernel.variant_name().map_or_else(|| step.join("lab"), |name| step.join("beyond/lab").join(name))
 }
 
 #[cfg(test)]
@@ -209,7 +198,7 @@ mod tests {
                     let result = rest.lines().find_map(|line| line.strip_prefix("= ")).unwrap_or_default();
                     result.split(' ').next().unwrap().parse::<usize>().unwrap() >= number - usize::from(task.open)
                 };
-                let tested = ANSWERS.split(&format!("\n@ {} {kernel}\n", lab.name())).skip(1).any(passes);
+                let tested = ANSWERS.split(&format!("\n@ {} {kernel}\n", lab.name)).skip(1).any(passes);
                 assert!(tested, "{lab_name}, task {number}: {answer} is not in answers.txt");
             }
             let page = files::read(&lab.page()).unwrap();

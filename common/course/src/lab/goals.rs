@@ -100,36 +100,21 @@ impl Candidate {
         if device::cuda_devices().is_err() {
             return Verdict::LeftOut("there is no GPU here".into());
         }
-        match self.speeds(speed) {
-            Ok(Err(limit)) => Verdict::LeftOut(limit),
-            Ok(Ok((mine, theirs))) => {
-                let found = format!("{:.2} times as fast", theirs / mine);
-                if mine * speed.factor <= theirs {
-                    Verdict::Passed(Some(found))
-                } else {
-                    let text =
-                        format!("it takes {mine:.3} ms, and {} takes {theirs:.3} ms; compare the two", speed.than);
-                    let next = Next::new(text, self.command(speed.size, "--baseline cublas"));
-                    Verdict::Failed(Some(found), next.of("too slow"))
-                }
-            }
-            Err(error) => {
-                let next = Next::new(format!("{error:#}"), self.command(speed.size, "--device cuda"));
-                Verdict::Failed(None, next.of("cannot be timed"))
-            }
-        }
+        self.timed(speed).unwrap_or_else(|error| {
+            let next = Next::new(format!("{error:#}"), self.command(speed.size, "--device cuda"));
+            Verdict::Failed(None, next.of("cannot be timed"))
+        })
     }
 
-    /// Milliseconds of this kernel and of another one, on the GPU, after both are verified; or why no kernel of this lab runs
-    /// on that GPU.
-    fn speeds(&self, speed: &Speed) -> Result<Result<(f64, f64), String>> {
+    /// Times both kernels on the GPU after they are verified, unless no kernel of this lab runs on it.
+    fn timed(&self, speed: &Speed) -> Result<Verdict> {
         let mut device = device::open(Choice::Cuda(0), &SimOptions::default())?;
         let device: &mut dyn Device = device.as_mut();
         let problem = self.problem(speed.size);
         let operands = Operands::new(&problem)?;
         let info = device.info().clone();
         if let Err(limit) = self.kernel.plan(&problem, &info) {
-            return Ok(Err(format!("{limit:#}")));
+            return Ok(Verdict::LeftOut(format!("{limit:#}")));
         }
         let theirs = Self::of_the_course(Kernel::named(&speed.than)?, 0)?;
         let mut times = Vec::new();
@@ -143,7 +128,14 @@ impl Candidate {
             times.push(timing.kernel_ms.median);
             session.close(device)?;
         }
-        Ok(Ok((times[0], times[1])))
+        let (mine, theirs) = (times[0], times[1]);
+        let found = Some(format!("{:.2} times as fast", theirs / mine));
+        if mine * speed.factor <= theirs {
+            return Ok(Verdict::Passed(found));
+        }
+        let text = format!("it takes {mine:.3} ms, and {} takes {theirs:.3} ms; compare the two", speed.than);
+        let next = Next::new(text, self.command(speed.size, "--baseline cublas"));
+        Ok(Verdict::Failed(found, next.of("too slow")))
     }
 }
 
@@ -185,8 +177,9 @@ pub fn gain(lab: &Lab, task: usize, kernel: &Path) -> Option<String> {
         return None;
     }
     let size = lab.data.gain.size;
-    let (before, seen_before) = before(lab, task).and_then(Result::ok).and_then(|kernel| count(kernel, size).ok())?;
-    let (now, seen_now) = Candidate::read(lab, kernel, 0, None).and_then(|kernel| count(kernel, size)).ok()?;
+    let (before, now) = (before(lab, task)?, Candidate::read(lab, kernel, 0, None).ok()?);
+    let options = SimOptions { counters: true, ..SimOptions::default() };
+    let (seen_before, seen_now) = (before.run(size, &options).ok()?, now.run(size, &options).ok()?);
     if !seen_before.verification.ok {
         return None;
     }
@@ -207,16 +200,10 @@ pub fn gain(lab: &Lab, task: usize, kernel: &Path) -> Option<String> {
 }
 
 /// The kernel before a task; `None` if the lab begins with one that computes nothing right.
-fn before(lab: &Lab, task: usize) -> Option<Result<Candidate>> {
+fn before(lab: &Lab, task: usize) -> Option<Candidate> {
     let own = task.checked_sub(1).map(|before| lab.as_passed(before)).filter(|file| file.is_file());
-    if let Some(file) = own {
-        return Some(Candidate::read(lab, &file, 0, None));
+    match own {
+        Some(file) => Candidate::read(lab, &file, 0, None).ok(),
+        None => Candidate::of_the_course(Kernel::named(lab.data.gain.from.as_ref()?).ok()?, 0).ok(),
     }
-    let from = lab.data.gain.from.as_ref()?;
-    Some(Kernel::named(from).and_then(|kernel| Candidate::of_the_course(kernel, 0)))
-}
-
-fn count(kernel: Candidate, size: [u64; 3]) -> Result<(Candidate, Seen)> {
-    let seen = kernel.run(size, &SimOptions { counters: true, ..SimOptions::default() })?;
-    Ok((kernel, seen))
 }

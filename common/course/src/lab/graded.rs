@@ -17,15 +17,12 @@ use crate::lab::data::Lab;
 use crate::lab::goals;
 use crate::lab::task::{Points, hidden, names, smallest_ragged};
 
-/// Version of the format.
 const FORMAT: u32 = 1;
 
-/// A graded kernel.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Graded {
     pub format: u32,
     pub lab: String,
-    /// The kernel's file.
     pub kernel: String,
     pub seed: u64,
     pub tasks: Vec<GradedTask>,
@@ -36,7 +33,6 @@ pub struct Graded {
     pub findings: Vec<Next>,
     /// A fingerprint that ignores names, comments, layout and order; `None` if the kernel does not compile.
     pub fingerprint: Option<String>,
-    /// How long the grading took.
     pub seconds: f64,
 }
 
@@ -86,7 +82,7 @@ pub fn grade(lab: &Lab, kernel: &Path, seed: u64, instruction_limit: Option<u64>
     let plain = |next: Next| Next { text: strip_str(&next.text).to_string(), ..next };
     Ok(Graded {
         format: FORMAT,
-        lab: lab.name().to_owned(),
+        lab: lab.name.clone(),
         kernel: candidate.source.display.clone(),
         seed,
         points: rounded(tasks.iter().map(|task| task.points).sum()),

@@ -1,35 +1,30 @@
-//! The labs: the learner's copy of a starting kernel, and the checklist that grades it.
+//! The labs: the learner's copy of a starting kernel, which is made once, replaced only when they say yes, and never lost; and the
+//! checklist that grades it.
 //!
 //! A file next to each lab describes its tasks (`data`). Grading runs on the simulator in this process: it gives the same
 //! verdict on every machine and takes a second.
 
 pub(crate) mod candidate;
 pub(crate) mod checklist;
-mod copy;
 mod correctness;
 pub(crate) mod data;
 mod goals;
 pub(crate) mod graded;
 mod task;
-mod text;
-pub(crate) mod transfer;
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::{BufRead as _, IsTerminal as _, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use anyhow::{Result, ensure};
 use common::basics::{output, workspace};
 
-use crate::files;
-use crate::files::parse_seed;
-use crate::progress::Progress;
+use crate::files::{self, parse_seed};
+use crate::mine::{self, PROGRESS, Progress};
 use candidate::Candidate;
-use checklist::{Grade, Until};
+use checklist::{Grade, New, Until};
 use data::Lab;
-use text::New;
 
-/// Options of `cargo course lab`.
 #[derive(clap::Args)]
 #[allow(clippy::struct_excessive_bools, reason = "each is an option that is given or not")]
 pub struct Options {
@@ -69,7 +64,7 @@ pub fn run(options: &Options) -> Result<bool> {
         return hint(&lab).map(|()| true);
     }
     if options.restart {
-        return copy::restart(&lab).map(|()| true);
+        return restart(&lab).map(|()| true);
     }
     let own = options.kernel.is_none();
     let kernel = options.kernel.clone().unwrap_or_else(|| lab.copy());
@@ -82,7 +77,7 @@ pub fn run(options: &Options) -> Result<bool> {
         return Ok(true);
     }
     if own && !kernel.is_file() {
-        copy::begin(&lab)?;
+        begin(&lab)?;
         if !options.watch {
             return Ok(true);
         }
@@ -93,15 +88,68 @@ pub fn run(options: &Options) -> Result<bool> {
     grade(&lab, &kernel, own, options)
 }
 
+/// Copies the start for a learner who has nothing yet, and says how to go on.
+fn begin(lab: &Lab) -> Result<()> {
+    let copy = lab.copy();
+    // Another program may have created it a moment ago; anything but a file is in the way.
+    let is_begun = files::create(&copy, &lab.begins_with()?.0)? || copy.is_file();
+    ensure!(is_begun, "{} is there and is no file; move it away", workspace::display(&copy));
+    begun(lab)
+}
+
+fn begun(lab: &Lab) -> Result<()> {
+    let (copy, (_, start)) = (lab.copy(), lab.begins_with()?);
+    let page = if lab.transfer.is_some() { &copy } else { &lab.page() };
+    let (copy, page) = (workspace::display(&copy), workspace::display(page));
+    let (tasks, command) = (&lab.data.tasks, lab.command());
+    let text = format!(
+        "{copy} is yours now, {start}\n\n  task 1 of {}: {}\n\n\
+         {page} says what to do; edit the file, and have it graded:\n  \
+         {command}            once\n  \
+         {command} --watch    at each save\n  \
+         {command} --hint     with a little help\n",
+        tasks.len(),
+        tasks[0].name,
+    );
+    output::print(&text)
+}
+
+/// Begins again if the learner agrees; the old file is kept under another name.
+fn restart(lab: &Lab) -> Result<()> {
+    let copy = lab.copy();
+    if !copy.is_file() {
+        return begin(lab);
+    }
+    let (copy_name, kept_name) = (workspace::display(&copy), workspace::display(&files::free_name(&copy)));
+    output::print(&format!("{copy_name} becomes {kept_name}, and a new start takes its place; go on? [y/N] "))?;
+    let mut answer = String::new();
+    // Standard input may never end.
+    std::io::stdin().lock().take(64).read_line(&mut answer).ok();
+    if !matches!(answer.trim(), "y" | "Y" | "yes") {
+        return output::print("nothing was changed\n");
+    }
+    // Another program may restart at the same time, and an editor may save at any time, so the present file is copied first.
+    let _lock = files::lock(&mine::folder());
+    let start = lab.begins_with()?.0;
+    let kept = files::keep(&copy)?;
+    // On a full disk the learner's file is where it was, and nowhere else.
+    files::write(&copy, &start).inspect_err(|_| drop(std::fs::remove_file(&kept)))?;
+    let kept = workspace::display(&kept);
+    if kept != kept_name {
+        output::print(&format!("{kept_name} has come to be meanwhile; your file is kept as {kept}\n"))?;
+    }
+    begun(lab)
+}
+
 /// One more hint for the first task that has not passed.
 fn hint(lab: &Lab) -> Result<()> {
     let (name, tasks) = (&lab.full_name(), &lab.data.tasks);
-    let text = Progress::update(|progress| {
+    let text = mine::update(PROGRESS, |progress: &mut Progress| {
         let number = (0..tasks.len()).find(|&number| !progress.has_passed(name, number))?;
         let seen = &mut progress.labs.entry(name.clone()).or_default().hints;
         seen.resize(seen.len().max(number + 1), 0);
         seen[number] = (seen[number] + 1).min(tasks[number].hints.len());
-        Some(text::hints(lab, number, seen[number]))
+        Some(checklist::hints(lab, number, seen[number]))
     })?;
     output::print(text.as_deref().unwrap_or("all tasks of this lab have passed; there is nothing left to hint at\n"))
 }
@@ -112,7 +160,7 @@ fn grade(lab: &Lab, kernel: &Path, own: bool, options: &Options) -> Result<bool>
     let seed = options.seed.unwrap_or_else(fresh_seed);
     let candidate = Candidate::read(lab, kernel, seed, options.instruction_limit)?;
     let mut grade = graded::checked(lab, &candidate, seed, Until::FirstFailure)?;
-    if own && let Ok(progress) = Progress::read() {
+    if own && let Ok(progress) = mine::read::<Progress>(PROGRESS) {
         let name = &lab.full_name();
         grade.hints = progress.labs.get(name).map(|lab| lab.hints.clone()).unwrap_or_default();
         grade.passed_before = grade.next().is_some_and(|task| progress.has_passed(name, task));
@@ -120,20 +168,20 @@ fn grade(lab: &Lab, kernel: &Path, own: bool, options: &Options) -> Result<bool>
     let kept = if own { note(lab, &candidate, &grade) } else { Ok(None) };
     // If it cannot be saved, it is still printed.
     let new = kept.as_ref().map_or(None, Option::as_ref);
-    output::print(&text::checklist(lab, kernel, &grade, new))?;
+    output::print(&checklist::text(lab, kernel, &grade, new))?;
     kept.map(|_| grade.is_done())
 }
 
 /// Notes the progress, and says which tasks have passed now for the first time.
 fn note(lab: &Lab, candidate: &Candidate, grade: &Grade) -> Result<Option<New>> {
-    let (progress, name) = (Progress::read()?, &lab.full_name());
+    let (progress, name): (Progress, _) = (mine::read(PROGRESS)?, &lab.full_name());
     let passed: Vec<bool> = grade.tasks.iter().map(|task| task.passed).collect();
     let new: Vec<usize> = (0..passed.len()).filter(|&task| passed[task] && !progress.has_passed(name, task)).collect();
     let (Some(&first), Some(&last)) = (new.first(), new.last()) else { return Ok(None) };
     let gain = goals::gain(lab, first, &candidate.source.path);
     // The text that was graded: the file may have changed since.
     let kept = files::keep_text(&lab.as_passed(last), &candidate.source.text)?;
-    Progress::update(|progress| progress.note(name, &passed))?;
+    mine::update(PROGRESS, |progress: &mut Progress| progress.note(name, &passed))?;
     Ok(Some(New { first, last, kept, gain }))
 }
 

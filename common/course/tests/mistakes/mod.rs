@@ -29,7 +29,6 @@ pub struct Mistake {
     edits: Vec<(Vec<String>, Vec<String>)>,
 }
 
-/// The trials of all mistakes.
 pub fn trials() -> Vec<Trial> {
     let all = read(TABLE);
     // No table is complete, and this one must not become less so.
@@ -46,7 +45,6 @@ pub fn lines() -> impl Iterator<Item = Trial> {
     read(LINES).into_iter().map(|mistake| trial(format!("slow::wrong::{}", mistake.name), move || fails(&mistake)))
 }
 
-/// The answers of the labs.
 pub fn answers() -> Vec<Mistake> {
     read(ANSWERS)
 }

@@ -30,7 +30,6 @@ pub fn kernel(name: &str) -> Option<&'static str> {
     others().find(|(known, _)| *known == name).map(|(_, text)| text)
 }
 
-/// The trials of all right kernels.
 pub fn trials() -> Vec<Trial> {
     let mut trials: Vec<Trial> = others()
         .map(|(name, text)| {

@@ -8,7 +8,6 @@ use anyhow::{Context, Result, ensure};
 pub use common::testing::trial;
 use libtest_mimic::Trial;
 
-/// The program.
 pub const PROGRAM: &str = env!("CARGO_BIN_EXE_course");
 
 /// The environment variable with which this program runs the step that it names.
@@ -33,7 +32,6 @@ pub fn course(arguments: &[&str], variables: &[(&str, &Path)], answer: &str) -> 
     said(Command::new(PROGRAM).args(arguments).envs(variables.iter().copied()), answer)
 }
 
-/// Runs a command.
 pub fn said(command: &mut Command, answer: &str) -> Result<Said> {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().context("the program does not start")?;

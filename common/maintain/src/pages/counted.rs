@@ -4,6 +4,7 @@ use anyhow::{Context, Result, bail};
 use common::basics::{grouped, number, table};
 use common::findings::Counters;
 use course::steps::Kernel;
+use serde_json::Value;
 use simt::Counts;
 
 use crate::counters::{self, Compared, File};
@@ -43,12 +44,14 @@ pub fn table(words: &[&str]) -> Result<String> {
     let mut columns = Vec::new();
     for word in kernels {
         let (name, idea) = word.split_once(':').map_or((*word, None), |(name, idea)| (name, Some(idea)));
-        let mut arguments = vec!["--size", size];
+        let mut arguments = vec!["--device", "sim", "--json", "--size", size];
         let kernel = Kernel::named(name)?;
         arguments.extend(kernel.variant_name().iter().flat_map(|variant| ["--variant", variant]));
         arguments.extend(idea.iter().flat_map(|idea| ["--without", idea]));
-        let report = programs::json(kernel.package(), &arguments)?;
-        let counted: Option<Counters> = serde_json::from_value(report["counters"].clone())?;
+        let printed = programs::output(kernel.package(), &arguments)?;
+        let mut report: Value = serde_json::from_str(&printed.stdout)
+            .with_context(|| format!("{word} prints no report: {}", printed.stderr.trim()))?;
+        let counted: Option<Counters> = serde_json::from_value(report["counters"].take())?;
         columns.push(counted.with_context(|| format!("{name} reports no counters; name one that runs on a GPU"))?);
         let idea = idea.map_or_else(String::new, |idea| format!(" without {idea}"));
         let variant = kernel.variant_name().map(|variant| format!("`{variant}`{idea}"));
@@ -69,13 +72,13 @@ pub fn table(words: &[&str]) -> Result<String> {
             rows.push(std::iter::once((*name).to_owned()).chain(cells).collect());
         }
     }
-    Ok(table::markdown(&head, &rows))
+    Ok(table::markdown(&head, rows))
 }
 
 /// The counters' names with their documentation, as a table.
 pub fn names() -> String {
     let row = |(name, words): &(&str, &str)| vec![format!("`{name}`"), words.trim().to_owned()];
-    table::markdown(&["counter", "counts"], &Counts::EXPLAINED.iter().map(row).collect::<Vec<_>>())
+    table::markdown(&["counter", "counts"], Counts::EXPLAINED.iter().map(row))
 }
 
 /// The source of the readings, and a table with a row for each launch.
@@ -108,7 +111,7 @@ pub fn readings() -> Result<String> {
         row.resize(head.len(), String::new());
         rows.push(row);
     }
-    let table = table::markdown(&head, &rows);
+    let table = table::markdown(&head, rows);
     Ok(format!("Read on an {gpu} (driver {driver}, {date}) under {tool}.\n\n{table}"))
 }
 

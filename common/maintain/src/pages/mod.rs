@@ -2,7 +2,6 @@
 //! differences come from runs on the simulator; tables and charts of speed come from the records.
 
 pub mod counted;
-mod markers;
 mod outputs;
 mod parts;
 mod timed;
@@ -39,7 +38,7 @@ pub fn run(options: &Options) -> Result<bool> {
         generated.file(&path, &svg)?;
     }
     for path in chapters()?.into_iter().filter(|path| wanted(path)) {
-        let fresh = markers::replace(&read(&path)?, |words| parts::make(&records, words));
+        let fresh = parts::replace(&read(&path)?, |words| parts::make(&records, words));
         generated.file(&path, &fresh.with_context(|| workspace::display(&path))?)?;
     }
     for (name, record) in &records {
@@ -78,7 +77,7 @@ mod tests {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/parts.md");
         let kept = read(&path).unwrap();
         let records = [("h100".to_owned(), example())];
-        let fresh = markers::replace(&kept, |words| {
+        let fresh = parts::replace(&kept, |words| {
             let made = match words {
                 ["none", words @ ..] => parts::make(&[], words),
                 words => parts::make(&records, words),
@@ -99,7 +98,7 @@ mod tests {
     #[test]
     fn every_marker_of_every_page_names_a_part() {
         for path in chapters().unwrap() {
-            let page = markers::replace(&read(&path).unwrap(), |words| {
+            let page = parts::replace(&read(&path).unwrap(), |words| {
                 let name = words.first().copied().unwrap_or_default();
                 anyhow::ensure!(parts::names().any(|known| known == name), "there is no part {name}");
                 Ok(String::new())

@@ -90,10 +90,6 @@ pub fn or_dash<T>(value: Option<T>, words: impl FnOnce(T) -> String) -> String {
     value.map_or_else(|| "–".to_owned(), words)
 }
 
-fn percent(share: f64) -> String {
-    format!("{:.1} %", share * 100.0)
-}
-
 pub fn tflops(gflops: f64) -> String {
     format!("{:.*}", if gflops < 1e3 { 4 } else { 2 }, gflops / 1e3)
 }
@@ -124,8 +120,8 @@ pub fn ladder(records: &Records, words: &[&str]) -> Result<String> {
         let title = step.map_or("the vendor's library", |step| &step.title);
         row([&short(&entry.name), title], record, size, entry)
     };
-    let rows: Vec<Vec<String>> = size.entries.iter().map(row).collect();
-    let table = table::markdown(&[&["step", "what it does"], &VALUES[..]].concat(), &rows);
+    let rows = size.entries.iter().map(row);
+    let table = table::markdown(&[&["step", "what it does"], &VALUES[..]].concat(), rows);
     Ok(format!("{table}\nM = N = K = {}. {}", size.m, source(name, record)))
 }
 
@@ -140,14 +136,14 @@ pub fn sizes(records: &Records, words: &[&str]) -> Result<String> {
     head.extend(names.iter().map(|name| short(name)).chain([of_cublas]));
     let row = |size: &SizeRecord| {
         let speeds = names.iter().map(|name| or_dash(size.gflops(name), tflops));
-        let share = or_dash(size.share_of_cublas(last), percent);
+        let share = or_dash(size.share_of_cublas(last), |share| format!("{:.1} %", share * 100.0));
         std::iter::once(size.words()).chain(speeds).chain([share]).collect()
     };
-    let rows: Vec<Vec<String>> = record.sizes.iter().map(row).collect();
+    let rows = record.sizes.iter().map(row);
     let mean = record.shares_of_cublas(last).map_or_else(String::new, |(least, mean)| {
         format!(" {last} reaches at least {least:.3} × cuBLAS, {mean:.3} × in the geometric mean.")
     });
-    Ok(format!("{}\nTFLOP/s.{mean} {}", table::markdown(&head, &rows), source(name, record)))
+    Ok(format!("{}\nTFLOP/s.{mean} {}", table::markdown(&head, rows), source(name, record)))
 }
 
 /// The kernels in Rust beside those in CUDA C, of all steps or of one, from a comparison of both in `docs/results/rust`.
@@ -168,7 +164,7 @@ pub fn languages(words: &[&str]) -> Result<String> {
         rows.push(vec![size.words(), short(&step.name), ms(cuda), ms(rust), speed, registers.join(", ")]);
     }
     let head = ["M×N×K", "step", "CUDA C", "Rust", "speed in Rust over CUDA C", "registers: CUDA C, Rust"];
-    Ok(format!("{}\n{}", table::markdown(&head, &rows), source(&format!("rust/{name}"), &record)))
+    Ok(format!("{}\n{}", table::markdown(&head, rows), source(&format!("rust/{name}"), &record)))
 }
 
 /// The registers of a thread, and how many bytes were spilled.
@@ -205,7 +201,7 @@ pub fn of_step(records: &Records, words: &[&str]) -> Result<String> {
     if rows.is_empty() {
         return Ok(format!("*Record `{name}` has no times of {step}.*"));
     }
-    let table = table::markdown(&[&["M×N×K"], &VALUES[..]].concat(), &rows);
+    let table = table::markdown(&[&["M×N×K"], &VALUES[..]].concat(), rows);
     Ok(format!("{table}\n{}", source_of_step(name, record, step)))
 }
 
@@ -228,8 +224,8 @@ pub fn results(records: &Records) -> Result<String> {
             state,
         ]
     };
-    let rows: Vec<Vec<String>> = records.iter().map(row).collect();
-    Ok(table::markdown(&["record", "GPU", "driver", "CUDA", "date", "commit", "L2", "state"], &rows))
+    let head = ["record", "GPU", "driver", "CUDA", "date", "commit", "L2", "state"];
+    Ok(table::markdown(&head, records.iter().map(row)))
 }
 
 /// All kernels at one size: the bottleneck, the least time, the measured time, and their ratio.
@@ -241,13 +237,11 @@ pub fn bound(records: &Records, words: &[&str]) -> Result<String> {
     // Kernels beyond the course have separate pages.
     let entries = size.entries.iter().filter(|entry| !Kernel::beyond().any(|kernel| kernel.name() == entry.name));
     let bounded = entries.filter_map(|entry| Some((entry, entry.spread()?, entry.least_time.as_ref()?)));
-    let rows: Vec<Vec<String>> = bounded
-        .map(|(entry, spread, least)| {
-            let over = or_dash(entry.over_least(), times);
-            vec![entry.name.clone(), least.bound_by.clone(), ms(least.ms), ms(spread.median), over]
-        })
-        .collect();
-    let table = table::markdown(&["kernel", "bound by", "least time", "time", "time ÷ least time"], &rows);
+    let rows = bounded.map(|(entry, spread, least)| {
+        let over = or_dash(entry.over_least(), times);
+        vec![entry.name.clone(), least.bound_by.clone(), ms(least.ms), ms(spread.median), over]
+    });
+    let table = table::markdown(&["kernel", "bound by", "least time", "time", "time ÷ least time"], rows);
     Ok(format!("{table}\nM = N = K = {}. {}", size.m, source(name, &record)))
 }
 
@@ -255,10 +249,6 @@ pub fn bound(records: &Records, words: &[&str]) -> Result<String> {
 fn kernels() -> Vec<Kernel> {
     let all = STEPS.iter().flat_map(|step| Kernel::of(step));
     all.filter(|kernel| matches!(kernel.role(), Role::Rung | Role::Step)).collect()
-}
-
-fn text(kernel: &Kernel) -> Result<String> {
-    read(&kernel.file())
 }
 
 /// The path inside a step: each rung with what it adds to the kernel before it, in lines and in speed.
@@ -278,19 +268,19 @@ pub fn path(records: &Records, words: &[&str]) -> Result<String> {
         if kernel.step.name != *own || !is_wanted {
             continue;
         }
-        let before = at.checked_sub(1).map(|at| text(&kernels[at])).transpose()?.unwrap_or_default();
-        let (gone, new) = difference::size(&before, &text(kernel)?);
+        let before = at.checked_sub(1).map(|at| read(&kernels[at].file())).transpose()?.unwrap_or_default();
+        let (gone, new) = difference::size(&before, &read(&kernel.file())?);
         let mut row = vec![format!("`{}`", kernel.variant_name().unwrap_or("kernel")), format!("+{new} −{gone}")];
         row.extend(sizes.iter().map(|size| speed(size, &kernel.name())));
         rows.push(row);
     }
     let mut head = vec!["kernel".to_owned(), "lines of code".to_owned()];
     head.extend(sizes.iter().map(|size| format!("TFLOP/s at {}", size.words())));
-    let Some((name, record)) = record else { return Ok(table::markdown(&head, &rows)) };
+    let Some((name, record)) = record else { return Ok(table::markdown(&head, rows)) };
     let mut library = vec![CUBLAS.to_owned(), "–".to_owned()];
     library.extend(sizes.iter().map(|size| speed(size, CUBLAS)));
     rows.push(library);
-    Ok(format!("{}\n{}", table::markdown(&head, &rows), source_of_step(name, record, own)))
+    Ok(format!("{}\n{}", table::markdown(&head, rows), source_of_step(name, record, own)))
 }
 
 #[cfg(test)]
@@ -301,7 +291,7 @@ mod tests {
     #[test]
     fn every_rung_is_short_and_adds_little() {
         let all = kernels();
-        let texts: Vec<String> = all.iter().map(|kernel| text(kernel).unwrap()).collect();
+        let texts: Vec<String> = all.iter().map(|kernel| read(&kernel.file()).unwrap()).collect();
         let kernels: Vec<String> = all.iter().map(Kernel::name).collect();
         for (at, (kernel, text)) in kernels.iter().zip(&texts).enumerate() {
             let before = at.checked_sub(1).map_or("", |at| &texts[at]);

@@ -34,9 +34,9 @@ const PINNED: (u32, u32) = (12, 1);
 /// Kernels with the specialisations for which PTX is committed.
 type Sources = Vec<(Source, Vec<Specialisation>)>;
 
-/// A kernel with its committed specialisations.
-fn of(step: &Step, variant: Option<&Variant>) -> Result<(Source, Vec<Specialisation>)> {
-    Ok((Source::read(&file_of(step, variant))?, step.committed_of(variant)))
+/// Kernels of a step with their committed specialisations.
+fn of<'a>(step: &Step, variants: impl Iterator<Item = Option<&'a Variant>>) -> Result<Sources> {
+    variants.map(|variant| Ok((Source::read(&file_of(step, variant))?, step.committed_of(variant)))).collect()
 }
 
 /// Runs the command. Returns `false` if the check fails.
@@ -56,15 +56,12 @@ pub fn run(options: &Options) -> Result<bool> {
     let wanted =
         |step: &str| options.steps.is_empty() || options.steps.iter().any(|name| step.starts_with(name.as_str()));
     if wanted("beyond") {
-        folders.push((
-            several::folder("ptx"),
-            STEP.variants.iter().map(|variant| of(&STEP, Some(variant))).collect::<Result<_>>()?,
-        ));
+        folders.push((several::folder("ptx"), of(&STEP, STEP.variants.iter().map(Some))?));
         folders.push((several::folder("several/ptx"), several::sources()?));
     }
     for step in STEPS.iter().filter(|step| wanted(step.name)) {
         let variants = std::iter::once(None).chain(step.variants.iter().map(Some));
-        folders.push((folder_of(step).join("ptx"), variants.map(|variant| of(step, variant)).collect::<Result<_>>()?));
+        folders.push((folder_of(step).join("ptx"), of(step, variants)?));
     }
     for (folder, sources) in folders {
         let known = Assembled::read(&folder);

@@ -166,7 +166,6 @@ fn bench<'a>(
     Ok(bench)
 }
 
-/// The errors of each contender.
 fn errors(bench: &mut Bench) -> Result<BTreeMap<String, Errors>> {
     let Problem { m, n, k, .. } = bench.matrices.problem;
     let Operands::F32 { a, b } = &bench.operands else { return Ok(BTreeMap::new()) };

@@ -41,7 +41,7 @@ pub fn speeds(words: &[&str]) -> Result<String> {
         }
     }
     let head = ["M = N = K", "product", "time", "TFLOP/s", "of cuBLAS", "worst error", "root mean square"];
-    Ok(table::markdown(&head, &rows) + &source(&record))
+    Ok(table::markdown(&head, rows) + &source(&record))
 }
 
 /// The power that each contender draws, and its speed meanwhile.
@@ -57,7 +57,7 @@ pub fn power(words: &[&str]) -> Result<String> {
         }
     }
     let head = ["M = N = K", "product", "TFLOP/s", "power", "clock of the SMs", "energy of a product"];
-    let table = table::markdown(&head, &rows);
+    let table = table::markdown(&head, rows);
     Ok(format!("{table}\n*{}; medians while each product ran for two seconds.*\n", record.provenance))
 }
 
@@ -74,7 +74,6 @@ pub fn errors(words: &[&str]) -> Result<String> {
         let size = format!("{}×{}×{}", at.edge, at.edge, at.k);
         [at.values.words().to_owned(), size].into_iter().chain(errors).collect()
     };
-    let rows: Vec<Vec<String>> = record.errors.iter().map(row).collect();
     let head = ["values", "M×N×K", "cuBLAS", "step06_prefetch", "`tensor_cores`", "cuBLAS TF32"];
-    Ok(table::markdown(&head, &rows) + &source(&record))
+    Ok(table::markdown(&head, record.errors.iter().map(row)) + &source(&record))
 }

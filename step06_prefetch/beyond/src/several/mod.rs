@@ -7,7 +7,6 @@
 mod kernels;
 mod multiply;
 mod nccl;
-mod options;
 mod outcome;
 mod plan;
 mod run;
@@ -19,5 +18,4 @@ mod verify;
 
 pub use kernels::{folder, sources};
 pub use nccl::configure;
-pub use options::Args;
-pub use run::main;
+pub use run::{Args, main};

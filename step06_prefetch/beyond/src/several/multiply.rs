@@ -84,9 +84,7 @@ impl<'a> Share<'a> {
     /// Draws the panels that this GPU has from the start.
     fn draw(&mut self, problem: &Problem, plan: &Plan) -> Result<()> {
         for (side, panel) in Side::BOTH.into_iter().flat_map(|side| plan.own(side, self.rank).map(move |p| (side, p))) {
-            let ([rows, cols], k) = (self.block.clone(), plan.panels[panel].clone());
-            let part = if side == Side::A { [rows, k] } else { [k, cols] };
-            let to = self.panel(side, panel);
+            let (to, part) = (self.panel(side, panel), plan.part(side, panel, self.rank));
             self.kernels.draw(self.gpu.device()?, to, side, problem, &part)?;
         }
         // Poisons C with bits that no kernel leaves by accident.
@@ -133,7 +131,6 @@ impl<'a> Product<'a> {
         Ok(self.plan)
     }
 
-    /// Draws A and B with this fill.
     pub fn draw(&mut self, fill: Fill) -> Result<()> {
         self.problem.fill = fill;
         self.shares.iter_mut().try_for_each(|share| share.draw(&self.problem, &self.plan))?;

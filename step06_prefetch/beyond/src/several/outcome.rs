@@ -12,13 +12,10 @@ use super::verify::Verdict;
 pub struct Outcome {
     /// When it was computed, in UTC.
     pub date: String,
-    /// The GPU driver's version.
     pub driver: Option<String>,
     /// M, N, K.
     pub size: [u64; 3],
-    /// Seed of the elements.
     pub seed: u64,
-    /// How many GPUs computed it.
     pub gpus: usize,
     /// P and Q, the rows and columns of the grid of GPUs.
     pub grid: [usize; 2],
@@ -30,7 +27,6 @@ pub struct Outcome {
     pub overlap: bool,
     /// Bytes of the largest share, on one GPU.
     pub bytes_per_gpu: u64,
-    /// Name of the devices.
     pub device: String,
     /// How the panels were moved.
     pub link: String,
@@ -62,7 +58,6 @@ impl Outcome {
         self.median_ms().map(|ms| 2.0 * m * n * k / ms / 1e6)
     }
 
-    /// The report for people.
     pub fn text(&self) -> String {
         let [m, n, k] = self.size;
         let [rows, cols] = self.grid;

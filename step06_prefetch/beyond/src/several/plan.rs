@@ -114,6 +114,12 @@ impl Plan {
         [piece(m, self.grid.rows, row), piece(n, self.grid.cols, col)]
     }
 
+    /// Rows and columns of a rank's part of a panel of A, or of B.
+    pub fn part(&self, side: Side, panel: usize, rank: usize) -> [Range<u64>; 2] {
+        let ([rows, cols], k) = (self.block(rank), self.panels[panel].clone());
+        if side == Side::A { [rows, k] } else { [k, cols] }
+    }
+
     /// The position, from the left or from the top, of the GPU that sends a panel to its line.
     pub fn root(&self, side: Side, panel: usize) -> usize {
         panel % if side == Side::A { self.grid.cols } else { self.grid.rows }

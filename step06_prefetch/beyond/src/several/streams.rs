@@ -14,13 +14,10 @@ use serde::{Deserialize, Serialize};
 /// One piece of work of a GPU, with its times in milliseconds since the product began.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Span {
-    /// The panel's number.
     pub panel: usize,
     /// Whether the panel was multiplied; if not, it travelled.
     pub multiplied: bool,
-    /// When the work began.
     pub from_ms: f64,
-    /// When the work ended.
     pub to_ms: f64,
 }
 

@@ -206,7 +206,6 @@ const TABLES: [Table; 5] = [
     ),
 ];
 
-/// One of the tables, by its name.
 pub fn table(words: &[&str]) -> Result<String> {
     let all = recorded()?;
     let wanted = |(name, _, _): &&Table| [*name] == words;
@@ -220,8 +219,7 @@ pub fn table(words: &[&str]) -> Result<String> {
     );
     let head: Vec<&str> = columns.iter().map(|(head, _)| *head).collect();
     let cells = |row: &&Row| columns.iter().map(|(_, cell)| cell(row)).collect();
-    let cells: Vec<Vec<String>> = rows.iter().map(cells).collect();
-    Ok(format!("{}\n*{}*\n", table::markdown(&head, &cells), sources(&rows, &all)))
+    Ok(format!("{}\n*{}*\n", table::markdown(&head, rows.iter().map(cells)), sources(&rows, &all)))
 }
 
 #[cfg(test)]

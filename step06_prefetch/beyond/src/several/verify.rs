@@ -86,32 +86,32 @@ fn add<'a>(to: impl IntoIterator<Item = &'a mut u64>, more: Vec<u64>) {
     to.into_iter().zip(more).for_each(|(to, more)| *to = to.wrapping_add(more));
 }
 
+/// A, or B, times x: each GPU has some panels, each of them of some rows and columns.
+fn times_panels(product: &mut Product, side: Side, x: &mut [u64], rows: u64) -> Result<Vec<u64>> {
+    let mut all = vec![0; rows as usize];
+    for share in &mut product.shares {
+        for panel in product.plan.own(side, share.rank) {
+            let [rows, cols] = product.plan.part(side, panel, share.rank);
+            let size = [length(&rows), length(&cols)];
+            let (sums, _) = share.times(share.panel(side, panel), size, part(x, &cols))?;
+            add(part(&mut all, &rows), sums);
+        }
+    }
+    Ok(all)
+}
+
 /// Freivalds' check of a problem filled with integers, whose product is in the shares.
 pub fn freivalds(product: &mut Product) -> Result<Verdict> {
     let begin = Instant::now();
-    let (problem, plan) = (product.problem, &product.plan);
+    let problem = product.problem;
     let mut wrong_rows = vec![false; problem.m as usize];
     for vector in 0..VECTORS {
         let mut x = random_vector(vector, problem.n);
-        // y = B·x: each GPU has some panels of some columns.
-        let mut y = vec![0; problem.k as usize];
-        for share in &mut product.shares {
-            let [_, cols] = share.block.clone();
-            for panel in plan.own(Side::B, share.rank) {
-                let (k, matrix) = (&plan.panels[panel], share.panel(Side::B, panel));
-                let (sums, _) = share.times(matrix, [length(k), length(&cols)], part(&mut x, &cols))?;
-                add(part(&mut y, k), sums);
-            }
-        }
-        // A·y − C·x must be 0 in every row; each GPU has some panels of A, and a block of C.
-        let mut rest = vec![0; problem.m as usize];
+        // A·(B·x) − C·x must be 0 in every row: each GPU has some panels of A and of B, and a block of C.
+        let mut y = times_panels(product, Side::B, &mut x, problem.k)?;
+        let mut rest = times_panels(product, Side::A, &mut y, problem.m)?;
         for share in &mut product.shares {
             let [rows, cols] = share.block.clone();
-            for panel in plan.own(Side::A, share.rank) {
-                let (k, matrix) = (&plan.panels[panel], share.panel(Side::A, panel));
-                let (sums, _) = share.times(matrix, [length(&rows), length(k)], part(&mut y, k))?;
-                add(part(&mut rest, &rows), sums);
-            }
             let (sums, odd) = share.times(share.c, [length(&rows), length(&cols)], part(&mut x, &cols))?;
             add(part(&mut rest, &rows), sums.into_iter().map(u64::wrapping_neg).collect());
             let wrong = part(&mut wrong_rows, &rows).iter_mut().zip(odd);

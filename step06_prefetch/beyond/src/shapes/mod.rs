@@ -2,8 +2,6 @@
 //! rule chooses a tiling to this GPU.
 
 mod draw;
-mod ideas;
-mod measured;
 mod race;
 pub(crate) mod tables;
 mod times;
@@ -22,9 +20,9 @@ use crate::bench::{Bench, OneKernel};
 use crate::cost::Choice;
 use crate::every_shape::{self, IDEAS};
 use crate::{record, tensor_cores};
-use ideas::{Field, near};
-use measured::{Measured, Shape};
+use race::{Field, near};
 use step06_prefetch::STEP;
+use tables::{Measured, Shape};
 use times::Times;
 
 /// For a fit, plans that are expected to take up to this many times as long as the best are measured.

@@ -1,14 +1,113 @@
-//! A race of plans on a GPU: first each plan is timed alone, then the best few and cuBLAS in turns.
+//! A race of plans on a GPU at a shape: the one that the rule chooses, others that are expected to be about as fast, and for each idea
+//! that the chosen plan uses some plans without it. First each is timed alone, then the best few and cuBLAS in turns.
 
 use anyhow::{Context, Result};
 use common::basics::Operands;
 use common::device::Device;
-use common::{Plan, Problem};
-
-use super::ideas::Field;
-use super::measured::{Shape, Timed};
-use crate::bench::{Bench, OneKernel};
+use common::{DeviceInfo, Plan, Problem};
 use step06_prefetch::STEP;
+
+use super::tables::{Shape, Timed};
+use crate::bench::{Bench, OneKernel};
+use crate::cost::Choice;
+use crate::every_shape::{self, IDEAS};
+use crate::tensor_cores;
+
+/// Plans that are expected to take up to this many times as long as the best are measured too.
+const NEAR: f64 = 1.3;
+/// For plans without an idea: the same factor over the best of them, and how many are measured at most.
+const NEAR_WITHOUT: (f64, usize) = (1.1, 3);
+
+pub struct Field {
+    pub chosen: Plan,
+    /// All other plans that are measured, each once.
+    pub others: Vec<Plan>,
+    /// The time in µs that the model expects of a plan.
+    pub expected: Vec<(Plan, f64)>,
+    /// The ideas that the chosen plan uses.
+    pub ideas: Vec<Used>,
+}
+
+/// An idea that a chosen plan uses.
+pub struct Used {
+    pub name: &'static str,
+    /// The plan that would be chosen without it.
+    chosen: Plan,
+    all: Vec<Choice>,
+}
+
+impl Used {
+    /// Whether a plan does without the idea.
+    pub fn is_absent(&self, plan: &Plan) -> bool {
+        self.chosen == *plan || self.all.iter().any(|choice| choice.plan == *plan)
+    }
+}
+
+impl Field {
+    /// The plans for a problem, with all ideas of the kernel and without each of them.
+    pub fn of(problem: &Problem, device: &DeviceInfo) -> Result<Self> {
+        let mut field = Self::around(every_shape::plan(problem, device)?, &every_shape::choices(problem, device));
+        for idea in IDEAS {
+            let (chosen, all) = ((idea.plan)(problem, device)?, (idea.choices)(problem, device));
+            field.add(Used { name: idea.name, chosen, all });
+        }
+        Ok(field)
+    }
+
+    /// The plans of the kernel on tensor cores, and the one for FP32 units.
+    pub fn on_tensor_cores(problem: &Problem, device: &DeviceInfo) -> Result<Self> {
+        let chosen = (tensor_cores::VARIANT.plan.context("tensor_cores has no plan")?)(problem, device)?;
+        let mut field = Self::around(chosen, &tensor_cores::choices(problem, device));
+        let without = tensor_cores::with_fp32_units(problem, device)?;
+        let of_fp32_units = tensor_cores::choices_of_fp32_units(problem, device);
+        field.take(of_fp32_units.iter().filter(|choice| choice.plan == without));
+        field.add(Used { name: tensor_cores::VARIANT.name, chosen: without, all: Vec::new() });
+        Ok(field)
+    }
+
+    /// The plan that the rule chooses, and no other.
+    pub fn chosen(problem: &Problem, device: &DeviceInfo) -> Result<Self> {
+        Ok(Self::around(every_shape::plan(problem, device)?, &[]))
+    }
+
+    fn around(chosen: Plan, choices: &[Choice]) -> Self {
+        let mut field = Self { chosen, others: Vec::new(), expected: Vec::new(), ideas: Vec::new() };
+        field.take(near(choices, NEAR));
+        field
+    }
+
+    fn take<'a>(&mut self, choices: impl IntoIterator<Item = &'a Choice>) {
+        for choice in choices {
+            self.expected.push((choice.plan.clone(), choice.expected_us));
+            self.enter(&choice.plan);
+        }
+    }
+
+    fn enter(&mut self, plan: &Plan) {
+        if *plan != self.chosen && !self.others.contains(plan) {
+            self.others.push(plan.clone());
+        }
+    }
+
+    /// Enters plans without an idea, if the chosen plan uses it.
+    fn add(&mut self, idea: Used) {
+        if idea.is_absent(&self.chosen) {
+            return;
+        }
+        let (factor, most) = NEAR_WITHOUT;
+        let mut best = near(&idea.all, factor);
+        best.sort_by(|a, b| a.expected_us.total_cmp(&b.expected_us));
+        self.take(best.into_iter().take(most));
+        self.enter(&idea.chosen);
+        self.ideas.push(idea);
+    }
+}
+
+/// The choices that are expected to take at most `factor` times as long as the best.
+pub fn near(choices: &[Choice], factor: f64) -> Vec<&Choice> {
+    let best = choices.iter().map(|choice| choice.expected_us).fold(f64::INFINITY, f64::min);
+    choices.iter().filter(|choice| choice.expected_us <= factor * best).collect()
+}
 
 /// Times the chosen plan, the fastest one, the fastest without each idea that the chosen one uses, cuBLAS and, if it is given,
 /// step 6's kernel.
@@ -68,4 +167,29 @@ pub fn measure(
 
 fn rounded(us: f64) -> f64 {
     (us * 1e3).round() / 1e3
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plans_without_an_idea_are_there_however_slow_they_are_expected_to_be() {
+        let device = DeviceInfo { compiles: true, ..DeviceInfo::simulated(1 << 30) };
+        let problems = [[128, 128, 8192], [4096, 4096, 4096], [64, 4, 20_000], [255, 255, 255]].map(Problem::uniform);
+        let fields = problems.map(|problem| Field::of(&problem, &device).unwrap());
+        let used = |at: usize| fields[at].ideas.iter().map(|idea| idea.name).collect::<Vec<_>>();
+        for idea in ["tiles", "slices", "wide_copies"] {
+            assert!(used(0).contains(&idea), "{:?}", used(0));
+        }
+        assert_eq!(used(1), ["wide_copies"]);
+        assert_eq!(used(2), ["slices", "wide_copies", "few"]);
+        assert!(!used(3).contains(&"wide_copies") && !used(3).contains(&"wide_stores"), "{:?}", used(3));
+        for field in &fields {
+            assert!(!field.others.contains(&field.chosen));
+            for idea in &field.ideas {
+                assert!(field.others.iter().any(|plan| idea.is_absent(plan)), "{}", idea.name);
+            }
+        }
+    }
 }

@@ -1,12 +1,67 @@
-//! Parts that compare the kernel for every shape with cuBLAS at random shapes.
+//! The record of what was measured at random shapes, and the parts that compare the kernel for every shape with cuBLAS there.
+
+use std::collections::BTreeMap;
 
 use anyhow::{Result, bail};
 use common::basics::table;
 use common::measure::geometric_mean;
+use serde::{Deserialize, Serialize};
 
-use super::measured::{Measured, Shape, Timed};
 use crate::record::read;
 use step06_prefetch::STEP;
+
+/// The record of one run.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Measured {
+    /// The GPU, the versions of what took part, and the day.
+    pub provenance: String,
+    pub hash: String,
+    pub seed: u64,
+    /// The ideas that the kernel can do without, each with its name and title.
+    #[serde(default)]
+    pub ideas: Vec<(String, String)>,
+    pub shapes: Vec<Shape>,
+}
+
+/// A plan that was measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Timed {
+    pub name: String,
+    pub slices: u32,
+    /// The time in µs that the model expects; `None` for plans that it does not cover.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected_us: Option<f64>,
+    /// The median of the samples, in µs.
+    pub us: f64,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Shape {
+    pub size: [u64; 3],
+    /// The time of cuBLAS, in µs.
+    pub cublas_us: f64,
+    /// Whether the product of the chosen plan was right.
+    pub right: bool,
+    /// The plan that the rule chose.
+    pub chosen: Timed,
+    /// The fastest of all plans that were measured.
+    pub best: Timed,
+    /// For each idea that the chosen plan uses, the fastest measured plan without it.
+    #[serde(default)]
+    pub without: BTreeMap<String, Timed>,
+}
+
+impl Shape {
+    /// The time of cuBLAS over that of the chosen plan; above 1, the kernel is faster.
+    pub fn ratio(&self) -> f64 {
+        self.cublas_us / self.chosen.us
+    }
+
+    /// Whether all sides are multiples of 4.
+    pub fn is_even(&self) -> bool {
+        self.size.iter().all(|side| side.is_multiple_of(4))
+    }
+}
 
 /// How all products were timed.
 const HOW: &str = "in turns, L2 warm, median of 9 samples";
@@ -50,7 +105,7 @@ pub fn of(record: &Measured) -> String {
         ["shapes", "number", "mean", "least", "below 0.9", "below 1", "measured ÷ expected", "chosen ÷ best plan"];
     format!(
         "{}\nTimes of cuBLAS over ours; means are geometric.\n\n*{}; both {HOW}.*\n",
-        table::markdown(&head, &rows),
+        table::markdown(&head, rows),
         record.provenance
     )
 }
@@ -94,13 +149,12 @@ pub fn ideas(words: &[&str]) -> Result<String> {
         let Worth { shapes, mean, largest, at } = Worth::of(name, &record)?;
         Some(vec![format!("`{name}`"), title.clone(), shapes.to_string(), number(mean), number(largest), size(at)])
     };
-    let rows: Vec<Vec<String>> = record.ideas.iter().filter_map(row).collect();
     let head = ["idea", "what it is", "shapes", "mean without ÷ with", "largest", "at M×N×K"];
     Ok(format!(
         "{}\nThe time of the fastest plan without the idea, over that of the fastest plan of all: at those of {} shapes whose plan \
          uses the idea and where one without it was measured. Means are geometric.\n\n\
          *{}; {HOW}.*\n",
-        table::markdown(&head, &rows),
+        table::markdown(&head, record.ideas.iter().filter_map(row)),
         record.shapes.len(),
         record.provenance
     ))
@@ -126,9 +180,9 @@ pub fn saw_tooth(words: &[&str]) -> Result<String> {
         let fall = if fall >= 0.005 { format!("{:.0} %, to {to}³", fall * 100.0) } else { "–".to_owned() };
         Some(vec![name.to_owned(), format!("{mean:.1}"), format!("{least:.1} at {at}³"), fall])
     };
-    let rows: Vec<Vec<String>> = ["every_shape", STEP.name, "cuBLAS"].into_iter().filter_map(row).collect();
+    let rows = ["every_shape", STEP.name, "cuBLAS"].into_iter().filter_map(row);
     let head = ["kernel", "mean TFLOP/s", "least", "largest fall from one size to the next"];
-    Ok(format!("{}\n*{}; {HOW}.*\n", table::markdown(&head, &rows), record.provenance))
+    Ok(format!("{}\n*{}; {HOW}.*\n", table::markdown(&head, rows), record.provenance))
 }
 
 /// Every shape, the worst first.
@@ -136,15 +190,11 @@ pub fn worst_first(words: &[&str]) -> Result<String> {
     let mut record: Measured = read("shapes", words)?;
     record.shapes.sort_by(|a, b| a.ratio().total_cmp(&b.ratio()));
     let us = |us: f64| format!("{us:.1}");
-    let rows: Vec<Vec<String>> = record
-        .shapes
-        .iter()
-        .map(|shape| {
-            let Timed { name, slices, expected_us, us: measured } = &shape.chosen;
-            let plan = if *slices > 1 { format!("{name}, {slices} slices") } else { name.clone() };
-            let expected = expected_us.map_or_else(|| "–".to_owned(), us);
-            vec![size(shape.size), plan, expected, us(*measured), us(shape.cublas_us), number(shape.ratio())]
-        })
-        .collect();
-    Ok(table::markdown(&["M×N×K", "plan", "expected µs", "measured µs", "cuBLAS µs", "ratio"], &rows))
+    let rows = record.shapes.iter().map(|shape| {
+        let Timed { name, slices, expected_us, us: measured } = &shape.chosen;
+        let plan = if *slices > 1 { format!("{name}, {slices} slices") } else { name.clone() };
+        let expected = expected_us.map_or_else(|| "–".to_owned(), us);
+        vec![size(shape.size), plan, expected, us(*measured), us(shape.cublas_us), number(shape.ratio())]
+    });
+    Ok(table::markdown(&["M×N×K", "plan", "expected µs", "measured µs", "cuBLAS µs", "ratio"], rows))
 }

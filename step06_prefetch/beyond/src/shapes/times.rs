@@ -14,9 +14,7 @@ use crate::record;
 /// What `--tune` has measured on a GPU.
 #[derive(Serialize, Deserialize)]
 pub struct Times {
-    /// The name of the device.
     pub gpu: String,
-    /// Its number of SMs.
     pub sm_count: u32,
     /// What compiled the kernels, the day, and the number of shapes.
     pub measured: String,

@@ -1,21 +1,20 @@
 //! `cargo x counters`: compares the simulator's counters with those that Nsight Compute read on a GPU for the same PTX.
 
-pub mod launches;
-
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Error, Result, ensure};
 use common::basics::{print, workspace};
-use common::code;
 use common::code::assembled::{Assembled, MachineCode};
+use common::code::{self, Source};
+use common::program::cli::parse_size;
 use course::files;
+use course::steps::Kernel;
 use explorer::run::pointed;
-use serde::Deserialize;
+use plan::{DeviceInfo, Problem};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use simt::{Arg, Counters, GlobalMemory, LaunchConfig, Module, Work};
-
-use launches::Launch;
 
 #[derive(clap::Args, Default)]
 pub struct Options {
@@ -28,7 +27,7 @@ pub struct Options {
 /// Runs the command. Returns `false` if a count differs or a reading is outdated.
 pub fn run(options: &Options) -> Result<bool> {
     if let Some(file) = &options.launches {
-        let count = launches::write(file)?;
+        let count = write(file)?;
         return print(&format!("{count} launches in {}\n", file.display())).map(|()| true);
     }
     let (File { gpu, driver, date, .. }, launches) = read()?;
@@ -197,8 +196,73 @@ impl Reading {
     }
 }
 
+/// Kernels with their sizes; the head of the file says how they are chosen.
+const LIST: &str = include_str!("counters/launches.txt");
+
+/// One launch, in the form that `common/simt/tests/counters/record.py` reads.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Launch {
+    /// Step, variant and size.
+    pub name: String,
+    /// The committed PTX, relative to the workspace.
+    pub kernel: String,
+    pub entry: String,
+    pub grid: [u32; 3],
+    pub block: [u32; 3],
+    /// Dynamic shared memory per block in bytes.
+    pub shared: u32,
+    /// The arguments, as in a plan.
+    pub args: Vec<plan::Arg>,
+    /// Bytes of A, B, C and the workspace.
+    pub bytes: [u64; 4],
+}
+
+/// Writes the list for `record.py`. Returns the number of launches.
+fn write(path: &Path) -> Result<usize> {
+    let launches = list()?;
+    let lines: Vec<String> = launches.iter().map(serde_json::to_string).collect::<Result<_, _>>()?;
+    files::write(path, &format!("[\n{}\n]\n", lines.join(",\n")))?;
+    Ok(launches.len())
+}
+
+fn list() -> Result<Vec<Launch>> {
+    let mut launches = Vec::new();
+    for line in LIST.lines().filter(|line| !line.starts_with('#')) {
+        let (name, sizes) = line.split_once(' ').unwrap_or((line, ""));
+        for size in sizes.split(' ') {
+            launches.extend(of_kernel(Kernel::named(name)?, parse_size(size).map_err(Error::msg)?)?);
+        }
+    }
+    Ok(launches)
+}
+
+fn of_kernel(kernel: Kernel, size: [u64; 3]) -> Result<Vec<Launch>> {
+    let problem = Problem::uniform(size);
+    let plan = kernel.plan(&problem, &DeviceInfo::simulated(u64::MAX))?;
+    let source = Source::read(&kernel.file())?;
+    let file = source.committed_folder().unwrap_or_default().join(source.committed_name(&plan.specialisation));
+    let variant = kernel.variant_name().map(|variant| format!(" {variant}")).unwrap_or_default();
+    let elements = [problem.a_elements(), problem.b_elements(), problem.c_elements(), plan.workspace_elements];
+    let launch = |launch: plan::Launch| {
+        let part = if launch.entry == "matmul" { String::new() } else { format!(" {}", launch.entry) };
+        Launch {
+            name: format!("{}{variant}{part} {}", kernel.step.name, size.map(|edge| edge.to_string()).join("x")),
+            kernel: workspace::display(&file),
+            entry: launch.entry,
+            grid: launch.grid,
+            block: launch.block,
+            shared: launch.shared_bytes,
+            args: launch.args,
+            bytes: elements.map(|count| count * 4),
+        }
+    };
+    Ok(plan.launches.into_iter().map(launch).collect())
+}
+
 #[cfg(test)]
 mod tests {
+    use course::steps::{Role, STEPS};
+
     use super::*;
 
     #[test]
@@ -216,5 +280,15 @@ mod tests {
         reading.kernel_sha256 = "0".repeat(64);
         let Err(error) = reading.compare() else { panic!("another kernel is accepted") };
         assert!(error.to_string().contains("has changed since"), "{error}");
+    }
+
+    #[test]
+    fn every_kernel_has_launches_and_every_launch_has_a_committed_kernel() {
+        for kernel in STEPS.iter().flat_map(|step| Kernel::of(step)).filter(|kernel| kernel.role() != Role::Rust) {
+            assert!(LIST.contains(&format!("\n{} ", kernel.name())), "{} is missing in launches.txt", kernel.name());
+        }
+        for launch in list().unwrap() {
+            assert!(workspace::root().join(&launch.kernel).is_file(), "{}: {}", launch.name, launch.kernel);
+        }
     }
 }
