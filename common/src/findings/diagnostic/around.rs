@@ -1,6 +1,7 @@
 //! What lies around a line of a kernel, by how it is written: the loops and conditions that it stands in, and the lines that
 //! set what it uses.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use simt::Location;
@@ -13,6 +14,11 @@ pub fn and_callers(place: &Location) -> impl Iterator<Item = Location> {
     let calls = place.calls.iter().map(|&(line, column)| (Some(line), Some(column)));
     let all = std::iter::once((place.line, place.column)).chain(calls);
     all.map(|(line, column)| Location { line, column, calls: Box::default(), ..place.clone() })
+}
+
+/// A line of the file of a place.
+pub fn on_line(place: &Location, line: u32) -> Location {
+    Location { line: Some(line), column: None, calls: Box::default(), ..place.clone() }
 }
 
 /// The lines of the statements around a place that begin with one of these words, the innermost first; then of those around the
@@ -161,7 +167,10 @@ pub fn ranked(place: &Location, part: Part, steps: usize) -> Vec<(usize, String,
         let used: Vec<String> = waiting.drain(..).flat_map(names).collect();
         for name in used {
             // Lines that fill a tile, and loops over something other than the matrix, do not count.
-            let is_local = |set: &&Set| set.path == name && set.declares && !source.has(set.at, is_shared);
+            // Neither do those that set what a pointer points to.
+            let is_local = |set: &&Set| {
+                set.path == name && set.declares && !source.is_pointer(set) && !source.has(set.at, is_shared)
+            };
             let is_tile = name.starts_with(char::is_uppercase) || !sets.iter().any(is_local);
             let counts = |set: &Set| {
                 let counter = source.statements[set.at].keyword == "for" && source.begins_with_number(set.at);
@@ -181,8 +190,11 @@ pub fn ranked(place: &Location, part: Part, steps: usize) -> Vec<(usize, String,
             let is_seen = |set: &Set| nearest.is_none_or(|nearest| source.is_seen(nearest, set.at));
             let of_it = |set: &&&Set| Some(set.at) == nearest || !set.declares && is_seen(set);
             for set in sets.iter().filter(is_set).filter(of_it) {
-                if set.line != line && found.iter().all(|(.., known)| *known != set.line) {
+                let is_new = found.iter().all(|(.., known)| *known != set.line);
+                if set.line != line && is_new {
                     found.push((step, set.path.clone(), set.line));
+                }
+                if is_new && !waiting.contains(&set.at) {
                     waiting.push(set.at);
                 }
             }
@@ -193,11 +205,11 @@ pub fn ranked(place: &Location, part: Part, steps: usize) -> Vec<(usize, String,
     let points: Vec<&str> =
         sets.iter().filter(|set| source.has(set.at, |word| word == part.array)).map(|set| &set.path[..]).collect();
     let decides = |name: &str, line: u32| {
-        let one = |set: &Set| match set.value.start.checked_sub(3) {
-            _ if points.contains(&name) => 0,
-            _ if !set.declares => 1,
-            Some(at) if source.text(at) == "*" => 2,
-            _ => 3,
+        let one = |set: &Set| match () {
+            () if points.contains(&name) => 0,
+            () if !set.declares => 1,
+            () if source.is_pointer(set) => 2,
+            () => 3,
         };
         sets.iter().copied().filter(|set| set.path == name && set.line == line).map(one).min()
     };
@@ -250,10 +262,54 @@ pub fn set_by_line(place: &Location) -> Option<Set> {
 
 /// Whether the new value of what a place sets contains the old one: by `+=`, or because its name is in the value.
 pub fn keeps(place: &Location) -> bool {
-    set_by_line(place).is_none_or(|set| {
-        let names = Source::of(place).names(&set.value);
-        set.operator != "=" || names.iter().any(|name| name.split('.').next() == Some(set.root()))
-    })
+    set_by_line(place).is_none_or(|set| Source::of(place).keeps(&set))
+}
+
+/// The line in the loops around a place that gives a variable a value without the one that it had, and the variable: one that the
+/// place sets, or one that is stored.
+pub fn replaced(place: &Location, store: Option<&Location>) -> Option<(u32, String)> {
+    let source = Source::of(place);
+    let own = source.access(place)?;
+    let loops = source.around(own, LOOPS);
+    let common = |set: &&Set| source.around(set.at, LOOPS).iter().filter(|at| loops.contains(at)).count();
+    let stored = store.and_then(|store| source.sets_of(source.access(store)?).next());
+    let stored = stored.map_or(vec![], |set| source.names(&set.value));
+    let is_sum = |set: &&Set| {
+        let own = set.at == own || source.sets_of(own).any(|other| other.root() == set.root());
+        own || stored.iter().any(|name| name == set.root())
+    };
+    let replaces = |set: &&Set| set.operator == "=" && !set.declares && !source.keeps(set) && common(set) > 0;
+    let found = source.sets_around(own).filter(replaces).filter(is_sum).max_by_key(common)?;
+    Some((found.line, found.root().to_owned()))
+}
+
+/// A variable that a line in the loops around a place adds to, and that no other statement uses; and that line.
+pub fn dead_sum(place: &Location) -> Option<(String, u32)> {
+    let source = Source::of(place);
+    let own = source.access(place)?;
+    let loops = source.around(own, LOOPS);
+    let is_in = |set: &&Set| source.around(set.at, LOOPS).iter().any(|at| loops.contains(at));
+    let is_used = |name: &str| {
+        source.function(own).any(|at| {
+            let sets = source.sets_of(at).any(|set| set.root() == name);
+            !sets && source.has(at, |word| word == name)
+        })
+    };
+    let mut sums = source.sets_around(own).filter(|set| set.operator == "+=").filter(is_in);
+    sums.find(|set| !is_used(set.root())).map(|set| (set.root().to_owned(), set.line))
+}
+
+/// How the index of a store to C names the row and the column.
+pub fn index_names(place: &Location) -> [String; 2] {
+    let source = Source::of(place);
+    let own = source.access(place);
+    let name = |by_size| {
+        let names = own.map(|own| Part { array: "C", by_size: Some(by_size), ..STORE }.names(&source, own));
+        let is_index = |name: &String| name.starts_with(char::is_lowercase) && !name.ends_with("_t");
+        names.into_iter().flatten().find(is_index).unwrap_or_default()
+    };
+    let [row, col] = [true, false].map(name);
+    if row == col || row.is_empty() || col.is_empty() { ["row", "col"].map(str::to_owned) } else { [row, col] }
 }
 
 /// Whether a variable is set from the numbers of the thread or of its block.
@@ -267,4 +323,18 @@ pub fn of_thread(place: &Location, name: &str) -> bool {
 pub fn lines_with(place: &Location, is_it: impl Fn(&str) -> bool) -> Vec<u32> {
     let source = Source::of(place);
     (0..source.statements.len()).filter(|&at| source.has(at, &is_it)).map(|at| source.line(at)).collect()
+}
+
+/// The name of the function that a place calls, and the lines that call it.
+pub fn calls_of(place: &Location) -> (String, BTreeSet<u32>) {
+    let source = Source::of(place);
+    let own = source.on_lines(place.line.unwrap_or_default(), 1);
+    let begins = |at: &usize| source.bytes(&(*at..at + 1)).end >= place.column.unwrap_or_default() as usize;
+    let is_called = |at: usize| matches!(source.text(at + 1), "(" | "<");
+    let name = own.filter(begins).find(|&at| is_called(at)).map_or("", |at| source.text(at));
+    let calls = |at: &usize| {
+        let Statement { keyword, tokens, .. } = &source.statements[*at];
+        *keyword != "fn" && tokens.clone().any(|at| source.text(at) == name && is_called(at))
+    };
+    (name.to_owned(), (0..source.statements.len()).filter(calls).map(|at| source.line(at)).collect())
 }

@@ -3,7 +3,7 @@
 use simt::{AccessKind, Action, Fault, FaultKind, Hazard, HazardKind, Limit, Party, Place, Space};
 
 use super::around::{Part, READ, STORE, guards, of_words, pointers, set_by_line, set_by_thread};
-use super::marks::{add, at_line, at_lines, declared_array, set_by, sets, stores_of, with_calls, without_value};
+use super::marks::{add, at_line, conditions, declared_array, set_by, sets, stores_of, with_calls, without_value};
 use super::race::{self, at, code_at};
 use super::render::{Diagnostic, Mark};
 use super::situation::{Role, passed_by};
@@ -203,7 +203,10 @@ pub fn fault(fault: &Fault) -> Diagnostic {
                 Part { stores: writes, array: place.and_then(array_name).unwrap_or_default(), ..READ },
             ));
             let under = if place.is_some() && !strides { guards(&fault.location) } else { vec![] };
-            add(&mut marks, at_lines(&fault.location, under, "it depends on this"));
+            add(&mut marks, conditions(&fault.location, under));
+            if code_at(&fault.location).contains('?') {
+                add(&mut marks, set_by(&fault.location, Part { condition: true, ..READ }));
+            }
         }
         None => {}
     }
@@ -226,6 +229,7 @@ pub fn fault(fault: &Fault) -> Diagnostic {
         marks: with_calls(marks),
         laid_out: global.map(|array| array.name.clone()),
         help: (bounds.map(|bound| bound.help).or(in_bytes))
+            .or_else(|| access.and_then(|_| stride::of_vector(&fault.location)))
             .unwrap_or_else(|| remedy::fault(&fault.kind, &fault.location)),
         vague,
         ..Diagnostic::default()

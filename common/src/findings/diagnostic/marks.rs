@@ -25,10 +25,27 @@ pub fn sets(place: &Location, found: Vec<(usize, String, u32)>) -> Vec<Mark> {
     (1..).zip(found).map(mark).collect()
 }
 
+/// Conditions and loops in these lines, and the lines that set what they compare.
+pub fn conditions(place: &Location, lines: impl IntoIterator<Item = u32>) -> Vec<Mark> {
+    let mut marks = at_lines(place, lines, "it depends on this");
+    let compared = |head: &Mark| {
+        let head = Location { column: None, ..head.location.clone() };
+        set_by(&head, Part { condition: true, ..READ })
+    };
+    let sets: Vec<Mark> = marks.iter().flat_map(compared).collect();
+    marks.extend(sets);
+    marks
+}
+
 /// The lines that set what a place sets, and the one that declares it.
 pub fn also_set(place: &Location) -> Vec<Mark> {
-    let mut marks: Vec<Mark> = declared(place).into_iter().collect();
-    add(&mut marks, set_by_line(place).into_iter().flat_map(|set| all_sets(place, set.root())));
+    set_by_line(place).map_or(vec![], |set| sets_of(place, set.root()))
+}
+
+/// The line that declares a variable, and those that set it.
+pub fn sets_of(place: &Location, name: &str) -> Vec<Mark> {
+    let mut marks: Vec<Mark> = declared_above(place, name, "is declared").into_iter().collect();
+    add(&mut marks, all_sets(place, name));
     marks
 }
 

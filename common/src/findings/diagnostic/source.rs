@@ -327,6 +327,17 @@ impl Source {
         sets
     }
 
+    /// Whether the new value of what is set contains the old one.
+    pub fn keeps(&self, set: &Set) -> bool {
+        let names = self.names(&set.value);
+        set.operator != "=" || names.iter().any(|name| name.split('.').next() == Some(set.root()))
+    }
+
+    /// Whether it declares a pointer with a value.
+    pub fn is_pointer(&self, set: &Set) -> bool {
+        set.declares && set.value.start.checked_sub(3).is_some_and(|at| self.text(at) == "*")
+    }
+
     /// Behind the bracket that closes the one at a place.
     pub fn behind(&self, open: usize, end: usize) -> usize {
         closing(&self.tokens[..end], open) + 1

@@ -6,164 +6,17 @@ use simt::Location;
 use simt::analyses::provenance::{Arrived, Source};
 
 use super::asked::{Kind, Side};
-use super::element::{Factor, Pair};
-use super::teller::{Teller, listed, noted, of_k};
+use super::element::Pair;
+use super::teller::{Teller, listed, of_k};
 use crate::code::places::{index, triple};
 use crate::findings::analysis::HazardReport;
 use crate::findings::diagnostic::{
-    Mark, Part, READ, STORE, Word, add, also_set, and_callers, around, array_name, at_lines, bounds, code_at, exits,
-    has_word, help, keeps, lines_with, set_by, set_by_line, stores_of, value_set,
+    Mark, READ, STORE, Word, add, also_set, and_callers, around, at_lines, bounds, code_at, dead_sum, exits, has_word,
+    help, keeps, lines_with, on_line, replaced, set_by, set_by_line, sets_of, value_set,
 };
 use crate::findings::hazard_kind::Mistake;
 
 impl Teller<'_> {
-    pub fn empty(&self) -> HazardReport {
-        let mut marks = vec![];
-        self.store_marks("this sum is 0", None, &mut marks);
-        if !self.origins.multiplies() {
-            self.element.store.inspect(|store| self.set_by(store.instruction, READ, &mut marks));
-            return self.told(Mistake::Empty, "no product in the kernel", marks, &[]);
-        }
-        // The thread multiplies for other elements.
-        let Some(pair) = self.own_product() else { return self.told(Mistake::Empty, "", marks, &[]) };
-        let place = self.origins.location(pair.term.instruction);
-        let product = self.mark(pair.term.instruction, None, "the thread multiplies for its other elements here");
-        add(&mut marks, [product]);
-        let loops = BTreeSet::from_iter(around(&place, &["for", "while", "if"]));
-        add(&mut marks, at_lines(&place, loops, "it depends on this"));
-        self.told(Mistake::Empty, "products for other elements alone", marks, &self.product(&pair))
-    }
-
-    /// The first product that the thread of the element has formed.
-    fn own_product(&self) -> Option<Pair> {
-        self.origins.products(self.asked, self.element, |pair| self.is_own(pair)).first().map(|(pair, _)| *pair)
-    }
-
-    /// Whether the thread that stores the element has formed a product.
-    fn is_own(&self, pair: &Pair) -> bool {
-        self.element.store.is_some_and(|store| store.number == pair.term.thread)
-    }
-
-    /// Where the parts of a sum lie in shared memory, if it is put together there.
-    pub fn parts(&self, marks: &mut Vec<Mark>) {
-        let shown = |at: u32| self.origins.line(at).is_some();
-        for passage in self.element.formed.passages.iter().filter(|passage| shown(passage.loaded)) {
-            let cell = self.word(passage.address);
-            let read = format!("a part of the sum is read from {cell} here");
-            add(marks, [self.mark(passage.loaded, Some(cell.clone()), read)]);
-            add(marks, passage.stored.map(|at| self.stores(at, Some(cell), "a part of a sum is stored here")));
-        }
-    }
-
-    pub fn zero(&self, side: Side, pair: &Pair, k: u64) -> HazardReport {
-        let zero = pair.factors.iter().find(|(factor, _)| *factor == Factor::Zero).map(|(_, value)| *value);
-        let zero = zero.unwrap_or_default();
-        let expected = self.expected(side, (self.element.own(side), k), None);
-        let mut marks = self.read(&zero, "holds 0 here");
-        let stored = zero.shared.and_then(|passage| passage.stored).or(zero.loaded).unwrap_or(pair.term.instruction);
-        let label = format!("0 is taken here for {}", expected[0].1);
-        marks.push(self.stores(stored, Some(self.cell(&zero)), label));
-        self.set_by(stored, Part { condition: true, ..READ }, &mut marks);
-        let words = [self.product(pair), expected, vec![("sizes", self.asked.sizes())]].concat();
-        self.told(Mistake::Zero, "", marks, &words)
-    }
-
-    pub fn unset(&self, at: usize) -> Option<HazardReport> {
-        let pair = &self.element.pairs[at];
-        let (_, value) = pair.factors.iter().find(|(factor, _)| *factor == Factor::Unset)?;
-        // The other factor tells which element should be there, if it is one that belongs here.
-        let other = Side::BOTH.iter().find_map(|&side| {
-            Some((side.other(), pair.of(side).filter(|((own, _), _)| *own == self.element.own(side))?.0.1))
-        });
-        let both = pair.factors.iter().all(|(factor, _)| *factor == Factor::Unset).then_some((Side::A, at as u64));
-        let mut marks = self.read(value, "has no value yet");
-        let Some((side, k)) = other.or(both) else {
-            let arrived = Side::BOTH.iter().flat_map(|&side| self.arrived(side));
-            let stores: BTreeSet<u32> = arrived.map(|(_, arrived)| arrived.stored).collect();
-            marks.extend(stores.into_iter().map(|stored| self.stores(stored, None, "this stores to shared memory")));
-            let cause = "unset, and needed for nothing that is known";
-            return Some(self.told(Mistake::Unset, cause, marks, &self.found(value)));
-        };
-        let needed = (self.element.own(side), k);
-        let need = self.asked.name(side, needed);
-        let arrived = self.arrival(side, needed, value);
-        let [found, expected] = [self.found(value), self.expected(side, needed, arrived)];
-        let words = [&found[..], &expected].concat();
-        if let Some(arrived) = arrived {
-            let passage = value.shared?;
-            let there = self.word(arrived.address);
-            marks.push(self.stores(arrived.stored, Some(there.clone()), format!("{need} is stored in {there}")));
-            if passage.address == arrived.address {
-                self.set_by(arrived.stored, STORE, &mut marks);
-                return Some(self.told(Mistake::Unset, "unset when it is read", marks, &words));
-            }
-            self.read_set_by(passage, &mut marks);
-            self.set_by(arrived.stored, STORE, &mut marks);
-            let (mistake, same) = if self.same_but_for_buffer(passage.address, arrived.address) {
-                (Mistake::Stale, "buffer")
-            } else {
-                (Mistake::Misplaced, "array and the same indices")
-            };
-            let note = self.laid_out_in_two_ways(side, &expected, &found);
-            let words = [words, vec![("same", same.to_owned())]].concat();
-            return Some(noted(self.told(mistake, "unset here and stored there", marks, &words), note));
-        }
-        let stores: BTreeSet<u32> = self.arrived(side).iter().map(|(_, arrived)| arrived.stored).collect();
-        let mut lines = BTreeSet::new();
-        if stores.is_empty() {
-            let read = value.shared.map(|passage| self.origins.location(passage.loaded))?;
-            let cell = self.cell(value);
-            for store in stores_of(&read, array_name(&cell).unwrap_or_default()) {
-                let loops = around(&store.location, &["for", "while", "if"]);
-                let heads = at_lines(&store.location, loops, "it depends on this");
-                let sets: Vec<Mark> = heads.iter().flat_map(|head| set_by(&head.location, READ)).collect();
-                add(&mut marks, [store].into_iter().chain(heads).chain(sets));
-            }
-        }
-        for &stored in &stores {
-            let location = self.origins.location(stored);
-            // An unrolled loop has many instructions for one line.
-            if !lines.insert(location.line.unwrap_or_default()) {
-                continue;
-            }
-            // A vector is often stored in four lines.
-            if lines.len() > 2 {
-                continue;
-            }
-            let label = format!("elements of {} are stored here, but not {need}", self.asked.array(side));
-            marks.push(self.stores(stored, None, label));
-            marks.extend(at_lines(&location, around(&location, &["for", "while", "if"]), "it depends on this"));
-            self.set_by(stored, STORE, &mut marks);
-        }
-        // If the store is also reached without a condition, no condition is to blame.
-        let ifs: Vec<Vec<u32>> = stores.iter().map(|&stored| around(&self.origins.location(stored), &["if"])).collect();
-        let under_all = !ifs.iter().any(Vec::is_empty);
-        let conditions: BTreeSet<u32> = ifs.into_iter().flatten().filter(|_| under_all).collect();
-        let cause = match stores.len() {
-            0 => "unset in an array that nobody stores to",
-            _ if !conditions.is_empty() => "unset under a condition",
-            _ => "unset in an array that is stored in part",
-        };
-        let store = if lines.len() == 1 { "stores" } else { "store" };
-        let more = [("lines", listed(&lines)), ("store", store.to_owned()), ("conditions", listed(&conditions))];
-        Some(self.told(Mistake::Unset, cause, marks, &[&words[..], &more].concat()))
-    }
-
-    /// The sum holds a variable without a value, for which the compiler takes NaN.
-    pub fn undefined(&self) -> HazardReport {
-        let mut marks: Vec<Mark> = self.store_mark("this is no number").into_iter().collect();
-        if let Some(pair) = &self.own_product() {
-            marks.push(self.mark(pair.term.instruction, None, "products are formed here"));
-            self.set_by(pair.term.instruction, READ, &mut marks);
-            for side in Side::BOTH {
-                marks.extend(self.passage(pair, side).into_iter().take(1));
-            }
-        }
-        let note = "the compiler may take anything for it, and has taken NaN";
-        noted(self.told(Mistake::Unset, "", marks, &[]), Some(note.into()))
-    }
-
-    /// The sum goes on after every k has been multiplied.
     pub fn beyond(&self, pair: &Pair) -> HazardReport {
         let at = self.origins.location(pair.term.instruction);
         let mut marks = vec![self.mark(pair.term.instruction, None, "it is multiplied here")];
@@ -229,7 +82,8 @@ impl Teller<'_> {
     /// Products that were formed and are not in the sum.
     fn lacking(&self, gap: &Gap) -> Option<HazardReport> {
         let element = self.element;
-        let is_missing = |pair: &Pair| pair.k_of(element.needs).is_some_and(|k| gap.missing.contains(&k));
+        let is_missing =
+            |pair: &Pair| !pair.has_part() && pair.k_of(element.needs).is_some_and(|k| gap.missing.contains(&k));
         let formed = self.origins.products(self.asked, element, is_missing);
         let (pair, later) = formed.iter().find(|(pair, _)| self.is_own(pair)).or(formed.first())?;
         let location = self.origins.location(pair.term.instruction);
@@ -243,7 +97,7 @@ impl Teller<'_> {
             add(&mut marks, stores.flat_map(|store| value_set(&self.origins.location(store.instruction))));
             let by_shuffles = lines_with(&location, |word| word.contains("shfl"));
             for &line in &by_shuffles {
-                let at = Location { line: Some(line), column: None, calls: Box::default(), ..location.clone() };
+                let at = on_line(&location, line);
                 add(&mut marks, at_lines(&at, [line], "lanes exchange values here"));
                 add(&mut marks, at_lines(&at, around(&at, &["for", "while", "if"]), "it depends on this"));
             }
@@ -258,6 +112,9 @@ impl Teller<'_> {
             return Some(self.told(Mistake::Early, "stored before the end", marks, &words));
         }
         marks.extend(self.store_mark("this sum lacks it"));
+        if let Some(replaced) = self.replaced(gap, marks.clone()) {
+            return Some(replaced);
+        }
         add(&mut marks, also_set(&location));
         let rest = element.formed.rest.iter().filter(|value| matches!(value.source, Source::Constant(_)));
         let begins = rest.filter_map(|value| Some(self.mark(value.loaded?, None, "it begins with this number here")));
@@ -265,14 +122,20 @@ impl Teller<'_> {
         let root = |place: &Location| set_by_line(place).map(|set| set.root().to_owned());
         let own = root(&location);
         add(&mut marks, begins.filter(|mark| own.is_some() && root(&mark.location) == own));
-        let keeps = keeps(&location);
         element.store.inspect(|store| self.set_by(store.instruction, READ, &mut marks));
-        let cause = match keeps {
-            _ if pair.term.matrix => "begun again",
-            true => "replaced elsewhere",
-            false => "replaced",
-        };
+        let cause = if pair.term.matrix { "begun again" } else { "replaced elsewhere" };
         Some(self.told(Mistake::Lost, cause, marks, &words))
+    }
+
+    /// A line in the loop gives the sum a new value: that which multiplies, one that calls it, or another one.
+    fn replaced(&self, gap: &Gap, more: Vec<Mark>) -> Option<HazardReport> {
+        let store = self.element.store.map(|store| self.origins.location(store.instruction));
+        let (line, name) = and_callers(&gap.place).find_map(|place| replaced(&place, store.as_ref()))?;
+        let mut marks = at_lines(&gap.place, [line], "the sum is set anew here");
+        marks[0].aside = false;
+        add(&mut marks, sets_of(&gap.place, &name));
+        add(&mut marks, more);
+        Some(self.told(Mistake::Lost, "set in each step", marks, &gap.and(&[("line", format!("line {line}"))])))
     }
 
     /// One product is there twice, or two threads have formed it.
@@ -359,9 +222,15 @@ impl Teller<'_> {
             {
                 let passage = value.shared?;
                 // The first tile may be stored by a line of its own. The line that stores the others is to blame.
+                let is_in = |at: u32| {
+                    let loops = around(&self.origins.location(at), &["for", "while"]);
+                    gap.loops.last().is_some_and(|over| loops.contains(over))
+                };
                 let mut others = self.arrived(side).into_iter().map(|(_, arrived)| arrived);
                 let other = others.rfind(|other| {
-                    Some(other.stored) != passage.stored && self.same_but_for_buffer(other.address, passage.address)
+                    Some(other.stored) != passage.stored
+                        && self.same_but_for_buffer(other.address, passage.address)
+                        && !passage.stored.is_some_and(is_in)
                 });
                 let stored = other.map(|other| other.stored).or(passage.stored)?;
                 add(&mut marks, other.map(|_| self.stores(stored, None, "tiles of other steps are stored here")));
@@ -429,7 +298,6 @@ impl Teller<'_> {
             let both = std::iter::zip(stored(other), stored(one)).find(|(one, other)| one != other)?;
             Some([both.0?, both.1?])
         });
-        let mut marks = gap.loops("it is done in this loop");
         if let Some(lines) = twice.filter(|_| pairs[0].term.matrix) {
             let mut marks: Vec<Mark> = lines.map(|at| self.stores(at, None, "the whole number is stored here")).into();
             self.added_here(gap, &mut marks);
@@ -440,10 +308,18 @@ impl Teller<'_> {
         if let Some(overlapping) = self.overlapping(gap) {
             return overlapping;
         }
+        let line = |pair: &Pair| self.origins.line(pair.term.instruction);
+        let same = |one: &Pair| pairs.iter().find(|other| other.places() == one.places() && line(other) != line(one));
+        if let Some(both) = pairs.iter().find_map(|one| Some([one, same(one)?].map(|pair| pair.term.instruction))) {
+            let mut marks: Vec<Mark> = both.map(|at| self.mark(at, None, "they are formed here")).into();
+            add(&mut marks, gap.loops("it is done in this loop"));
+            let both = both.iter().filter_map(|at| self.origins.line(*at)).collect();
+            return self.told(Mistake::Part, "formed by two lines", marks, &gap.and(&[("both", listed(&both))]));
+        }
+        let mut marks = gap.loops("it is done in this loop");
         self.added_here(gap, &mut marks);
         if let Some(line) = gap.loops.first() {
-            let head = Location { line: Some(*line), column: None, calls: Box::default(), ..gap.place.clone() };
-            add(&mut marks, set_by(&head, READ));
+            add(&mut marks, set_by(&on_line(&gap.place, *line), READ));
         }
         self.told(Mistake::Part, "", marks, &gap.words)
     }
@@ -452,16 +328,18 @@ impl Teller<'_> {
     fn overlapping(&self, gap: &Gap) -> Option<HazardReport> {
         let ks: Vec<u64> = self.element.pairs.iter().filter_map(|pair| pair.k_of(self.element.needs)).collect();
         let begins: Vec<usize> = (0..ks.len()).filter(|&at| at == 0 || ks[at] != ks[at - 1] + 1).collect();
-        let depth = begins.windows(2).map(|pair| pair[1] - pair[0]).chain([ks.len() - begins.last()?]).max()? as u64;
+        let last = ks.len() - begins.last()?;
+        let depth = begins.windows(2).map(|pair| pair[1] - pair[0]).chain([last]).max()? as u64;
         let mut steps = begins.windows(2).map(|pair| ks[pair[1]].abs_diff(ks[pair[0]]));
         let step = steps.next().filter(|step| (1..depth).contains(step) && steps.all(|other| other == *step))?;
-        // If more than that is missing, another tile may have been read in place of the next.
-        (gap.missing.is_empty() || 2 * step > depth).then_some(())?;
-        let outer = gap.loops.last()?;
+        // The tiles that are too short leave out the end alone. Otherwise another tile may have been read in place of the next.
+        let is_end = |first: &u64| last as u64 == depth && gap.missing.iter().copied().eq(*first..self.element.depth);
+        gap.missing.first().is_none_or(is_end).then_some(())?;
+        // One instruction of tensor cores multiplies many k.
+        let outer = if self.element.pairs[0].term.matrix { gap.loops.first() } else { gap.loops.last() }?;
         let mut marks = gap.loops("it is done in this loop");
         self.added_here(gap, &mut marks);
-        let head = Location { line: Some(*outer), column: None, calls: Box::default(), ..gap.place.clone() };
-        add(&mut marks, set_by(&head, READ));
+        add(&mut marks, set_by(&on_line(&gap.place, *outer), READ));
         let words =
             [("step", step.to_string()), ("depth", depth.to_string()), ("loop", format!("the loop in line {outer}"))];
         Some(self.told(Mistake::Part, "tiles overlap", marks, &gap.and(&words)))
@@ -485,16 +363,13 @@ impl Teller<'_> {
         let no_zeros = self.element.with_zeros.len() as u64 + lost < depth + lost.min(64);
         let sets = !keeps(place);
         if is_end && no_zeros && came || sets && lost + 1 == depth {
-            // A function returns its sum, and the line that calls it sets the sum of the element.
-            let setter =
-                and_callers(place).find(|at| set_by_line(at).is_some() && !self::keeps(at)).unwrap_or(place.clone());
-            let mark = Mark { location: setter.clone(), ..self.mark(gap.multiply, None, "the sum is set here") };
-            let mut marks = vec![mark];
-            marks.extend(also_set(&setter));
-            return self.told(Mistake::Lost, "sum set in the loop", marks, &gap.words);
+            let mut marks = vec![self.mark(gap.multiply, None, "the sum is set here")];
+            add(&mut marks, also_set(place));
+            let told = |marks| self.told(Mistake::Lost, "sum set in the loop", marks, &gap.words);
+            return self.replaced(gap, vec![]).unwrap_or_else(|| told(marks));
         }
         let columns = self.asked.are_columns(missing);
-        let head = |line: u32| Location { line: Some(line), column: None, ..place.clone() };
+        let head = |line: u32| Location { calls: place.calls.clone(), ..on_line(place, line) };
         let mut over = gap.loops.clone();
         let counts = |line: &u32| has_word(&head(*line), |word| word.starts_with('k') || word == "K") != columns;
         if self.asked.kind == Kind::RowSums && over.iter().any(counts) {
@@ -546,9 +421,16 @@ impl Teller<'_> {
             false if depth > 1 && last_tile => "last tile left out",
             false => "tiles left out",
         };
-        let how = match (head, tail) {
-            (true, _) => "it begins too late",
-            (_, true) => "it ends too early",
+        // What is missing in a tile, or in all of k; the loop may count down.
+        let cycle = tile.filter(|_| inner).unwrap_or(depth);
+        let lacks: BTreeSet<u64> = missing.iter().map(|k| k % cycle).collect();
+        let [first, last] = [lacks.first(), lacks.last()].map(|k| k.copied().unwrap_or_default());
+        let ks: Vec<u64> = self.element.pairs.iter().filter_map(|pair| pair.k_of(self.element.needs)).collect();
+        let falls = if inner { ks.first() > ks.get(1) } else { ks.first() > ks.last() };
+        let how = match (first == 0, last + 1 == cycle) {
+            (_, true) | (true, _) if last + 1 - first > lacks.len() as u64 => "it leaves some out",
+            (begin, end) if if falls { end } else { begin } => "it begins too late",
+            (true, _) | (_, true) => "it ends too early",
             _ => "it leaves some out",
         };
         let all = match shared {
@@ -557,7 +439,15 @@ impl Teller<'_> {
             false if depth == self.asked.problem.k || self.asked.kind == Kind::RowSums => "every k from 0 to K - 1",
             false => "every k that the element needs",
         };
-        let which = found.map_or_else(|| "the loop over k".to_owned(), |line| format!("the loop in line {line}"));
+        if let Some((variable, line)) = dead_sum(place) {
+            let mut marks = at_lines(place, [line], "nothing uses this sum");
+            marks.extend(self.store_mark("it is not in this"));
+            let words = [("variable", variable), ("dead", format!("line {line}"))];
+            return self.told(Mistake::Lost, "sum that nobody stores", marks, &gap.and(&words));
+        }
+        let called = self.called(gap.multiply);
+        let which =
+            found.map_or_else(|| "the loop over k".to_owned(), |line| format!("the loop in line {line}{called}"));
         let size = size.unwrap_or_default().to_owned();
         let words = [("how", how.to_owned()), ("all", all.to_owned()), ("loop", which), ("size", size)];
         self.told(Mistake::Part, cause, marks, &gap.and(&words))

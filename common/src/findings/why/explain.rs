@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use plan::Problem;
-use simt::analyses::provenance::{Source, Store};
+use simt::analyses::provenance::{Source, Store, Value};
 
 use super::asked::{Asked, Kind, Place, Side};
 use super::element::{Element, Factor, Origins, Pair};
@@ -13,7 +13,8 @@ use super::teller::{Teller, listed, noted};
 use crate::code::places::{index, triple, who};
 use crate::findings::analysis::HazardReport;
 use crate::findings::diagnostic::{
-    Mark, Part, READ, STORE, add, apart, around, at_lines, bounds, code_at, declared, guards, help, value_set,
+    Mark, Part, READ, STORE, add, apart, around, at_lines, bounds, code_at, declared, guards, help, index_names,
+    value_set,
 };
 use crate::findings::hazard_kind::Mistake;
 
@@ -268,7 +269,9 @@ impl Teller<'_> {
             _ => "",
         };
         let cause = if lines.is_empty() { "" } else { "not stored under a condition" };
-        Some(self.told(Mistake::Unwritten, cause, marks, &[("lines", listed(&lines)), ("both", both.to_owned())]))
+        let [row, col] = index_names(&place);
+        let words = [("lines", listed(&lines)), ("both", both.to_owned()), ("row", row), ("col", col)];
+        Some(self.told(Mistake::Unwritten, cause, marks, &words))
     }
 
     fn operands(&self, pair: &Pair) -> HazardReport {
@@ -296,6 +299,19 @@ impl Teller<'_> {
             marks.retain(|mark| mark.location.line.is_some());
             let words = [self.product(pair), vec![("number", number.name(self.asked))]].concat();
             return self.told(Mistake::Operands, "number in place of an element", marks, &words);
+        }
+        // Which of two elements of one operand belongs to it shows the row or the column.
+        let wrong = pair.factors.iter().find_map(|(factor, value)| match *factor {
+            Factor::Of(side, place) if pair.of(side.other()).is_none() && place.0 != self.element.own(side) => {
+                Some((side, self.asked.name(side, place), value))
+            }
+            _ => None,
+        });
+        if let Some((side, taken, value)) = wrong.filter(|_| self.asked.kind != Kind::Symmetric) {
+            let value = Value { loaded: value.loaded.or(Some(pair.term.instruction)), ..*value };
+            let array = self.asked.array(side.other()).to_owned();
+            let words = [self.product(pair), self.found(&value), vec![("taken", taken), ("array", array)]].concat();
+            return self.told(Mistake::Operands, "element of the other operand", marks, &words);
         }
         let of_sum = self.element.of_sums || pair.factors.iter().any(|(factor, _)| *factor == Factor::Computed);
         self.told(Mistake::Operands, if of_sum { "sum multiplied" } else { "" }, marks, &self.product(pair))

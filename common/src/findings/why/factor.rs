@@ -11,12 +11,12 @@ use super::judge::{Verdict, whole};
 use super::rule::{Rule, Sample};
 use super::teller::{Teller, listed, noted};
 use crate::findings::analysis::HazardReport;
-use crate::findings::diagnostic::{Part, READ, STORE, add, help, stride, text};
+use crate::findings::diagnostic::{Part, READ, STORE, add, help, of_call, of_vector, stride, text};
 use crate::findings::hazard_kind::Mistake;
 
 impl Teller<'_> {
-    /// Every element of an operand that was taken for another one, in all elements of C with this mistake.
-    fn samples(&self, side: Side) -> Vec<Sample> {
+    /// Every element of an operand that was taken for another one, in all elements of C with this mistake, perhaps by one line alone.
+    fn samples(&self, side: Side, line: Option<u32>) -> Vec<Sample> {
         let mut samples = vec![];
         for (element, verdict) in self.alike {
             let Verdict::Factor(of, at, k) = verdict else { continue };
@@ -28,6 +28,9 @@ impl Teller<'_> {
             let by_other = element.pairs[*at].of(other).is_some_and(|((_, other), _)| other == *k);
             for (n, pair) in element.pairs.iter().enumerate() {
                 let Some(places) = pair.places() else { continue };
+                if line.is_some() && self.origins.line(pair.term.instruction) != line {
+                    continue;
+                }
                 let k = if by_other { places[other as usize].1 } else { n as u64 };
                 samples.push(Sample { needed: (element.own(side), k), taken: places[side as usize] });
             }
@@ -86,7 +89,12 @@ impl Teller<'_> {
         let value = self.seen(pair, side, value);
         let (multiply, needed) = (pair.term.instruction, (element.own(side), k));
         let array = asked.array(side);
-        let rule = Rule::of(&self.samples(side), asked.strides(side));
+        let rule = |line| Rule::of(&self.samples(side, line), asked.strides(side));
+        // In other lines the operand may be the right one.
+        let rule = match rule(None) {
+            Rule::None | Rule::OneIndex("k mixed" | "lines mixed", _) => rule(self.origins.line(multiply)),
+            rule => rule,
+        };
         let of_rows = asked.kind == Kind::RowSums;
         let mut note = if of_rows { None } else { rule.words(side, asked) };
         let lines = [asked.problem.m, asked.problem.n][side as usize];
@@ -117,14 +125,24 @@ impl Teller<'_> {
         }
         let written = value.loaded.map(|loaded| self.origins.location(loaded));
         let [rows, columns] = asked.extents(side).map(|(name, _)| name);
-        let stride =
-            written.filter(|_| rows != columns).and_then(|at| stride(&at, array, columns, &asked.layout(side)));
+        let layout = asked.layout(side);
+        let size = rule.wrong_size(side, asked);
+        let stride = written.filter(|_| rows != columns).and_then(|at| {
+            let in_call = || of_call(&at, size?, columns, &layout);
+            stride(&at, array, columns, &layout).or_else(in_call).or_else(|| of_vector(&at))
+        });
         // If one index alone is wrong, and not the pointer to a product of a batch, only its part of what is written counts.
         let own = taken.0 != needed.0;
         let by_size =
             (own != (taken.1 != needed.1) && of_taken == of_needed).then(|| own == (asked.strides(side).1 == 1));
         let index = Part { array, by_size, ..READ };
         let mut under = String::new();
+        // A tile that is turned around has no zeros inside the matrix.
+        let is_zero = |pair: &&Pair| {
+            let other = pair.of(side.other()).map(|(place, _)| place);
+            pair.is_zero() && other.is_some_and(|(own, k)| own == element.own(side.other()) && k < element.depth)
+        };
+        let across = rule == Rule::Exchanged(None) && element.with_zeros.iter().any(|pair| is_zero(&pair));
         let cause = match (value.shared, arrived) {
             (Some(_), _) if stride.is_some() => {
                 value.loaded.inspect(|&loaded| self.set_by(loaded, index, &mut marks));
@@ -159,6 +177,7 @@ impl Teller<'_> {
             }
             (Some(passage), Some(arrived))
                 if passage.address != arrived.address
+                    && !across
                     && (!matches!(rule, Rule::Strides { .. })
                         || self.is_stored_once(side) && self.is_laid_out(side))
                     && (self.same_but_for_buffer(passage.address, arrived.address)
@@ -177,6 +196,8 @@ impl Teller<'_> {
                     self.set_by(put, STORE, &mut marks);
                     "put into another place"
                 } else {
+                    self.set_by(arrived.stored, STORE, &mut marks);
+                    value.loaded.inspect(|&loaded| self.set_by(loaded, index, &mut marks));
                     "taken from another place"
                 }
             }

@@ -1,5 +1,7 @@
 //! How shared memory is divided: the arrays that a kernel declares there, and the members of its structures.
 
+use std::collections::BTreeSet;
+
 use simt::analyses::declarations::{Extents, shared_extents};
 use simt::{Array, Place, Space};
 
@@ -64,9 +66,18 @@ pub fn by_member(fields: &[Field], place: &mut Place) {
 /// Structures that are looked at: a kernel has few, and each look reads the whole source.
 const MOST: usize = 64;
 
-/// The structures of a source with so many shared arrays, each with its name, or with that of the variable that it is declared with.
-fn structures(source: &str, constants: &[(&str, i64)], arrays: usize) -> Vec<(String, Members)> {
+/// The structures of a source, each with its name, or with that of the variable that it is declared with; a template with each
+/// list of numbers that any use of a template has.
+fn structures(source: &str, constants: &[(&str, i64)]) -> Vec<(String, Members)> {
     let is_name = |c: char| c.is_alphanumeric() || c == '_';
+    let plain = source.replace("__shared__", "");
+    let number = |text: &str| {
+        let known = constants.iter().find(|(name, _)| *name == text).map(|(_, number)| *number);
+        text.parse().ok().or(known)
+    };
+    let list = |text: &str| text.split(',').map(|part| number(part.trim())).collect::<Option<Vec<i64>>>();
+    let lists: BTreeSet<Vec<i64>> =
+        source.split('<').filter_map(|rest| list(rest.split_once('>')?.0)).take(MOST).collect();
     let mut found = vec![];
     for (at, word) in source.match_indices("struct ").take(MOST) {
         let Some((head, rest)) = source[at + word.len()..].split_once('{') else { continue };
@@ -75,11 +86,21 @@ fn structures(source: &str, constants: &[(&str, i64)], arrays: usize) -> Vec<(St
         };
         let declared = behind.split([';', '[']).next().unwrap_or_default();
         let names = [head, declared].map(|part| part.rsplit(|c| !is_name(c)).find(|name| !name.is_empty()));
+        let template = source[..at].trim_end().strip_suffix('>').and_then(|before| before.rsplit_once('<'));
+        let parameters: Vec<&str> = template
+            .iter()
+            .flat_map(|(_, list)| list.split(','))
+            .filter_map(|one| one.split(' ').next_back())
+            .collect();
         // The members are read like shared arrays; one that is no array has no known size, and then the sizes will not agree.
-        let members = body.split(';').collect::<Vec<_>>().join("; __shared__ ");
-        let all = shared_extents(&format!("{source}\n__shared__ {members};"), constants);
-        let members: Members = all.into_iter().skip(arrays).collect();
-        found.extend(names.into_iter().flatten().map(|name| (name.to_owned(), members.clone())));
+        let text = format!("{plain}\n__shared__ {};", body.split(';').collect::<Vec<_>>().join("; __shared__ "));
+        let none = BTreeSet::from([vec![]]);
+        let values = if parameters.is_empty() { &none } else { &lists };
+        for list in values.iter().filter(|list| list.len() == parameters.len()) {
+            let given = parameters.iter().copied().zip(list.iter().copied());
+            let members = shared_extents(&text, &constants.iter().copied().chain(given).collect::<Vec<_>>());
+            found.extend(names.into_iter().flatten().map(|name| (name.to_owned(), members.clone())));
+        }
     }
     found
 }
@@ -91,37 +112,37 @@ pub fn fields(
     constants: &[(&str, i64)],
     extents: &[(String, Extents)],
 ) -> Vec<Field> {
-    let structures = structures(source, constants, extents.len());
+    let structures = structures(source, constants);
+    let size = |(_, of): &(String, Extents)| product(&of.extents)?.checked_mul(of.element_bytes);
     let mut fields = vec![];
     for array in kernel.shared_arrays() {
         let root = &array.source_name;
         let known = extents.iter().find(|(name, _)| name == root).map_or(&[][..], |(_, known)| &known.extents);
-        let is_of = |name: &str| name == root || declares(source, name, root);
-        let of = structures.iter().find(|(name, _)| is_of(name)).map_or(&[][..], |(_, members)| members);
-        let size = |of: &Extents| product(&of.extents)?.checked_mul(of.element_bytes);
-        let sizes: Option<Vec<u32>> = of.iter().map(|(_, member)| size(member)).collect();
-        let whole = sizes.iter().flatten().try_fold(0_u32, |sum, &size| sum.checked_add(size)).unwrap_or(0);
         let count = product(known).unwrap_or(u32::MAX).max(1);
-        if sizes.is_none() || whole == 0 || known.len() > 1 || whole.checked_mul(count) != Some(array.bytes) {
-            let (root, extents) = (root.clone(), known.to_vec());
-            fields.push(Field {
-                root,
-                number: None,
-                member: String::new(),
-                offset: array.offset,
-                bytes: array.bytes,
-                extents,
-            });
+        let fits = |(name, members): &&(String, Members)| {
+            let whole = members.iter().try_fold(0_u32, |sum, member| sum.checked_add(size(member)?));
+            let bytes = whole.filter(|whole| *whole > 0).and_then(|whole| whole.checked_mul(count));
+            known.len() < 2 && bytes == Some(array.bytes) && (name == root || declares(source, name, root))
+        };
+        let mut field = Field {
+            root: root.clone(),
+            number: None,
+            member: String::new(),
+            offset: array.offset,
+            bytes: array.bytes,
+            extents: known.to_vec(),
+        };
+        let Some((_, members)) = structures.iter().find(fits) else {
+            fields.push(field);
             continue;
-        }
-        let mut offset = array.offset;
+        };
         for number in 0..count {
-            for ((name, member), &bytes) in of.iter().zip(sizes.iter().flatten()) {
-                let number = (!known.is_empty()).then_some(number);
-                let member_name = format!(".{name}");
-                let extents = member.extents.clone();
-                fields.push(Field { root: root.clone(), number, member: member_name, offset, bytes, extents });
-                offset += bytes;
+            field.number = (!known.is_empty()).then_some(number);
+            for member in members {
+                field.bytes = size(member).unwrap_or_default();
+                (field.member, field.extents) = (format!(".{}", member.0), member.1.extents.clone());
+                fields.push(field.clone());
+                field.offset += field.bytes;
             }
         }
     }

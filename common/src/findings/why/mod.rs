@@ -1,6 +1,7 @@
 //! Why a product is wrong: which elements of A and B the kernel multiplied for each element of C, by which lines, and
 //! which it should have multiplied.
 
+mod absent;
 mod asked;
 mod coverage;
 mod element;

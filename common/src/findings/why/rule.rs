@@ -75,6 +75,15 @@ impl Rule {
         matches!(self, Self::OneIndex(text, _) if !["k mixed", "lines mixed"].contains(&text))
     }
 
+    /// The size that stands for the columns of an operand, if another one does.
+    pub fn wrong_size(self, side: Side, asked: &Asked) -> Option<&'static str> {
+        let Self::Strides { own, k, .. } = self else { return None };
+        let (line, next) = if asked.strides(side).1 == 1 { (own, k) } else { (k, own) };
+        let [_, (columns, _)] = asked.extents(side);
+        let is_one = |&(name, size): &(&str, u64)| size as i64 == line && next == 1 && name != columns;
+        sizes(asked).into_iter().find(is_one).map(|(name, _)| name)
+    }
+
     /// In words, for an operand of a problem whose sizes have names.
     pub fn words(self, side: Side, asked: &Asked) -> Option<String> {
         let (text, by) = match self {
@@ -151,12 +160,15 @@ pub fn affine(samples: &[(Place, i64)]) -> Option<[i64; 3]> {
     samples.iter().all(fits).then_some([by_own, by_k, start])
 }
 
+fn sizes(asked: &Asked) -> [(&'static str, u64); 3] {
+    [("M", asked.problem.m), ("N", asked.problem.n), ("K", asked.problem.k)]
+}
+
 /// An index as one writes it: `row * N + col`.
 pub fn index(names: [&str; 2], [one, other, start]: [i64; 3], asked: &Asked) -> String {
-    let sizes = [("M", asked.problem.m), ("N", asked.problem.n), ("K", asked.problem.k)];
     let named = |stride: i64| {
-        let size = sizes.iter().find(|&&(_, size)| size as i64 == stride);
-        size.map_or_else(|| stride.to_string(), |(name, _)| (*name).to_owned())
+        let size = sizes(asked).into_iter().find(|&(_, size)| size as i64 == stride);
+        size.map_or_else(|| stride.to_string(), |(name, _)| name.to_owned())
     };
     let factor = |name: &str, stride: i64| match stride {
         0 => None,

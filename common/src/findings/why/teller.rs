@@ -12,8 +12,8 @@ use super::rule;
 use crate::code::places::{index, is_ptx, triple};
 use crate::findings::analysis::{HazardReport, HazardThread};
 use crate::findings::diagnostic::{
-    Diagnostic, Mark, Part, READ, STORE, Word, add, around, array_name, at_lines, has_word, help, set_by, set_by_line,
-    text, uses, with_calls,
+    Diagnostic, Mark, Part, READ, STORE, Word, add, around, array_name, at_lines, conditions, has_word, help, set_by,
+    set_by_line, text, uses, with_calls,
 };
 use crate::findings::hazard_kind::{Mistake, ReportKind};
 
@@ -70,10 +70,12 @@ impl Teller<'_> {
         Some(Location { line: Some(line), column: Some(column), calls: Box::default(), ..place })
     }
 
-    /// The line of that call in brackets, or nothing.
+    /// The lines of the calls that lead to an instruction in brackets, or nothing.
     pub fn called(&self, instruction: u32) -> String {
-        let line = self.call_of(instruction).and_then(|call| call.line);
-        line.map_or_else(String::new, |line| format!(" (called in line {line})"))
+        let place = self.origins.location(instruction);
+        let lines: BTreeSet<u32> =
+            place.calls.iter().map(|(line, _)| *line).filter(|line| !is_ptx(&place, *line)).collect();
+        if lines.is_empty() { String::new() } else { format!(" (called in {})", listed(&lines)) }
     }
 
     /// The words for a product: its line and its factors.
@@ -85,8 +87,10 @@ impl Teller<'_> {
     /// The words for what was found in place of an element: the way of the value.
     pub fn found(&self, value: &Value) -> Vec<Word> {
         let called = value.loaded.map_or_else(String::new, |at| self.called(at));
+        let arguments = if called.is_empty() { "" } else { " and at the arguments of the call" };
         vec![
             ("load", self.line_of(value.loaded) + &called),
+            ("arguments", arguments.to_owned()),
             ("put", self.line_of(value.shared.and_then(|passage| passage.stored))),
             ("here", self.cell(value).to_string()),
             ("read", self.line_of(value.shared.map(|passage| passage.loaded))),
@@ -146,11 +150,17 @@ impl Teller<'_> {
     }
 
     /// The value, as if read in the line that multiplies it, if that line names the array: one load may serve several lines.
-    pub fn seen(&self, pair: &Pair, side: Side, value: Value) -> Value {
+    pub fn seen(&self, pair: &Pair, side: Side, mut value: Value) -> Value {
         let product = pair.term.instruction;
-        let names = |at| !uses(&self.origins.location(at), self.asked.array(side)).is_empty();
-        let loaded = value.loaded.map(|loaded| if value.shared.is_none() && names(product) { product } else { loaded });
-        Value { loaded, ..value }
+        let cell = self.cell(&value);
+        let array = value.shared.map_or(Some(self.asked.array(side)), |_| array_name(&cell));
+        if array.is_some_and(|array| !uses(&self.origins.location(product), array).is_empty()) {
+            match &mut value.shared {
+                Some(passage) => passage.loaded = product,
+                None => value.loaded = value.loaded.map(|_| product),
+            }
+        }
+        value
     }
 
     pub fn read(&self, value: &Value, label: &str) -> Vec<Mark> {
@@ -193,7 +203,7 @@ impl Teller<'_> {
     pub fn not_only_under(&self, stored: u32, marks: &mut Vec<Mark>) -> String {
         let place = self.origins.location(stored);
         let lines = BTreeSet::from_iter(around(&place, &["if"]));
-        add(marks, at_lines(&place, lines.iter().copied(), "it depends on this"));
+        add(marks, conditions(&place, lines.iter().copied()));
         if lines.is_empty() {
             String::new()
         } else {
