@@ -41,7 +41,10 @@ pub fn remedy(place: &Location, array: &str, columns: &str, layout: &str) -> Opt
 pub fn of_call(place: &Location, wrong: &str, columns: &str, layout: &str) -> Option<String> {
     let source = Source::of(place);
     let is_argument = |at: usize| {
-        source.text(at) == wrong && matches!(source.text(at - 1), "," | "(") && matches!(source.text(at + 1), "," | ")")
+        at > 0
+            && source.text(at) == wrong
+            && matches!(source.text(at - 1), "," | "(")
+            && matches!(source.text(at + 1), "," | ")")
     };
     let mut lines = and_callers(place).filter_map(|place| place.line);
     let line = lines.find(|line| source.on_lines(*line, 1).any(is_argument))?.to_string();
@@ -56,7 +59,8 @@ pub fn of_vector(place: &Location) -> Option<String> {
     let is_vector = |word: &str| word.starts_with("float") && word.ends_with(['2', '4']);
     let vector = source.words(&own).iter().find(|token| is_vector(&token.text))?;
     let index = own.clone().find(|&at| source.text(at) == ")" && source.text(at + 1) == "[")? + 1;
-    let index = index + 1..source.behind(index, own.end) - 1;
+    // An index that goes on in the next line is not read.
+    let index = Some(index + 1..source.behind(index, own.end) - 1).filter(|index| !index.is_empty())?;
     let divides = source.words(&index).iter().any(|token| matches!(&token.text[..], "/" | ">>"));
     let (vector, index) = (&vector.text, source.written(&index));
     let words = words([("line", &place.line?.to_string()), ("index", index), ("by", &vector[5..]), ("vector", vector)]);

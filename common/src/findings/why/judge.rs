@@ -190,11 +190,12 @@ fn of_sum(asked: &Asked, element: &Element) -> Verdict {
     let kept: Vec<usize> = (0..pairs.len()).filter(|at| whole(at) || !(0..pairs.len()).any(|at| whole(&at))).collect();
     let places: Vec<[Place; 2]> = kept.iter().filter_map(|&at| pairs[at].places()).collect();
     let [row, col] = element.needs;
-    // Each operand is read at the index that belongs to the other one.
+    // It is of B·A, or each operand is read at the index that belongs to the other one.
     let swapped = |&[a, b]: &[Place; 2]| {
         let [of_a, of_b] = [asked.index(Side::A, a), asked.index(Side::B, b)];
         let (own, k) = asked.place(Side::A, of_b);
-        own == row && k < element.depth && of_a == asked.index(Side::B, (col, k))
+        let exchanged = own == row && k < element.depth && of_a == asked.index(Side::B, (col, k));
+        exchanged || a == (b.0, col) && b.1 == row
     };
     // Only the first products are compared, because later tiles may differ from those of B·A.
     if row != col && places.iter().take(8).all(swapped) {
