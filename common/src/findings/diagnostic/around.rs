@@ -289,13 +289,15 @@ pub fn dead_sum(place: &Location) -> Option<(String, u32)> {
     let own = source.access(place)?;
     let loops = source.around(own, LOOPS);
     let is_in = |set: &&Set| source.around(set.at, LOOPS).iter().any(|at| loops.contains(at));
+    // What counts in the head of a loop is used there.
+    let is_sum = |set: &&Set| set.operator == "+=" && source.statements[set.at].keyword != "for";
     let is_used = |name: &str| {
         source.function(own).any(|at| {
             let sets = source.sets_of(at).any(|set| set.root() == name);
             !sets && source.has(at, |word| word == name)
         })
     };
-    let mut sums = source.sets_around(own).filter(|set| set.operator == "+=").filter(is_in);
+    let mut sums = source.sets_around(own).filter(is_sum).filter(is_in);
     sums.find(|set| !is_used(set.root())).map(|set| (set.root().to_owned(), set.line))
 }
 
