@@ -333,7 +333,9 @@ impl Teller<'_> {
         let mut steps = begins.windows(2).map(|pair| ks[pair[1]].abs_diff(ks[pair[0]]));
         let step = steps.next().filter(|step| (1..depth).contains(step) && steps.all(|other| other == *step))?;
         // The tiles that are too short leave out the end alone. Otherwise another tile may have been read in place of the next.
-        let is_end = |first: &u64| last as u64 == depth && gap.missing.iter().copied().eq(*first..self.element.depth);
+        let falls = ks[begins[0]] > ks[*begins.last()?];
+        let end = |first: u64| if falls { 0..gap.missing.len() as u64 } else { first..self.element.depth };
+        let is_end = |first: &u64| last as u64 == depth && gap.missing.iter().copied().eq(end(*first));
         gap.missing.first().is_none_or(is_end).then_some(())?;
         // One instruction of tensor cores multiplies many k.
         let outer = if self.element.pairs[0].term.matrix { gap.loops.first() } else { gap.loops.last() }?;
