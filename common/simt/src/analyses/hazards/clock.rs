@@ -127,8 +127,7 @@ impl Clock {
         if lanes == self.full[own] {
             self.known[own * self.warps + own] = time;
         } else if lanes.count_ones() > 1 {
-            let met =
-                View::new(each(lanes).map(|lane| (Who::thread(self.block, warp * 32 + lane as u32), time)).collect());
+            let met = View::new(self.block, each(lanes).map(|lane| (Who::thread(warp * 32 + lane as u32), time)));
             each(lanes).for_each(|lane| self.beyond.warps[own].learn(lane, &met));
         }
         self.step(warp);
@@ -154,7 +153,7 @@ impl Clock {
 
     /// Returns a view of what a thread itself did up to now, without what it knows of others.
     pub(super) fn own(&self, thread: u32) -> View {
-        View::new(vec![(Who::thread(self.block, thread), self.time(thread / 32))])
+        View::new(self.block, [(Who::thread(thread), self.time(thread / 32))])
     }
 
     /// Returns a view of all that a thread knows now, including what it did itself.
@@ -162,11 +161,11 @@ impl Clock {
         let warp = thread as usize / 32;
         let row = self.row(warp);
         let least = row.iter().copied().min().unwrap_or(0);
-        let block = (least > 0).then_some((Who::block(self.block), least));
+        let block = (least > 0).then_some((Who::BLOCK, least));
         let warps = row.iter().enumerate().filter(|&(_, &time)| time > least);
-        let warps = warps.map(|(other, &time)| (Who::warp(self.block, other), time));
-        let own = (Who::thread(self.block, thread), self.times[warp]);
-        let mut view = View::new(block.into_iter().chain(warps).chain([own]).collect());
+        let warps = warps.map(|(other, &time)| (Who::warp(other), time));
+        let own = (Who::thread(thread), self.times[warp]);
+        let mut view = View::new(self.block, block.into_iter().chain(warps).chain([own]));
         view.learn(self.beyond.warps[warp].of(thread as usize % 32));
         view
     }
@@ -219,95 +218,113 @@ impl Clock {
     }
 }
 
-/// A whole block, a warp or a thread that a view's entry is about, as a number that sorts by block.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Who(u64);
+/// What an entry of a view is about: a whole block, one of its warps or one of its threads, as numbers in this order.
+struct Who;
 
 impl Who {
-    pub(super) fn block(block: u32) -> Self {
-        Self(u64::from(block) << 12)
+    const BLOCK: u32 = 0;
+
+    fn warp(warp: usize) -> u32 {
+        1 + warp as u32
     }
 
-    pub(super) fn warp(block: u32, warp: usize) -> Self {
-        Self(Self::block(block).0 + 1 + warp as u64)
-    }
-
-    pub(super) fn thread(block: u32, thread: u32) -> Self {
-        Self(Self::block(block).0 + 64 + u64::from(thread))
+    fn thread(thread: u32) -> u32 {
+        64 + thread
     }
 }
 
-/// For some blocks, warps and threads, the time (by the clock of the warp) up to which their accesses are known. Copies share
-/// the data until one of them changes.
+/// For some blocks, and some of their warps and threads, the time (by the clock of the warp) up to which their accesses are known. The
+/// parts about the blocks, in increasing order, are separate: most stay the same when a thread learns something. Copies
+/// share the data until one of them changes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct View(Option<Arc<Times>>);
+pub(super) struct View(Option<Arc<Vec<Part>>>);
 
-/// The entries of a view. If many threads synchronise, all of them soon know of the same threads, and only the times differ. So
-/// the times are stored separately, and the list of threads is shared.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// What is known of a block.
+type Part = (u32, Arc<Times>);
+
+/// The entries of a view about one block. If many threads synchronise, all of them soon know of the same threads, and only the times
+/// differ. So the times are stored separately, and the list of threads is shared.
+#[derive(Debug, PartialEq, Eq)]
 struct Times {
     /// In increasing order. These are plain numbers, so that many are compared at once.
-    who: Arc<Vec<u64>>,
+    who: Arc<Vec<u32>>,
     until: Vec<u32>,
 }
 
+/// Whether `one` has a key that `other` has not, or says more about a key than `other`. Both are in increasing order.
+fn says_more<T>(
+    mut one: impl Iterator<Item = (u32, T)>,
+    other: impl Iterator<Item = (u32, T)>,
+    more: impl Fn(T, T) -> bool,
+) -> bool {
+    let mut other = other.peekable();
+    one.any(|(key, own)| {
+        while other.next_if(|(before, _)| *before < key).is_some() {}
+        other.next_if(|(same, _)| *same == key).is_none_or(|(_, other)| more(own, other))
+    })
+}
+
+/// Returns the entries of both in increasing order, and of a key that both have, what `join` makes of the two.
+fn merged<T, U: FromIterator<(u32, T)>>(
+    one: impl Iterator<Item = (u32, T)>,
+    other: impl Iterator<Item = (u32, T)>,
+    join: impl Fn(T, T) -> T,
+) -> U {
+    let (mut one, mut two) = (one.peekable(), other.peekable());
+    std::iter::from_fn(|| match (one.peek(), two.peek()) {
+        (Some(a), Some(b)) if a.0 == b.0 => one.next().zip(two.next()).map(|(a, b)| (a.0, join(a.1, b.1))),
+        (Some(a), Some(b)) if a.0 < b.0 => one.next(),
+        (Some(_), None) => one.next(),
+        _ => two.next(),
+    })
+    .collect()
+}
+
 impl Times {
-    fn entries(&self) -> impl Iterator<Item = (Who, u32)> + '_ {
-        self.who.iter().map(|&who| Who(who)).zip(self.until.iter().copied())
+    fn entries(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        self.who.iter().copied().zip(self.until.iter().copied())
     }
 
-    /// Whether both have entries for the same blocks, warps and threads.
+    /// Whether both have entries for the same warps and threads.
     fn same_who(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.who, &other.who) || self.who == other.who
-    }
-
-    /// Whether any entry is later than the other's entry, if [`Self::same_who`] holds.
-    fn any_later(&self, other: &Self) -> bool {
-        // There is no early exit, so that many are compared at once.
-        self.until.iter().zip(&other.until).fold(0, |any, (own, other)| any | u32::from(own > other)) > 0
     }
 
     /// Whether this knows anything that the other does not.
     fn says_more(&self, other: &Self) -> bool {
         if self.same_who(other) {
-            return self.any_later(other);
+            // There is no early exit, so that many are compared at once.
+            let later = self.until.iter().zip(&other.until).map(|(own, other)| u32::from(own > other));
+            return later.fold(0, |any, later| any | later) > 0;
         }
-        let mut others = other.entries();
-        self.entries().any(|(who, time)| {
-            let same = others.find(|(other, _)| *other >= who).filter(|(other, _)| *other == who);
-            same.is_none_or(|(_, other)| other < time)
-        })
+        says_more(self.entries(), other.entries(), |own, other| own > other)
     }
 
     /// Returns the entries of both. An entry that is in both has the later time.
-    fn merged(&self, other: &Self) -> Self {
+    fn joined(self: &Arc<Self>, other: &Arc<Self>) -> Arc<Self> {
+        if Arc::ptr_eq(self, other) || !other.says_more(self) {
+            return self.clone();
+        }
+        if !self.says_more(other) {
+            return other.clone();
+        }
         if self.same_who(other) {
             let until = self.until.iter().zip(&other.until).map(|(one, other)| *one.max(other)).collect();
-            return Self { who: self.who.clone(), until };
+            return Arc::new(Self { who: self.who.clone(), until });
         }
-        let most = self.until.len() + other.until.len();
-        let (mut who, mut until) = (Vec::with_capacity(most), Vec::with_capacity(most));
-        let (mut one, mut two) = (self.entries().peekable(), other.entries().peekable());
-        while let Some(next) = match (one.peek(), two.peek()) {
-            (Some(a), Some(b)) if a.0 == b.0 => one.next().zip(two.next()).map(|(a, b)| (a.0, a.1.max(b.1))),
-            (Some(a), Some(b)) if a.0 < b.0 => one.next(),
-            (Some(_), None) => one.next(),
-            _ => two.next(),
-        } {
-            who.push(next.0.0);
-            until.push(next.1);
-        }
+        let (who, until): (Vec<u32>, Vec<u32>) =
+            merged::<_, Vec<_>>(self.entries(), other.entries(), u32::max).into_iter().unzip();
         let known = [self, other].into_iter().find(|times| times.until.len() == until.len());
-        Self { who: known.map_or_else(|| Arc::new(who), |times| times.who.clone()), until }
+        Arc::new(Self { who: known.map_or_else(|| Arc::new(who), |times| times.who.clone()), until })
     }
 }
 
 impl View {
-    /// Makes a view from entries in increasing order.
-    pub(super) fn new(entries: Vec<(Who, u32)>) -> Self {
-        debug_assert!(entries.is_sorted_by(|a, b| a.0 < b.0));
-        let (who, until): (Vec<u64>, Vec<u32>) = entries.into_iter().map(|(who, time)| (who.0, time)).unzip();
-        Self((!who.is_empty()).then(|| Arc::new(Times { who: Arc::new(who), until })))
+    /// Makes a view of a block from entries in increasing order.
+    fn new(block: u32, entries: impl IntoIterator<Item = (u32, u32)>) -> Self {
+        let (who, until): (Vec<u32>, Vec<u32>) = entries.into_iter().unzip();
+        debug_assert!(who.is_sorted_by(|a, b| a < b));
+        Self((!who.is_empty()).then(|| Arc::new(vec![(block, Arc::new(Times { who: Arc::new(who), until }))])))
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -322,48 +339,51 @@ impl View {
         }
     }
 
-    /// Returns the entries, in increasing order.
-    fn entries(&self) -> impl Iterator<Item = (Who, u32)> + '_ {
-        self.0.iter().flat_map(|times| times.entries())
+    /// Returns what is known of each block, in increasing order.
+    fn parts(&self) -> impl Iterator<Item = (u32, &Arc<Times>)> {
+        self.0.iter().flat_map(|parts| parts.iter()).map(|(block, times)| (*block, times))
     }
 
     /// Returns the lanes of a warp whose accesses up to a time are known.
     pub(super) fn known(&self, block: u32, warp: usize, time: u32) -> u32 {
-        let Some(Times { who, until }) = self.0.as_deref() else { return 0 };
-        let known = |of: Who| who.binary_search(&of.0).is_ok_and(|at| until[at] >= time);
-        if known(Who::block(block)) || known(Who::warp(block, warp)) {
+        let Some(parts) = &self.0 else { return 0 };
+        let Ok(part) = parts.binary_search_by_key(&block, |part| part.0) else { return 0 };
+        let Times { who, until } = &*parts[part].1;
+        let known = |of: u32| who.binary_search(&of).is_ok_and(|at| until[at] >= time);
+        if known(Who::BLOCK) || known(Who::warp(warp)) {
             return u32::MAX;
         }
-        let Who(first) = Who::thread(block, warp as u32 * 32);
+        let first = Who::thread(warp as u32 * 32);
         let from = who.partition_point(|who| *who < first);
         let threads = who[from..].iter().zip(&until[from..]).take_while(|(who, _)| **who < first + 32);
         threads.filter(|(_, until)| **until >= time).fold(0, |lanes, (who, _)| lanes | 1 << (who - first))
     }
 
     pub(super) fn learn(&mut self, other: &Self) {
-        let (Some(old), Some(new)) = (&self.0, &other.0) else {
-            if self.is_empty() {
-                self.0.clone_from(&other.0);
-            }
-            return;
-        };
-        if Arc::ptr_eq(old, new) {
+        if self.is(other) {
             return;
         }
-        match [new.says_more(old), old.says_more(new)] {
+        let more = |one: &Self, other: &Self| {
+            says_more(one.parts(), other.parts(), |own, other| !Arc::ptr_eq(own, other) && own.says_more(other))
+        };
+        match [more(other, self), more(self, other)] {
             [false, _] => {}
             // This shares the other's data, so that the next `learn` of the same view returns at once.
             [true, false] => self.0.clone_from(&other.0),
-            [true, true] => self.0 = Some(Arc::new(old.merged(new))),
+            [true, true] => {
+                let [own, other] =
+                    [&*self, other].map(|view| view.parts().map(|(block, times)| (block, times.clone())));
+                self.0 = Some(Arc::new(merged(own, other, |own, other| own.joined(&other))));
+            }
         }
     }
 
     pub(super) fn without(&self, block: u32) -> Self {
-        let other = |entry: &(Who, u32)| entry.0.0 >> 12 != u64::from(block);
-        if self.entries().all(|entry| other(&entry)) {
-            self.clone()
-        } else {
-            Self::new(self.entries().filter(other).collect())
+        let others = || self.parts().filter(|part| part.0 != block).map(|(block, times)| (block, times.clone()));
+        match others().count() {
+            0 => Self::default(),
+            count if count == self.parts().count() => self.clone(),
+            _ => Self(Some(Arc::new(others().collect()))),
         }
     }
 }
@@ -483,8 +503,10 @@ mod tests {
 
     #[test]
     fn what_is_known_of_a_block_can_be_left_out() {
-        let view = View::new(vec![(Who::thread(1, 40), 7), (Who::block(2), 9)]);
-        assert!(view.without(1).entries().eq([(Who::block(2), 9)]));
+        let mut view = View::new(1, [(Who::thread(40), 7)]);
+        view.learn(&View::new(2, [(Who::BLOCK, 9)]));
+        assert_eq!([view.known(1, 1, 7), view.known(2, 5, 9)], [1 << 8, u32::MAX]);
+        assert_eq!(view.without(1), View::new(2, [(Who::BLOCK, 9)]));
         assert!(view.without(1).without(2).is_empty());
     }
 }
