@@ -88,7 +88,11 @@ fn answered((name, files, arguments, status, words): &Attack) -> Result<()> {
     ensure!(!text.contains("\u{1b}[8m"), "a style of the kernel's own: {text:?}");
     ensure!(!text.contains(SECRET), "the secret is out: {text}");
     // A thread may print; a sentence has an end.
-    ensure!(text.len() < 20_000 || name == "endless_printf", "{} bytes are too many to read", text.len());
+    ensure!(
+        text.len() < if name.ends_with("printf") { 3 << 20 } else { 20_000 },
+        "{} bytes are too many to read",
+        text.len()
+    );
     let commands = text
         .split("\u{1b}[")
         .skip(1)

@@ -1,5 +1,6 @@
 //! The embedded GPU as a device.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
@@ -140,6 +141,20 @@ fn explain(error: simt::Error) -> anyhow::Error {
         }
         other => anyhow!("{other}"),
     }
+}
+
+/// Shows what a kernel has printed. A launch may print [`simt::GlobalMemory::LARGEST_PRINT`] bytes, but a lab launches a kernel dozens of
+/// times, so there is a limit for the whole program, too.
+fn show(printed: &str) -> Result<()> {
+    const MOST: usize = 2 * simt::GlobalMemory::LARGEST_PRINT;
+    static SHOWN: AtomicUsize = AtomicUsize::new(0);
+    let room = MOST.saturating_sub(SHOWN.fetch_add(printed.len(), Ordering::Relaxed));
+    if printed.len() <= room {
+        return print_whole(printed);
+    }
+    let part = &printed[..printed.floor_char_boundary(room)];
+    let rest = "\n... the rest of what kernels print in this run is left out: it is more than 2 MiB\n";
+    if part.is_empty() { Ok(()) } else { print_whole(&format!("{part}{rest}")) }
 }
 
 /// The work of a launch, estimated from a few of its blocks; a class counts with the least work of the blocks that represent it.
@@ -338,7 +353,7 @@ impl Device for SimDevice {
         // What the kernel printed comes before the fault that ended it.
         let printed = memory.take_printed();
         if !printed.is_empty() && !self.options.silent {
-            print_whole(&escape(&printed))?;
+            show(&escape(&printed))?;
         }
         ended.map_err(explain)?;
         Ok(())
