@@ -152,7 +152,7 @@ fn show(printed: &str) -> Result<()> {
     if printed.len() <= room {
         return print_whole(printed);
     }
-    let part = &printed[..printed.floor_char_boundary(room)];
+    let part = (0..=room).rev().find(|&end| printed.is_char_boundary(end)).map_or("", |end| &printed[..end]);
     let rest = "\n... the rest of what kernels print in this run is left out: it is more than 2 MiB\n";
     if part.is_empty() { Ok(()) } else { print_whole(&format!("{part}{rest}")) }
 }
