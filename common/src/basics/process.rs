@@ -12,6 +12,20 @@ pub fn printed(command: &mut Command) -> Option<String> {
     Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
+/// The variable of a child that ends when its standard input does, because its parent is gone.
+pub const LEASH: &str = "COURSE_LEASH";
+
+/// Ends this process with its standard input, if its parent asks for that.
+pub fn heed_leash() {
+    if std::env::var_os(LEASH).is_some() {
+        let end = || {
+            let _ = io::copy(&mut io::stdin(), &mut io::sink());
+            std::process::exit(2)
+        };
+        let _ = std::thread::Builder::new().spawn(end);
+    }
+}
+
 /// Waits for a process. One that takes longer than `limit` is ended and has no status.
 pub fn wait(child: &mut Child, limit: Duration) -> io::Result<Option<ExitStatus>> {
     let status = child.wait_timeout(limit)?;

@@ -71,6 +71,8 @@ fn limit() {
         // If the system refuses, the parent still limits the time.
         let _ = setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) });
     }
+    #[cfg(target_os = "linux")]
+    let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
 }
 
 #[cfg(not(unix))]

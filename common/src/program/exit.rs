@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 
 use crate::basics::output::complain;
-use crate::basics::{escape, print};
+use crate::basics::{escape, print, process};
 use crate::code::child;
 use crate::findings::diagnostic::Diagnostic;
 use crate::findings::{KernelFault, diagnostic};
@@ -16,6 +16,7 @@ pub fn start<T>(arguments: Result<T, clap::Error>, run: impl FnOnce(&T) -> Resul
     if let Some(compiled) = child::answer() {
         return compiled;
     }
+    process::heed_leash();
     match arguments.map_err(|error| sentence(&error)) {
         Ok(arguments) => {
             start_threads();

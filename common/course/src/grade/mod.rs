@@ -7,7 +7,7 @@ mod class;
 mod hand_in;
 pub(crate) mod page;
 
-use std::fs::File;
+use std::fs::{DirEntry, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -104,7 +104,8 @@ pub fn run(options: &Options) -> Result<bool> {
 /// Grades all of them, some at a time. The number is of those that this machine could not grade.
 fn grade(hand_ins: Vec<HandIn>, seed: u64, options: &Options) -> Result<(Vec<Row>, usize)> {
     let jobs = usize::from(options.jobs);
-    let folder = tempfile::Builder::new().prefix("course-grade-").tempdir();
+    sweep(&std::env::temp_dir());
+    let folder = tempfile::Builder::new().prefix(PREFIX).tempdir();
     let folder = folder.context("no folder for the grading can be made; check the folder for temporary files")?;
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let threads = (cores / jobs).max(1);
@@ -127,6 +128,22 @@ fn grade(hand_ins: Vec<HandIn>, seed: u64, options: &Options) -> Result<(Vec<Row
     };
     let at_a_time = rayon::ThreadPoolBuilder::new().num_threads(jobs).build().context("use fewer --jobs")?;
     Ok((at_a_time.install(|| hand_ins.into_par_iter().map(row).collect()), lost.into_inner()))
+}
+
+/// How the names of the folders begin in which classes are graded.
+const PREFIX: &str = "course-grade-";
+
+/// Removes what is left of gradings that were interrupted. In the folder of one that goes on, something is made at least every
+/// [`SECONDS`].
+fn sweep(folder: &Path) {
+    let left = |entry: &DirEntry| {
+        let old = entry.metadata().and_then(|data| data.modified()).ok().and_then(|time| time.elapsed().ok());
+        entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes())
+            && old.is_some_and(|age| age > Duration::from_secs(10 * SECONDS))
+    };
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    // What another user has left stays.
+    entries.filter(left).for_each(|entry| drop(std::fs::remove_dir_all(entry.path())));
 }
 
 const ELSEWHERE: &str = "choose another name";
@@ -157,11 +174,14 @@ fn graded(kernel: &Kernel, folder: &Path, seed: u64, instruction_limit: Option<u
     command.arg(file.file_name().unwrap_or_default()).current_dir(folder);
     command.args(instruction_limit.iter().flat_map(|limit| ["--instruction-limit".to_owned(), limit.to_string()]));
     command.env(mine::VARIABLE, folder).env("RAYON_NUM_THREADS", threads.to_string());
+    // If it is stopped, what its compiler has written goes with the folder.
+    command.envs(["TMPDIR", "TMP", "TEMP"].map(|name| (name, folder)));
     if let Ok(nvrtc) = nvrtc::find() {
         command.env(nvrtc::PATH_VARIABLE, workspace::resolved(&nvrtc.path));
     }
-    command.stdin(Stdio::null()).stdout(File::create(&out)?).stderr(File::create(&err)?);
+    command.env(process::LEASH, "1").stdin(Stdio::piped()).stdout(File::create(&out)?).stderr(File::create(&err)?);
     let mut child = command.spawn().context("no process can be started; use fewer --jobs")?;
+    let _leash = child.stdin.take();
     limit(&child);
     let Some(status) = process::wait(&mut child, Duration::from_secs(SECONDS))? else {
         bail!("it was stopped because its grading took more than {SECONDS} seconds");
@@ -192,3 +212,24 @@ fn limit(child: &Child) {
 
 #[cfg(not(target_os = "linux"))]
 fn limit(_: &Child) {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[cfg(unix)]
+    fn only_old_gradings_are_swept_away() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        for name in ["course-grade-old", "course-grade-new", "of-others"] {
+            std::fs::create_dir_all(at(name).join("within")).unwrap();
+            let age = if name.ends_with("new") { 1 } else { 11 * SECONDS };
+            let time = std::time::SystemTime::now() - Duration::from_secs(age);
+            File::open(at(name)).unwrap().set_modified(time).unwrap();
+        }
+        sweep(folder.path());
+        assert_eq!(["old", "new"].map(|end| at(&format!("{PREFIX}{end}")).exists()), [false, true]);
+        assert!(at("of-others").exists());
+    }
+}
