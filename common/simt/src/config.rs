@@ -1,8 +1,8 @@
 //! How a kernel is launched, and what a device allows. The limits are those of every NVIDIA GPU from compute capability 8.0 on;
 //! the size of shared memory is the H100's.
 
-use crate::dim3::Dim3;
-use crate::error::Error;
+use ptx::Dim3;
+use ptx::error::Error;
 
 const THREADS_PER_BLOCK: u64 = 1024;
 /// Largest block and largest grid in each dimension.

@@ -56,23 +56,13 @@
 )]
 
 pub mod analyses;
-mod ast;
 mod config;
-mod dim3;
-mod error;
 mod exec;
-mod instructions;
 mod lanes;
-mod lexer;
 mod locked;
-mod lower;
 mod memory;
 mod module;
-mod named;
 mod observe;
-mod parsed;
-mod parser;
-mod place;
 
 pub use analyses::Analyses;
 pub use analyses::counters::{Counters, Counts};
@@ -80,16 +70,16 @@ pub use analyses::hazards::{Action, Hazard, HazardKind, Hazards, Party, Touched}
 pub use analyses::provenance::Provenance;
 pub use analyses::trace::{MOST_TRACED, ThreadTrace, Trace};
 pub use analyses::work::{Work, Works};
-pub use ast::Type;
 pub use config::{InstructionSet, LaunchConfig};
-pub use dim3::Dim3;
-pub use error::{AccessKind, Error, Fault, FaultKind, Limit, Location};
 pub use exec::{Arg, Launched, launch, launch_blocks};
-pub use lower::{Form, SharedArray, SharedLoad, WarpgroupProduct, forms};
 pub use memory::{Allocation, DevicePointer, Element, GlobalMemory};
 pub use module::{Kernel, Module, Param, Register};
 pub use observe::{
     Access, Analysis, Arrival, BlockInfo, BulkCopy, CopyAccess, CopyLanded, Executed, LaunchInfo, Observer,
     SharedLoads, WarpgroupStep,
 };
-pub use place::{Array, Place, Space};
+pub use ptx::Dim3;
+pub use ptx::ast::Type;
+pub use ptx::error::{AccessKind, Error, Fault, FaultKind, Limit, Location};
+pub use ptx::lower::{Form, SharedArray, SharedLoad, WarpgroupProduct, forms};
+pub use ptx::place::{Array, Place, Space};

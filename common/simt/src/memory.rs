@@ -3,10 +3,10 @@
 //! Words are atomic, so a race in a kernel is not undefined behaviour of the host; every access of a kernel is a
 //! relaxed access of one or more whole words.
 
-use crate::ast::Variable;
-use crate::error::Error;
-use crate::place::{Array, Place, Space};
 use bytemuck::allocation::try_zeroed_slice_box;
+use ptx::ast::Variable;
+use ptx::error::Error;
+use ptx::place::{Array, Place, Space};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};

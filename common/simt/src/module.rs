@@ -1,12 +1,12 @@
 //! A parsed PTX file, and what a caller can find out about its kernels.
 
-use crate::ast::{Function, Position, Type, Variable};
 use crate::config::LaunchConfig;
-use crate::error::{Error, Location};
-use crate::lower::inst::Op;
-use crate::lower::{Code, Home, SharedArray, WarpgroupProduct, Write, lower};
-use crate::parsed::Parsed;
-use crate::parser;
+use ptx::ast::{Function, Position, Type, Variable};
+use ptx::error::{Error, Location};
+use ptx::lower::inst::Op;
+use ptx::lower::{Code, Home, SharedArray, WarpgroupProduct, Write, lower};
+use ptx::parsed::Parsed;
+use ptx::parser;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -153,7 +153,7 @@ impl Kernel {
     /// Whether the kernel names `__constant__` variables.
     pub(crate) fn reads_constants(&self) -> bool {
         let variables = &self.module.inner.program.variables;
-        self.code.variables.iter().any(|&number| variables[number as usize].space == crate::place::Space::Const)
+        self.code.variables.iter().any(|&number| variables[number as usize].space == ptx::place::Space::Const)
     }
 
     /// Static shared memory of a block, in bytes.

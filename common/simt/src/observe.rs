@@ -10,8 +10,8 @@
 
 #![allow(missing_docs)] // Only of fields and events whose names say enough.
 
-use crate::lower::Home;
 use crate::{AccessKind, Dim3, GlobalMemory, Kernel, LaunchConfig, Register, SharedLoad, Space};
+use ptx::lower::Home;
 
 /// The most runs of a launch that an [`Analysis`] watches.
 pub(crate) const RUNS: usize = 4;

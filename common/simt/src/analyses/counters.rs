@@ -6,13 +6,13 @@
 use crate::analyses::work::{Work, Works};
 use crate::lanes::select;
 use crate::locked::lock;
-use crate::lower::{Code, Facts, Merged};
 use crate::observe::{
     Access, Analysis, Arrival, BlockInfo, BulkCopy, CopyAccess, Executed, LaunchInfo, Observer, SharedLoads,
     WarpgroupStep,
 };
 use crate::{AccessKind, Kernel, LaunchConfig, SharedLoad, Space};
 use passes::{LINES, copy_sectors, copy_wavefronts, each, product_wavefronts, sectors_and_lines, wavefronts};
+use ptx::lower::{Code, Facts, Merged};
 use repeats::{Cost, Repeats};
 use std::collections::BTreeMap;
 use std::ops::{AddAssign, Range};

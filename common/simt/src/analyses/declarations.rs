@@ -1,7 +1,7 @@
 //! Extents of `__shared__` arrays, read from CUDA source such as `__shared__ float As[TILE][TILE + 1];`, with given values for
 //! the macros. This is not a CUDA parser: it leaves out a declaration that it does not understand.
 
-use crate::parser::constant;
+use ptx::parser::constant;
 use std::collections::HashMap;
 
 /// Extents of a shared array, for messages such as "As\[3\]\[17\]".

@@ -8,9 +8,9 @@ use super::convert::holds;
 use super::lane::eval;
 use super::real::{canonical, canonical64, maximum, minimum};
 use super::registers::{Registers, Word};
-use crate::ast::Type;
 use crate::lanes::each;
-use crate::lower::inst::{Combine, Compare, Detail, Inst, NONE, Op};
+use ptx::ast::Type;
+use ptx::lower::inst::{Combine, Compare, Detail, Inst, NONE, Op};
 
 /// A type that a lane's operand or result can be seen as.
 pub(super) trait Lane: Copy {
@@ -236,5 +236,5 @@ pub(super) fn alu(inst: &Inst, r: Registers, predicates: &mut [u32], details: &[
             }
         };
     }
-    crate::instructions::instructions!(execute);
+    ptx::instructions!(execute);
 }

@@ -4,13 +4,13 @@
 use super::access::sign_extend;
 use super::context::Launch;
 use super::registers::{Plane, Registers};
-use crate::dim3::Dim3;
-use crate::error::Error;
-use crate::lower::{Index, Preset, Special};
 use crate::memory::{DevicePointer, GlobalMemory};
 use crate::module::{Kernel, Param};
 use crate::observe::BlockInfo;
-use crate::place::Space;
+use ptx::Dim3;
+use ptx::error::Error;
+use ptx::lower::{Index, Preset, Special};
+use ptx::place::Space;
 use std::collections::HashSet;
 
 /// An argument of a kernel.

@@ -2,7 +2,7 @@
 
 use super::access::{Arrangement, Pattern};
 use super::registers::Registers;
-use crate::lower::inst::NONE;
+use ptx::lower::inst::NONE;
 use std::arch::x86_64::{
     __m128i, __m512i, _mm_loadu_si128, _mm512_add_epi32, _mm512_castsi128_si512, _mm512_i32gather_epi32,
     _mm512_inserti32x4, _mm512_load_si512, _mm512_loadu_si512, _mm512_set1_epi32, _mm512_store_si512,

@@ -5,10 +5,10 @@ use super::alu::get;
 use super::context::{BARRIERS, Barrier, Checked, Context};
 use super::registers::{Plane, Registers};
 use super::warp::Warp;
-use crate::error::FaultKind;
 use crate::lanes::each;
-use crate::lower::inst::{Inst, NONE, Op, sub};
 use crate::observe::Arrival;
+use ptx::error::FaultKind;
+use ptx::lower::inst::{Inst, NONE, Op, sub};
 
 /// Whether the lanes of a warp may arrive one by one, which they may at a barrier without `.aligned`.
 #[inline]

@@ -2,12 +2,12 @@
 
 use super::print::Printed;
 use crate::config::LaunchConfig;
-use crate::error::{Fault, FaultKind, Location};
-use crate::lower::Code;
 use crate::memory::GlobalMemory;
 use crate::module::Kernel;
 use crate::observe::{Access, BlockInfo, BulkCopy, Observer};
-use crate::place::{Array, Place, Space};
+use ptx::error::{Fault, FaultKind, Location};
+use ptx::lower::Code;
+use ptx::place::{Array, Place, Space};
 use std::collections::HashMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};

@@ -2,8 +2,8 @@
 //! conversions between types; comparisons of numbers of any type.
 
 use super::real::{Format, Real};
-use crate::ast::Type;
-use crate::lower::inst::{Compare, Detail, Rounding};
+use ptx::ast::Type;
+use ptx::lower::inst::{Compare, Detail, Rounding};
 use std::cmp::Ordering::{Equal, Greater, Less};
 
 /// Whether the type's numbers have a fraction.

@@ -4,9 +4,9 @@ use super::alu::{get, set};
 use super::context::{Checked, Context};
 use super::registers::Registers;
 use super::warp::Warp;
-use crate::error::FaultKind;
 use crate::lanes::{each, select};
-use crate::lower::inst::{Inst, NONE, Op, sub};
+use ptx::error::FaultKind;
+use ptx::lower::inst::{Inst, NONE, Op, sub};
 
 /// Groups the lanes of `mask` by what they name. Returns what each group names, and its lanes.
 pub(super) fn groups(names: [u32; 32], mask: u32) -> impl Iterator<Item = (u32, u32)> {

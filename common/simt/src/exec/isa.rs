@@ -5,7 +5,7 @@ use super::alu::{Operation, alu};
 #[cfg(target_arch = "x86_64")]
 use super::avx512;
 use super::registers::Registers;
-use crate::lower::inst::{BASES, Detail, Inst, Micro, NONE, Op};
+use ptx::lower::inst::{BASES, Detail, Inst, Micro, NONE, Op};
 
 /// An instruction set that can run a warp. All of them share the code, which the compiler vectorises; only AVX-512 loads the words
 /// of runs in its own way.

@@ -6,9 +6,9 @@ use super::convert::{
     lookup, ones, pair, permute, range, resize, select_bytes,
 };
 use super::real::{Format, Real, canonical, flush, maximum, minimum, signed};
-use crate::ast::Type;
-use crate::lower::inst::{Combine, Detail, Function, Rounding};
-use crate::lower::{LOCAL_WINDOW, SHARED_WINDOW};
+use ptx::ast::Type;
+use ptx::lower::inst::{Combine, Detail, Function, Rounding};
+use ptx::lower::{LOCAL_WINDOW, SHARED_WINDOW};
 use std::num::FpCategory;
 
 /// An integer operand or result of the instruction's type. An operand is extended as its sign says. A result is clamped under
@@ -193,7 +193,7 @@ pub(crate) fn eval(detail: &Detail, values: [u64; 4]) -> u64 {
             }
         };
     }
-    crate::instructions::instructions!(evaluate)
+    ptx::instructions!(evaluate)
 }
 
 /// Computes an approximation in double precision. Only the upper half of the operand counts, and of the result.

@@ -16,10 +16,10 @@
 use super::context::{Checked, Context};
 use super::real::{Format, Real, canonical64};
 use super::registers::Registers;
-use crate::ast::Type;
-use crate::error::FaultKind;
-use crate::lower::inst::{Inst, Rounding};
-use crate::lower::matrix::{Fragment, MatrixOp};
+use ptx::ast::Type;
+use ptx::error::FaultKind;
+use ptx::lower::inst::{Inst, Rounding};
+use ptx::lower::matrix::{Fragment, MatrixOp};
 
 /// Returns the bits of the elements of A·B + C, in row order.
 pub(super) fn multiplied(core: TensorCore, product: &Product<'_>) -> Vec<u64> {

@@ -29,8 +29,6 @@ pub(crate) mod warp;
 pub(crate) mod warpgroup;
 
 use crate::config::LaunchConfig;
-use crate::dim3::Dim3;
-use crate::error::{Error, Limit};
 use crate::locked::lock;
 use crate::memory::GlobalMemory;
 use crate::module::Kernel;
@@ -40,6 +38,8 @@ use arguments::{grid_barrier, instantiate, pack};
 use block::run;
 use context::{Launch, Manner, Outcome, Progress};
 pub(crate) use exchange::source;
+use ptx::Dim3;
+use ptx::error::{Error, Limit};
 use std::sync::atomic::Ordering;
 
 /// The result of a launch without a failure.

@@ -2,8 +2,8 @@
 //! single and double precision rounded to nearest, so this file computes everything else. To match the GPU, the functions at its
 //! end give the host's single precision one NaN, and make one of two zeros the smaller.
 
-use crate::ast::Type;
-use crate::lower::inst::Rounding;
+use ptx::ast::Type;
+use ptx::lower::inst::Rounding;
 use std::cmp::Ordering;
 
 /// A number format: how many bits its fraction and its exponent have.

@@ -3,8 +3,8 @@
 //! A 32-bit register is 32 consecutive words, one for each lane; a 64-bit register is 32 double words. Instructions hold word
 //! offsets that the lowering computed, so they are in range by construction. Debug builds check them.
 
-use crate::lower::Home;
 use crate::observe::RegisterFile;
+use ptx::lower::Home;
 use std::marker::PhantomData;
 
 /// 32 lanes of a 32-bit register, aligned to a cache line.

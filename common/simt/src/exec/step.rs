@@ -14,11 +14,11 @@ use super::system::system;
 use super::warp::{Parked, Warp};
 use super::warpgroup::warpgroup;
 use crate::config::InstructionSet;
-use crate::error::FaultKind;
 use crate::lanes::each;
-use crate::lower::inst::{GUARD_NEGATED, Inst, NO_GUARD, NONE, Op};
-use crate::lower::matrix::MatrixOp;
 use crate::observe::Executed;
+use ptx::error::FaultKind;
+use ptx::lower::inst::{GUARD_NEGATED, Inst, NO_GUARD, NONE, Op};
+use ptx::lower::matrix::MatrixOp;
 
 /// The loop for an instruction set that this processor was found to have.
 #[derive(Clone, Copy)]

@@ -3,13 +3,13 @@
 use super::context::{Checked, Context, Outcome};
 use super::print::format;
 use super::warp::Warp;
-use crate::error::{AccessKind, FaultKind};
 use crate::lanes::each;
 use crate::locked::lock;
-use crate::lower::inst::{Inst, SystemCall};
-use crate::lower::{LOCAL_WINDOW, SHARED_WINDOW};
 use crate::observe::Access;
-use crate::place::Space;
+use ptx::error::{AccessKind, FaultKind};
+use ptx::lower::inst::{Inst, SystemCall};
+use ptx::lower::{LOCAL_WINDOW, SHARED_WINDOW};
+use ptx::place::Space;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// The longest text that is read from memory. A format without an end is a mistake.

@@ -6,8 +6,8 @@ use super::alu::set;
 use super::context::Barrier;
 use super::registers::Registers;
 use crate::lanes::{each, select};
-use crate::lower::Code;
-use crate::lower::inst::{Inst, NONE, Op, sub};
+use ptx::lower::Code;
+use ptx::lower::inst::{Inst, NONE, Op, sub};
 
 /// Lanes that do not run now, and go on here later.
 #[derive(Debug, Clone, Copy)]

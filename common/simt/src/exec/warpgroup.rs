@@ -15,10 +15,10 @@ use super::context::{Checked, Context, Outcome};
 use super::matrix::{self, TensorCore, gather, multiplied, scatter, whole};
 use super::registers::Registers;
 use super::warp::Warp;
-use crate::error::FaultKind;
-use crate::lower::inst::{Inst, NONE, Op};
-use crate::lower::matrix::{MatrixOp, Product, Scale, WarpgroupOp};
 use crate::observe::WarpgroupStep;
+use ptx::error::FaultKind;
+use ptx::lower::inst::{Inst, NONE, Op};
+use ptx::lower::matrix::{MatrixOp, Product, Scale, WarpgroupOp};
 
 const THREADS: u64 = 128;
 

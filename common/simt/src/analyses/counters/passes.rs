@@ -2,9 +2,9 @@
 //! The rules were derived from readings of an H100 (`tests/counters`).
 
 use crate::lanes::select;
-use crate::lower::Merged;
 use crate::observe::CopyAccess;
 use crate::{AccessKind, Kernel};
+use ptx::lower::Merged;
 use std::collections::BTreeMap;
 use std::ops::Range;
 

@@ -1,7 +1,7 @@
 //! The properties of a kernel and its launch that determine how much host memory the shadows of a block take.
 
-use crate::lower::Role;
 use crate::{Kernel, LaunchConfig};
+use ptx::lower::Role;
 
 #[derive(Debug, Clone, Copy)]
 #[allow(clippy::struct_excessive_bools)] // They are independent.

@@ -17,8 +17,8 @@
 use super::clock::{Clock, Knowledge, View, Views};
 use super::event::Event;
 use crate::lanes::each;
-use crate::lower::{MemoryOrder, Scope};
 use crate::{Access, AccessKind};
+use ptx::lower::{MemoryOrder, Scope};
 use std::collections::HashMap;
 
 /// What a place in memory carries from the threads that released there.

@@ -1,7 +1,7 @@
 //! Hazards as users of the library see them: what, where, which threads and which lines. Their texts are here and in `place`.
 
-use crate::named::worded;
 use crate::{Dim3, Location, Place};
+use ptx::worded;
 use std::fmt;
 
 worded! {

@@ -14,7 +14,7 @@ use super::extent::Extent;
 use super::hazard::{Action, HazardKind};
 use super::log::{Scene, Spot, Touch};
 use super::setup::Setup;
-use crate::lower::ProductUse;
+use ptx::lower::ProductUse;
 
 /// Bytes of a piece of shared memory, the unit in which products read it.
 pub(super) const PIECE: u32 = 16;

@@ -9,8 +9,8 @@ use super::log::{Finding, Scene, Spot};
 use super::setup::Setup;
 use crate::exec::source;
 use crate::lanes::select;
-use crate::lower::{Flow, Home, Step};
 use crate::observe::Executed;
+use ptx::lower::{Flow, Home, Step};
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Register {

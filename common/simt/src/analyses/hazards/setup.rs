@@ -3,8 +3,8 @@
 use super::cell::Sort;
 use super::extent::Extent;
 use super::hazard::Action;
-use crate::lower::{Code, Facts, MemoryOrder, ProductUse, Role, Scope, Start, Step};
 use crate::{Access, AccessKind, DevicePointer, Dim3, Kernel, LaunchInfo, SharedArray, Space};
+use ptx::lower::{Code, Facts, MemoryOrder, ProductUse, Role, Scope, Start, Step};
 
 #[derive(Debug)]
 pub(super) struct Array {

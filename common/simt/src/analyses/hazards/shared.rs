@@ -13,8 +13,8 @@ use super::log::{Part, Scene, Spot, Touch};
 use super::meetings::{groups, meetings};
 use super::setup::Setup;
 use crate::lanes::each;
-use crate::lower::Role;
 use crate::{Access, AccessKind, SharedArray};
+use ptx::lower::Role;
 
 #[derive(Debug)]
 pub(super) struct SharedShadow {

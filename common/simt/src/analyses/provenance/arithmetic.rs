@@ -5,11 +5,11 @@ use super::block::{BlockOrigins, Request, values, word};
 use super::nodes::{Node, Operation, Tag};
 use crate::exec::warpgroup::Descriptor;
 use crate::lanes::each;
-use crate::lower::Home;
-use crate::lower::inst::Inst;
-use crate::lower::matrix::{Fragment, MatrixOp, Product, Scale, WarpgroupOp};
 use crate::observe::Executed;
-use crate::place::Space;
+use ptx::lower::Home;
+use ptx::lower::inst::Inst;
+use ptx::lower::matrix::{Fragment, MatrixOp, Product, Scale, WarpgroupOp};
+use ptx::place::Space;
 
 /// Returns a word of shared memory, or 0 if it does not have the address.
 fn shared_word(step: &Executed<'_>, address: u64) -> u64 {

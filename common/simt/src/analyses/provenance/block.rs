@@ -2,17 +2,17 @@
 
 use super::launch::{Launch, Store};
 use super::nodes::{Node, Nodes, Operation, Passage, Tag};
-use crate::ast::Type;
-use crate::dim3::Dim3;
-use crate::error::AccessKind;
 use crate::exec::source;
 use crate::lanes::each;
 use crate::locked::lock;
-use crate::lower::Home;
-use crate::lower::inst::{AtomicOp, Detail, Function, Inst, NONE, Op, Shape};
 use crate::module::Register;
 use crate::observe::{Access, BlockInfo, BulkCopy, CopyAccess, CopyLanded, Executed, Observer};
-use crate::place::Space;
+use ptx::Dim3;
+use ptx::ast::Type;
+use ptx::error::AccessKind;
+use ptx::lower::Home;
+use ptx::lower::inst::{AtomicOp, Detail, Function, Inst, NONE, Op, Shape};
+use ptx::place::Space;
 use std::collections::HashMap;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};

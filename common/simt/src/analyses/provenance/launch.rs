@@ -1,9 +1,9 @@
 //! What is known about a launch before it starts, and a counter of the stores while it runs.
 
 use super::nodes::Tag;
-use crate::dim3::Dim3;
-use crate::lower::inst::Inst;
-use crate::lower::{Code, Preset};
+use ptx::Dim3;
+use ptx::lower::inst::Inst;
+use ptx::lower::{Code, Preset};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;

@@ -10,11 +10,8 @@ mod launch;
 mod nodes;
 
 use crate::config::LaunchConfig;
-use crate::dim3::Dim3;
-use crate::error::Error;
 use crate::exec::{Arg, Launched, launch};
 use crate::locked::lock;
-use crate::lower::inst::{Inst, Op};
 use crate::memory::GlobalMemory;
 use crate::module::Kernel;
 use crate::observe::{Analysis, BlockInfo, LaunchInfo, Observer};
@@ -22,6 +19,9 @@ pub use block::{BlockOrigins, Placed};
 use launch::Launch;
 pub use launch::Store;
 pub use nodes::{Formed, Nodes, Passage, Source, Tag, Term, Value, single};
+use ptx::Dim3;
+use ptx::error::Error;
+use ptx::lower::inst::{Inst, Op};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 

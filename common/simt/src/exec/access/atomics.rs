@@ -3,17 +3,17 @@
 use super::copies::{arrive, expect};
 use super::plain::place;
 use super::request::{At, addresses, check, fill, read_element, set_lane, show, write_atomic, write_words};
-use crate::ast::Type;
-use crate::error::AccessKind;
 use crate::exec::context::{Checked, Context};
 use crate::exec::convert::extend;
 use crate::exec::real::{Format, Real, canonical, canonical64, flush};
 use crate::lanes::{each, select};
 use crate::locked::lock;
-use crate::lower::SHARED_WINDOW;
-use crate::lower::inst::{AtomicOp, NONE, Rounding};
 use crate::observe::Access;
-use crate::place::Space;
+use ptx::ast::Type;
+use ptx::error::AccessKind;
+use ptx::lower::SHARED_WINDOW;
+use ptx::lower::inst::{AtomicOp, NONE, Rounding};
+use ptx::place::Space;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// Executes an atomic operation. If the addresses are generic, lanes in shared memory go before those in global memory.

@@ -5,15 +5,15 @@
 
 use super::plain::place;
 use super::request::{At, addresses, check_global, check_shared, check_within, read_element, write_words};
-use crate::error::{AccessKind, FaultKind};
 use crate::exec::context::{Checked, Context};
 use crate::exec::registers::Registers;
 use crate::exec::warp::{Flight, Warp};
 use crate::lanes::{each, select};
-use crate::lower::inst::{BarrierPlace, Copy, CopyCount, Inst, NONE, Shape};
-use crate::lower::{COUNT_BITS, SHARED_WINDOW};
 use crate::observe::{Access, BulkCopy, CopyAccess, CopyLanded};
-use crate::place::Space;
+use ptx::error::{AccessKind, FaultKind};
+use ptx::lower::inst::{BarrierPlace, Copy, CopyCount, Inst, NONE, Shape};
+use ptx::lower::{COUNT_BITS, SHARED_WINDOW};
+use ptx::place::Space;
 use std::sync::atomic::Ordering::Relaxed;
 
 #[inline(never)]

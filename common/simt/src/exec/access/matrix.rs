@@ -2,13 +2,13 @@
 
 use super::plain::place;
 use super::request::{At, addresses, check, check_shared, show};
-use crate::error::AccessKind;
 use crate::exec::context::{Cache, Checked, Context};
 use crate::exec::matrix::{gather, scatter, whole};
-use crate::lower::SHARED_WINDOW;
-use crate::lower::matrix::{Fragment, Matrix, MatrixOp};
 use crate::observe::Access;
-use crate::place::Space;
+use ptx::error::AccessKind;
+use ptx::lower::SHARED_WINDOW;
+use ptx::lower::matrix::{Fragment, Matrix, MatrixOp};
+use ptx::place::Space;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// `ldmatrix`, `stmatrix`, and the loads and stores of `wmma`.

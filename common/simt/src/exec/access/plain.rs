@@ -3,14 +3,14 @@
 use super::request::{
     At, check_global, check_shared, check_within, data, load_element, parts, set_lane, show, write_atomic, write_words,
 };
-use crate::error::AccessKind;
 use crate::exec::context::{Cache, Checked, Context};
 use crate::exec::warp::LocalMemory;
 use crate::lanes::{each, select};
-use crate::lower::inst::{NONE, Shape};
-use crate::lower::{LOCAL_WINDOW, SHARED_WINDOW};
 use crate::observe::Access;
-use crate::place::Space;
+use ptx::error::AccessKind;
+use ptx::lower::inst::{NONE, Shape};
+use ptx::lower::{LOCAL_WINDOW, SHARED_WINDOW};
+use ptx::place::Space;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// Loads lane by lane. `element` returns what a lane finds at a number of bytes after its address.

@@ -3,13 +3,13 @@
 //! once.
 
 use crate::Allocation;
-use crate::error::{AccessKind, FaultKind};
 use crate::exec::context::{Cache, Checked, Context};
 use crate::exec::registers::Registers;
 use crate::lanes::each;
-use crate::lower::inst::{BASES, Inst, NONE, Run, Shape};
 use crate::observe::{Access, SharedLoads};
-use crate::place::Space;
+use ptx::error::{AccessKind, FaultKind};
+use ptx::lower::inst::{BASES, Inst, NONE, Run, Shape};
+use ptx::place::Space;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// What the addresses of a request have in common.

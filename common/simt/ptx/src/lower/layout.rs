@@ -323,7 +323,7 @@ pub struct SharedArray {
 }
 
 impl SharedArray {
-    pub(crate) fn new(name: &str, offset: u32, bytes: u32) -> Self {
+    pub fn new(name: &str, offset: u32, bytes: u32) -> Self {
         Self { name: name.into(), source_name: source_name(name), offset, bytes }
     }
 }

@@ -6,7 +6,7 @@ use crate::named::named;
 named! {
     /// The threads for which an operation takes effect. A cluster is a single block here.
     #[derive(Default)]
-    pub(crate) enum Scope {
+    pub enum Scope {
         Block = "cta" | "cluster",
         #[default]
         Device = "gpu" | "gl",
@@ -17,7 +17,7 @@ named! {
 /// How an access or a fence takes part in the memory order. The default is that of a plain access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[allow(clippy::struct_excessive_bools)] // They are independent modifiers of PTX.
-pub(crate) struct MemoryOrder {
+pub struct MemoryOrder {
     /// For a strong access, which other threads in its scope may conflict with on purpose: the bytes of an element, else 0. Each
     /// element of a packed type is an access of its own.
     pub strong: u8,

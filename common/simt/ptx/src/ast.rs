@@ -69,7 +69,7 @@ impl Type {
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Variable {
+pub struct Variable {
     pub name: String,
     pub space: Space,
     pub align: u32,
@@ -89,13 +89,13 @@ pub(crate) struct Variable {
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Register {
+pub struct Register {
     pub name: String,
     pub kind: Type,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Operand {
+pub enum Operand {
     /// A register of the function, by number; negated for `!%p`.
     Register { id: u32, negated: bool },
     /// A special register such as `%tid.x`, without the `%`.
@@ -125,7 +125,7 @@ pub(crate) enum Operand {
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Statement {
+pub struct Statement {
     /// `@%p` or `@!%p`: the register, and whether it is negated.
     pub guard: Option<(u32, bool)>,
     /// Opcode and modifiers: `ld`, `global`, `f32`.
@@ -136,7 +136,7 @@ pub(crate) struct Statement {
 
 /// Where an instruction is in the PTX and in the source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Position {
+pub struct Position {
     /// Line of the PTX.
     pub ptx: u32,
     /// Number of the source file, and the line and column in it; zero if not known.
@@ -151,7 +151,7 @@ pub(crate) struct Position {
 
 /// A piece of a function's body.
 #[derive(Debug, Clone)]
-pub(crate) enum Item {
+pub enum Item {
     /// Labels of one name in different scopes, and the branches to them, get different names: see `parser::scope`.
     Label(Arc<str>),
     Statement(Statement),
@@ -160,7 +160,7 @@ pub(crate) enum Item {
 }
 
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Function {
+pub struct Function {
     pub name: String,
     pub entry: bool,
     /// Whether it has a body.
@@ -180,7 +180,7 @@ pub(crate) struct Function {
 }
 
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Program {
+pub struct Program {
     pub target: u32,
     pub target_name: String,
     pub files: Vec<(u32, String)>,

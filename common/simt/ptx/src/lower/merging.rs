@@ -1,7 +1,7 @@
 //! Finds loads and stores of shared memory that the assembler merges.
 //!
 //! The assembler (`ptxas`) merges neighbouring accesses of a thread into one of 8 or 16 bytes, which then takes other passes
-//! through shared memory than the PTX shows. Its rules were found by experiment (`tests/counters/merging.txt`), and are the
+//! through shared memory than the PTX shows. Its rules were found by experiment (`tests/counters/merging.txt` of `simt`), and are the
 //! same in versions 12.1 and 13.0:
 //!
 //! - Accesses are merged only if they are in one basic block, have elements of 4 or 8 bytes, are not `volatile`, and have addresses
@@ -142,21 +142,21 @@ fn join(accesses: &[Access], loads: bool, merged: &mut [Merged]) {
 
 #[cfg(test)]
 mod tests {
-    use crate::Module;
     use crate::lower::inst::{Op, Shape};
+    use crate::lower::tests::lowered;
 
     /// Returns the accesses to shared memory that remain, in the assembler's notation.
     fn accesses(ptx: &str) -> String {
-        let kernel = Module::parse(ptx).unwrap().kernel("f").unwrap();
+        let (_, code) = lowered(ptx);
         let mut found = vec![];
-        for inst in &kernel.code.insts {
+        for inst in &code.insts {
             let operation = match inst.op {
                 Op::LdShared => "LDS",
                 Op::StShared => "STS",
                 _ => continue,
             };
             let shape = Shape::unpack(inst.sub);
-            let merged = kernel.code.facts[inst.pc as usize].merged;
+            let merged = code.facts[inst.pc as usize].merged;
             let Some((bytes, _)) = merged.piece(shape.bytes * shape.count) else { continue };
             found.push(match bytes {
                 4 => operation.to_owned(),
@@ -171,7 +171,7 @@ mod tests {
     /// Compares the merged accesses of each kernel with the assembler's own output.
     #[test]
     fn the_same_accesses_as_the_assembler() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/counters/merging.txt");
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/counters/merging.txt");
         let text = std::fs::read_to_string(path).unwrap();
         let mut sections = text.split("\n//// ").skip(1);
         let (_, program) = sections.next().and_then(|section| section.split_once('\n')).unwrap();

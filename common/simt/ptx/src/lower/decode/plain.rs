@@ -51,7 +51,7 @@ macro_rules! rows {
         }
     };
 }
-static ROWS: &[Row] = &crate::instructions::instructions!(rows);
+static ROWS: &[Row] = &crate::instructions!(rows);
 
 /// The rows for each name, in the order of the table, because a search through hundreds of rows for each statement would be slow.
 static BY_NAME: LazyLock<HashMap<&str, Vec<&Row>>> = LazyLock::new(|| {

@@ -13,7 +13,7 @@ use crate::lexer::{Kind, Token, tokens};
 use cursor::{Cursor, unsupported, wrong};
 use variables::DECLARATIONS;
 
-pub(crate) fn parse(source: &str) -> Result<Program, Error> {
+pub fn parse(source: &str) -> Result<Program, Error> {
     if u32::try_from(source.len()).is_err() {
         return Err(Error::parse(1, "the text is larger than 4 GiB"));
     }
@@ -24,7 +24,7 @@ pub(crate) fn parse(source: &str) -> Result<Program, Error> {
 }
 
 /// Returns the value of an integer expression, or `None` if the text is anything else.
-pub(crate) fn constant(text: &str) -> Option<i64> {
+pub fn constant(text: &str) -> Option<i64> {
     let tokens = tokens(text).ok()?;
     let mut cursor = Cursor::new(&tokens);
     match cursor.number().ok()? {

@@ -19,7 +19,7 @@ use crate::lower::inst::{Inst, Op};
 use crate::lower::layout::{Flat, Layout};
 use crate::lower::order::MemoryOrder;
 use crate::lower::raw::{Decoded, Value};
-pub(crate) use copies::COUNT_BITS;
+pub use copies::COUNT_BITS;
 use decoder::{Decoder, Words};
 pub use plain::{Form, forms};
 

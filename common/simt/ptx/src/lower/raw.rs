@@ -7,7 +7,7 @@ use crate::ast::{Position, Type};
 
 /// A decoded instruction whose operands are numbers of values.
 #[derive(Debug, Clone)]
-pub(crate) struct Raw {
+pub struct Raw {
     pub inst: Inst,
     pub guard: Option<(u32, bool)>,
     pub targets: Vec<u32>,
@@ -19,7 +19,7 @@ pub(crate) struct Raw {
 
 /// The values that one instruction reads and writes, by number.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Effect {
+pub struct Effect {
     pub uses: Vec<u32>,
     pub defs: Vec<u32>,
 }
@@ -41,7 +41,7 @@ impl Raw {
 
 /// A value: a virtual register or a preset.
 #[derive(Debug, Clone)]
-pub(crate) struct Value {
+pub struct Value {
     pub name: String,
     pub kind: Type,
     pub preset: Option<Preset>,
@@ -54,7 +54,7 @@ impl Value {
     }
 }
 
-pub(crate) struct Decoded {
+pub struct Decoded {
     pub raws: Vec<Raw>,
     pub values: Vec<Value>,
     pub code: Code,

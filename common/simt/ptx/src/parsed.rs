@@ -11,7 +11,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 #[derive(Debug)]
-pub(crate) struct Parsed {
+pub struct Parsed {
     /// Distinguishes the module's global variables from those of every other module.
     pub id: u64,
     pub source: String,
@@ -109,10 +109,10 @@ impl Parsed {
 }
 
 /// A word that only the calls made here have. They may name a function before it is declared.
-pub(crate) const INDIRECT: &str = "indirect";
+pub const INDIRECT: &str = "indirect";
 
 /// The address of a function, by its number: above addresses that come from a null pointer, below those of memory.
-pub(crate) const fn address(function: usize) -> u64 {
+pub const fn address(function: usize) -> u64 {
     (1 << 40) + 16 * function as u64
 }
 
@@ -124,7 +124,7 @@ fn register_of(item: &Item) -> Option<usize> {
 }
 
 /// Replaces all calls through registers in a program.
-pub(crate) fn direct(program: &mut Program) {
+pub fn direct(program: &mut Program) {
     if !program.functions.iter().any(|function| function.body.iter().any(|item| register_of(item).is_some())) {
         return;
     }

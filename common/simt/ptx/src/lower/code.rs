@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 #[derive(Debug, Default)]
-pub(crate) struct Code {
+pub struct Code {
     pub insts: Vec<Inst>,
     pub runs: Vec<Run>,
     pub details: Vec<Detail>,
@@ -68,7 +68,7 @@ impl Code {
 
 /// The registers that warpgroup products use while the warp goes on.
 #[derive(Debug, Default)]
-pub(crate) struct Products {
+pub struct Products {
     pub registers: Vec<String>,
     /// Instructions that use them: instruction number, register number, and how.
     pub steps: Vec<(u32, u32, ProductUse)>,
@@ -82,7 +82,7 @@ impl Products {
 
 /// How an instruction uses a register of a product.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ProductUse {
+pub enum ProductUse {
     /// Another instruction accesses it. Moves between registers are marked, because compilers put them anywhere.
     Access { writes: bool, moves: bool },
     /// A product adds to it. Products of one shape have the same number.
@@ -92,7 +92,7 @@ pub(crate) enum ProductUse {
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Write {
+pub struct Write {
     pub instruction: u32,
     pub name: String,
     pub home: Home,
@@ -102,7 +102,7 @@ pub(crate) struct Write {
 
 /// Where a warp keeps a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Home {
+pub enum Home {
     /// The predicate with this number: one bit for each lane.
     Predicate(u32),
     /// One word for each lane, starting at this word of the warp's registers.
@@ -113,14 +113,14 @@ pub(crate) enum Home {
 
 /// The array that an address in global memory was computed from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Start {
+pub enum Start {
     Param(u32),
     Variable(u32),
 }
 
 /// The arrays that a kernel's loads (by instruction) and its writes of global memory access. `None` stands for any array.
 #[derive(Debug, Default)]
-pub(crate) struct Traffic {
+pub struct Traffic {
     pub loads: Vec<(u32, Option<Start>)>,
     pub writes: HashSet<Option<Start>>,
 }
@@ -144,7 +144,7 @@ impl Traffic {
 
 /// Facts about an instruction that execution does not need. They are not part of [`Inst`], which must stay at 32 bytes.
 #[derive(Debug, Clone)]
-pub(crate) struct Facts {
+pub struct Facts {
     pub position: Position,
     /// The shared array that the access's address was computed from, if there is only one.
     pub shared_origin: Option<u32>,
@@ -163,7 +163,7 @@ pub(crate) struct Facts {
 
 /// How the assembler merges an access to shared memory with others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Merged {
+pub enum Merged {
     /// It is not merged.
     Alone,
     /// It does the others' work too: it accesses `bytes` bytes, which start `before` bytes before its own.
@@ -186,7 +186,7 @@ impl Merged {
 
 /// Kinds of instructions that have their own rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Role {
+pub enum Role {
     Plain,
     /// An atomic operation that needs the old value.
     Atomic,
@@ -200,7 +200,7 @@ pub(crate) enum Role {
 
 /// How the result of an instruction depends on operands that may have no value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Flow {
+pub enum Flow {
     /// The result has no value if any operand has none.
     Any,
     /// The third operand chooses between the first two.
@@ -219,7 +219,7 @@ pub(crate) enum Flow {
 
 /// An instruction that reads or sets followed registers.
 #[derive(Debug)]
-pub(crate) struct Step {
+pub struct Step {
     pub instruction: u32,
     pub flow: Flow,
     /// The guard: its number if it is followed, its place, and whether it is negated.

@@ -4,15 +4,15 @@ use crate::ast::Type;
 use crate::named::named;
 
 /// Stands for no predicate, no register or no block.
-pub(crate) const NONE: u32 = u32::MAX;
-pub(crate) const NO_GUARD: u16 = u16::MAX;
+pub const NONE: u32 = u32::MAX;
+pub const NO_GUARD: u16 = u16::MAX;
 /// This bit is set in a guard that is negated.
-pub(crate) const GUARD_NEGATED: u16 = 1 << 15;
+pub const GUARD_NEGATED: u16 = 1 << 15;
 
 /// One instruction. The meaning of the fields depends on `op`. Registers are offsets into the warp's registers, in words.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
-pub(crate) struct Inst {
+pub struct Inst {
     pub op: Op,
     /// For memory accesses, a packed [`Shape`].
     pub sub: u8,
@@ -51,7 +51,7 @@ macro_rules! operations {
         /// Every other computation is [`Op::Generic`].
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[repr(u8)]
-        pub(crate) enum Op {
+        pub enum Op {
             /// Start of a basic block, for reconvergence, counts and limits. `d` is the block, `imm` its length.
             Enter,
             /// A run of shared loads and multiply-adds that is executed in one go: run number `d`. The `imm` instructions of the
@@ -129,7 +129,7 @@ macro_rules! operations {
         }
 
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        pub(crate) enum Function {
+        pub enum Function {
             // One for each row of the table.
             $($lane,)*
             $($half,)*
@@ -159,11 +159,11 @@ macro_rules! operations {
         }
     };
 }
-crate::instructions::instructions!(operations);
+crate::instructions!(operations);
 
 /// How a load or store moves data. It can be packed into a byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Shape {
+pub struct Shape {
     /// Bytes of each element: 1, 2, 4 or 8.
     pub bytes: u32,
     /// Number of elements: 1, 2 or 4.
@@ -186,6 +186,7 @@ impl Shape {
     }
 
     #[inline(always)]
+    #[allow(clippy::inline_always)] // On the hottest path of every access.
     pub const fn unpack(sub: u8) -> Self {
         Self {
             bytes: 1 << (sub & 3),
@@ -199,7 +200,7 @@ impl Shape {
 
 named! {
     /// Comparisons, ordered and unordered. In PTX, a `u` at the end marks the unordered ones.
-    pub(crate) enum Compare {
+    pub enum Compare {
         Eq = "eq", Ne = "ne", Lt = "lt" | "lo", Le = "le" | "ls", Gt = "gt" | "hi", Ge = "ge" | "hs",
         Equ = "equ", Neu = "neu", Ltu = "ltu", Leu = "leu", Gtu = "gtu", Geu = "geu",
         Num = "num", Nan = "nan",
@@ -208,14 +209,14 @@ named! {
 
 named! {
     /// How a comparison is combined with a third predicate.
-    pub(crate) enum Combine {
+    pub enum Combine {
         None, And = "and", Or = "or", Xor = "xor",
     }
 }
 
 named! {
     /// Rounding modes of conversions and of floating-point operations.
-    pub(crate) enum Rounding {
+    pub enum Rounding {
         Nearest = "rn", Zero = "rz", Down = "rm", Up = "rp",
         /// To the nearest number, ties away from zero.
         Away = "rna",
@@ -227,7 +228,7 @@ named! {
 /// The fixed part of an [`Op::Generic`] or [`Op::Setp`].
 #[derive(Debug, Clone, Copy)]
 #[allow(clippy::struct_excessive_bools)] // They are independent modifiers of PTX.
-pub(crate) struct Detail {
+pub struct Detail {
     pub function: Function,
     /// Type of the operation. For conversions, the type of the result.
     pub kind: Type,
@@ -276,7 +277,7 @@ impl Detail {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Micro {
+pub enum Micro {
     /// `d = a * b + c` in single precision.
     Fma([u32; 4]),
     /// `d = a * b + c` in 32-bit integers.
@@ -289,7 +290,7 @@ pub(crate) enum Micro {
 
 /// An address register that a run's loads use. It does not change during the run.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Base {
+pub struct Base {
     pub register: u32,
     pub wide: bool,
     /// The lowest displacement, and the highest end of any load, in bytes.
@@ -300,11 +301,11 @@ pub(crate) struct Base {
 }
 
 /// The most bases that a run can have.
-pub(crate) const BASES: usize = 8;
+pub const BASES: usize = 8;
 
 /// A run of shared loads and multiply-adds.
 #[derive(Debug, Clone)]
-pub(crate) struct Run {
+pub struct Run {
     pub bases: Vec<Base>,
     pub steps: Vec<Micro>,
     /// The loads among the steps, for observers.
@@ -326,7 +327,7 @@ pub struct SharedLoad {
 
 named! {
     /// What an atomic operation does.
-    pub(crate) enum AtomicOp {
+    pub enum AtomicOp {
         Add = "add", Min = "min", Max = "max", Inc = "inc", Dec = "dec",
         And = "and", Or = "or", Xor = "xor", Exch = "exch", Cas = "cas",
         /// Arrivals at a barrier in memory, for this phase or for all phases. `b` arrive, and the phase expects `c` more bytes.
@@ -336,10 +337,10 @@ named! {
 
 /// The fixed part of an [`Op::Atom`]. `d` is the result (if wanted), `a` the address, `b` and `c` are operands.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Atomic {
+pub struct Atomic {
     pub op: AtomicOp,
     pub kind: Type,
-    pub space: crate::Space,
+    pub space: crate::place::Space,
     pub offset: i64,
     /// Whether it does not change the value, as in `atomicAdd(p, 0)`, which is a way to read.
     pub leaves: bool,
@@ -347,7 +348,7 @@ pub(crate) struct Atomic {
 
 named! {
     /// Functions that the device provides, so no file defines them.
-    pub(crate) enum SystemCall {
+    pub enum SystemCall {
         /// `printf`. Its arguments are the format and the address of the values.
         Print = "vprintf",
         /// A failed `assert`. Its arguments are the condition, the file, the line, the function and the size of a character.
@@ -357,7 +358,7 @@ named! {
 
 /// A call of such a function.
 #[derive(Debug, Clone)]
-pub(crate) struct System {
+pub struct System {
     pub call: SystemCall,
     /// Positions of the result and of the arguments in the thread's local memory.
     pub result: Option<u32>,
@@ -366,7 +367,7 @@ pub(crate) struct System {
 
 /// The meaning of `c` in an [`Op::CopyAsync`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum CopyCount {
+pub enum CopyCount {
     /// How many bytes to read, as a 32-bit number.
     Bytes,
     /// How many bytes to read, as a 64-bit number.
@@ -377,14 +378,14 @@ pub(crate) enum CopyCount {
 
 /// The barrier that a bulk copy arrives at. Its address register is `e` of the [`Op::CopyAsync`].
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct BarrierPlace {
+pub struct BarrierPlace {
     pub offset: i64,
     pub wide: bool,
 }
 
 /// The fixed part of an [`Op::CopyAsync`]. `a` is the destination, `b` the source, and `count` tells what `c` means, if present.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Copy {
+pub struct Copy {
     /// Bytes that each lane copies. For a bulk copy, the unit of its size.
     pub bytes: u32,
     pub to_offset: i64,
@@ -398,7 +399,7 @@ pub(crate) struct Copy {
 }
 
 /// Values of `sub` for [`Op::Shfl`], [`Op::Vote`], [`Op::Redux`] and [`Op::BarRed`].
-pub(crate) mod sub {
+pub mod sub {
     pub const UP: u8 = 0;
     pub const DOWN: u8 = 1;
     pub const BFLY: u8 = 2;
@@ -422,13 +423,13 @@ pub(crate) mod sub {
 }
 
 /// The generic address at which shared memory starts.
-pub(crate) const SHARED_WINDOW: u64 = 1 << 61;
+pub const SHARED_WINDOW: u64 = 1 << 61;
 /// The generic address at which local memory starts.
-pub(crate) const LOCAL_WINDOW: u64 = 1 << 62;
+pub const LOCAL_WINDOW: u64 = 1 << 62;
 
 /// A value that is known before a warp starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Preset {
+pub enum Preset {
     /// A constant in the kernel.
     Constant(u64),
     /// Bytes of the parameters: position and size.
@@ -445,7 +446,7 @@ pub(crate) enum Preset {
 
 named! {
     /// Special registers with a thread's position or a size, for each axis.
-    pub(crate) enum Index {
+    pub enum Index {
         // In a launch without clusters, each cluster is one block.
         Tid = "tid", Ntid = "ntid", Ctaid = "ctaid" | "clusterid", Nctaid = "nctaid" | "nclusterid",
     }
@@ -453,7 +454,7 @@ named! {
 
 named! {
     /// Other special registers that are constant while a warp runs.
-    pub(crate) enum Special {
+    pub enum Special {
         LaneId = "laneid", WarpId = "warpid", NWarpId = "nwarpid",
         LaneMaskEq = "lanemask_eq", LaneMaskLt = "lanemask_lt", LaneMaskLe = "lanemask_le",
         LaneMaskGt = "lanemask_gt", LaneMaskGe = "lanemask_ge",

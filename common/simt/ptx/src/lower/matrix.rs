@@ -7,7 +7,7 @@ use crate::place::Space;
 /// How a matrix is spread over the lanes. The first three are the layouts of `mma`, which the PTX manual draws. The others are our
 /// choice for the fragments of `wmma`, whose layout the manual leaves open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Spread {
+pub enum Spread {
     /// Operands and result of a product: A is `Left`, B is `Right`, and D is `Sum`.
     Left,
     Right,
@@ -20,7 +20,7 @@ pub(crate) enum Spread {
 
 /// A matrix in the registers of a warp.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Fragment {
+pub struct Fragment {
     pub kind: Type,
     pub rows: u32,
     pub columns: u32,
@@ -77,7 +77,7 @@ impl Fragment {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum MatrixOp {
+pub enum MatrixOp {
     /// D = A·B + C: the fragments of D, A, B and C, and whether integer sums saturate.
     Multiply([Fragment; 4], bool),
     /// `ldmatrix` and `stmatrix`: `count` matrices of 8 × 8 elements of 16 bits. `exchanged` transposes them.
@@ -97,7 +97,7 @@ impl MatrixOp {
 
 /// The fixed part of a matrix instruction.
 #[derive(Debug, Clone)]
-pub(crate) struct Matrix {
+pub struct Matrix {
     pub op: MatrixOp,
     /// The registers of all fragments in order. During decoding, the numbers of their values.
     pub registers: Vec<u32>,
@@ -109,7 +109,7 @@ pub(crate) struct Matrix {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum WarpgroupOp {
+pub enum WarpgroupOp {
     /// Lets later products access registers that were accessed before it.
     Fence,
     /// Closes a group of products.
@@ -125,7 +125,7 @@ const LINE: u32 = 32;
 /// D = ±A · ±B, or D += ±A · ±B. The instruction has the descriptors of A (if it is in shared memory) and B in `a` and `b`. If only
 /// a predicate tells whether D is added, it is in `c`.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Product {
+pub struct Product {
     /// The types of A and B. They differ if one of two integer types is signed and the other is not.
     pub kind: Type,
     pub right: Type,
@@ -144,7 +144,7 @@ pub(crate) struct Product {
 
 /// Whether D is added: perhaps only if the predicate is true, or false if `negated`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Scale {
+pub enum Scale {
     Never,
     Always,
     If { negated: bool },
@@ -183,7 +183,7 @@ pub struct WarpgroupProduct {
 }
 
 impl WarpgroupProduct {
-    pub(crate) fn of(product: &Product) -> Self {
+    pub fn of(product: &Product) -> Self {
         let places = |fragment: Fragment| {
             let of_register = |register| std::array::from_fn(|lane| fragment.element(lane as u32, register, 0));
             (0..fragment.registers).map(of_register).collect()

@@ -15,7 +15,7 @@ use crate::lower::inst::{
 use crate::place::Space;
 
 /// How many bits each count has.
-pub(crate) const COUNT_BITS: u32 = 29;
+pub const COUNT_BITS: u32 = 29;
 
 /// The lowest bit of the phase's number.
 const PHASE: u32 = 2 * COUNT_BITS;

@@ -41,15 +41,15 @@ pub enum Error {
 }
 
 impl Error {
-    pub(crate) fn usage(message: impl Into<String>) -> Self {
+    pub fn usage(message: impl Into<String>) -> Self {
         Self::Usage(message.into())
     }
 
-    pub(crate) fn parse(line: u32, message: impl Into<String>) -> Self {
+    pub fn parse(line: u32, message: impl Into<String>) -> Self {
         Self::Parse { line, message: message.into() }
     }
 
-    pub(crate) fn unsupported(line: u32, text: impl Into<String>, reason: impl Into<String>) -> Self {
+    pub fn unsupported(line: u32, text: impl Into<String>, reason: impl Into<String>) -> Self {
         let location = Location { ptx_line: line, instruction: text.into(), ..Location::default() };
         Self::Unsupported { reason: reason.into(), location }
     }

@@ -10,10 +10,10 @@ mod emit;
 mod facts;
 mod flow;
 mod follow;
-pub(crate) mod inst;
+pub mod inst;
 mod layout;
 mod linear;
-pub(crate) mod matrix;
+pub mod matrix;
 mod merging;
 mod order;
 mod places;
@@ -23,17 +23,17 @@ mod tests;
 
 use crate::error::Error;
 use crate::parsed::Parsed;
-pub(crate) use code::{Code, Facts, Flow, Home, Merged, ProductUse, Role, Start, Step, Write};
-pub(crate) use decode::COUNT_BITS;
+pub use code::{Code, Facts, Flow, Home, Merged, ProductUse, Role, Start, Step, Write};
+pub use decode::COUNT_BITS;
 pub use decode::{Form, forms};
 pub use inst::SharedLoad;
-pub(crate) use inst::{Index, LOCAL_WINDOW, Preset, SHARED_WINDOW, Special};
+pub use inst::{Index, LOCAL_WINDOW, Preset, SHARED_WINDOW, Special};
 pub use layout::SharedArray;
 pub use matrix::WarpgroupProduct;
-pub(crate) use order::{MemoryOrder, Scope};
+pub use order::{MemoryOrder, Scope};
 
 /// Lowers the function with this number to a kernel that is ready to run.
-pub(crate) fn lower(parsed: &Parsed, index: usize) -> Result<Code, Error> {
+pub fn lower(parsed: &Parsed, index: usize) -> Result<Code, Error> {
     let layout = layout::Layout::new(parsed, index)?;
     emit::emit(decode::decode(layout)?)
 }

@@ -3,7 +3,7 @@
 use crate::Error;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
     /// A name, an opcode with its modifiers, a directive, a register: `ld.global.f32`, `.reg`, `%r1`, `$L__BB0_2`.
     Word,
     /// A number as written: `12`, `0x1F`, `0f3F800000`, `8.1`, `.5e-3`.
@@ -17,7 +17,7 @@ pub(crate) enum Kind {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Token<'a> {
+pub struct Token<'a> {
     pub kind: Kind,
     pub text: &'a str,
     pub line: u32,
@@ -25,7 +25,7 @@ pub(crate) struct Token<'a> {
     pub start: usize,
 }
 
-pub(crate) fn tokens(source: &str) -> Result<Vec<Token<'_>>, Error> {
+pub fn tokens(source: &str) -> Result<Vec<Token<'_>>, Error> {
     let bytes = source.as_bytes();
     let mut tokens = Vec::with_capacity(bytes.len() / 4);
     let (mut at, mut line) = (0, 1u32);

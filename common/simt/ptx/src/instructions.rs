@@ -22,7 +22,7 @@ use crate::ast::Type;
 
 /// The type that an operand must have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Slot {
+pub enum Slot {
     /// The instruction's own type.
     Own,
     Of(Type),
@@ -32,7 +32,7 @@ pub(crate) enum Slot {
 
 impl Slot {
     /// The name of the operand's type in an instruction of the given type.
-    pub(crate) const fn word(self, own: &'static str) -> &'static str {
+    pub const fn word(self, own: &'static str) -> &'static str {
         match self {
             Self::Own => own,
             Self::Of(Type::Pred) => "pred",
@@ -46,7 +46,7 @@ impl Slot {
 }
 
 /// Sets of types, with one bit for each type.
-pub(crate) mod types {
+pub mod types {
     use crate::ast::Type;
 
     const fn set(types: &[Type]) -> u32 {
@@ -59,51 +59,52 @@ pub(crate) mod types {
         bits
     }
 
-    pub(crate) const fn contains(types: u32, kind: Type) -> bool {
+    pub const fn contains(types: u32, kind: Type) -> bool {
         types >> kind as u32 & 1 == 1
     }
 
-    pub(crate) const PRED: u32 = set(&[Type::Pred]);
-    pub(crate) const U32: u32 = set(&[Type::U32]);
-    pub(crate) const S32: u32 = set(&[Type::S32]);
-    pub(crate) const U16: u32 = set(&[Type::U16]);
-    pub(crate) const S16: u32 = set(&[Type::S16]);
-    pub(crate) const INT16: u32 = U16 | S16;
-    pub(crate) const INT32: u32 = U32 | S32;
-    pub(crate) const INT64: u32 = set(&[Type::U64, Type::S64]);
-    pub(crate) const U64: u32 = set(&[Type::U64]);
-    pub(crate) const S64: u32 = set(&[Type::S64]);
-    pub(crate) const INT: u32 = INT16 | INT32 | INT64;
-    pub(crate) const SIGNED: u32 = S16 | S32 | S64;
-    pub(crate) const F32: u32 = set(&[Type::F32]);
-    pub(crate) const F64: u32 = set(&[Type::F64]);
-    pub(crate) const FLOAT: u32 = F32 | F64;
+    pub const PRED: u32 = set(&[Type::Pred]);
+    pub const U32: u32 = set(&[Type::U32]);
+    pub const S32: u32 = set(&[Type::S32]);
+    pub const U16: u32 = set(&[Type::U16]);
+    pub const S16: u32 = set(&[Type::S16]);
+    pub const INT16: u32 = U16 | S16;
+    pub const INT32: u32 = U32 | S32;
+    pub const INT64: u32 = set(&[Type::U64, Type::S64]);
+    pub const U64: u32 = set(&[Type::U64]);
+    pub const S64: u32 = set(&[Type::S64]);
+    pub const INT: u32 = INT16 | INT32 | INT64;
+    pub const SIGNED: u32 = S16 | S32 | S64;
+    pub const F32: u32 = set(&[Type::F32]);
+    pub const F64: u32 = set(&[Type::F64]);
+    pub const FLOAT: u32 = F32 | F64;
     /// Half precision, one number or two packed in a word.
-    pub(crate) const F16: u32 = set(&[Type::F16, Type::F16x2]);
-    pub(crate) const BF16: u32 = set(&[Type::Bf16, Type::Bf16x2]);
-    pub(crate) const HALF: u32 = F16 | BF16;
+    pub const F16: u32 = set(&[Type::F16, Type::F16x2]);
+    pub const BF16: u32 = set(&[Type::Bf16, Type::Bf16x2]);
+    pub const HALF: u32 = F16 | BF16;
     /// Untyped bits.
-    pub(crate) const B16: u32 = set(&[Type::B16]);
-    pub(crate) const B32: u32 = set(&[Type::B32]);
-    pub(crate) const B64: u32 = set(&[Type::B64]);
-    pub(crate) const BITS: u32 = B16 | B32 | B64;
+    pub const B16: u32 = set(&[Type::B16]);
+    pub const B32: u32 = set(&[Type::B32]);
+    pub const B64: u32 = set(&[Type::B64]);
+    pub const BITS: u32 = B16 | B32 | B64;
 }
 
 /// The names of the slots in the table.
-pub(crate) mod slots {
+pub mod slots {
     use super::Slot;
     use crate::ast::Type;
 
-    pub(crate) const T: Slot = Slot::Own;
-    pub(crate) const PRED: Slot = Slot::Of(Type::Pred);
-    pub(crate) const U32: Slot = Slot::Of(Type::U32);
-    pub(crate) const S32: Slot = Slot::Of(Type::S32);
-    pub(crate) const B32: Slot = Slot::Of(Type::B32);
-    pub(crate) const B64: Slot = Slot::Of(Type::B64);
-    pub(crate) const NUMBER: Slot = Slot::Number;
+    pub const T: Slot = Slot::Own;
+    pub const PRED: Slot = Slot::Of(Type::Pred);
+    pub const U32: Slot = Slot::Of(Type::U32);
+    pub const S32: Slot = Slot::Of(Type::S32);
+    pub const B32: Slot = Slot::Of(Type::B32);
+    pub const B64: Slot = Slot::Of(Type::B64);
+    pub const NUMBER: Slot = Slot::Number;
 }
 
 /// Passes the table to the named macro.
+#[macro_export]
 macro_rules! instructions {
     ($expand:ident) => {
         $expand! {
@@ -316,4 +317,3 @@ half {
         }
     };
 }
-pub(crate) use instructions;

@@ -26,6 +26,7 @@ macro_rules! named {
 }
 
 /// Makes an enum, and the words that messages use for its variants.
+#[macro_export]
 macro_rules! worded {
     ($(#[$meta:meta])* pub enum $name:ident { $($(#[$doc:meta])* $variant:ident = $word:literal,)* }) => {
         $(#[$meta])*
