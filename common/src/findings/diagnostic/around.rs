@@ -121,7 +121,8 @@ impl Part<'_> {
             self.by_size.is_none_or(|by_size| has_size == by_size)
         };
         // A sum that is added to says nothing about the place of what is added.
-        let sums: Vec<&str> = source.sets_of(at).filter(|_| !self.stores).map(Set::root).collect();
+        let is_head = source.statements[at].keyword == "for";
+        let sums: Vec<&str> = source.sets_of(at).filter(|_| !self.stores && !is_head).map(Set::root).collect();
         let found: Vec<String> =
             source.terms(&part).into_iter().filter(is_it).flat_map(|term| source.names(&term)).collect();
         let mut found = if found.is_empty() { source.names(&part) } else { found };
@@ -297,8 +298,10 @@ pub fn dead_sum(place: &Location) -> Option<(String, u32)> {
             !sets && source.has(at, |word| word == name)
         })
     };
+    // What a parameter refers to is used by who calls.
+    let is_own = |name: &str| source.sets_around(own).any(|set| set.declares && set.path == name);
     let mut sums = source.sets_around(own).filter(is_sum).filter(is_in);
-    sums.find(|set| !is_used(set.root())).map(|set| (set.root().to_owned(), set.line))
+    sums.find(|set| !is_used(set.root()) && is_own(set.root())).map(|set| (set.root().to_owned(), set.line))
 }
 
 /// How the index of a store to C names the row and the column.

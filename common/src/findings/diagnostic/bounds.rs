@@ -2,9 +2,9 @@
 
 use simt::Location;
 
-use super::around::{around, called, guards, is_size, of_thread};
-use super::source::Source;
-use super::statements::{Token, is_word};
+use super::around::{READ, around, called, guards, is_size, of_thread, ranked};
+use super::source::{Set, Source};
+use super::statements::{Token, is_name, is_word};
 use super::texts::help;
 
 /// A comparison that is wrong.
@@ -22,11 +22,46 @@ pub fn remedy(place: &Location) -> Option<Bound> {
     lines.extend(place.line.into_iter().chain(guards(place)));
     // A condition may be a function's.
     lines.extend(lines.clone().into_iter().flat_map(|line| called(place, line)));
-    lines.into_iter().find_map(|line| wrong(&Location { line: Some(line), ..place.clone() }, line))
+    let on = |line| Location { line: Some(line), ..place.clone() };
+    let found = lines.iter().find_map(|&line| wrong(&on(line), line, place));
+    found.or_else(|| without_offset(place))
 }
 
-/// What is wrong with the comparisons in the line of a place.
-fn wrong(place: &Location, line: u32) -> Option<Bound> {
+/// A condition that compares a variable, where more is added to it in the index: `row < M` for `C[(row + 24) * N + col]`.
+fn without_offset(place: &Location) -> Option<Bound> {
+    let source = Source::of(place);
+    let own = source.on_lines(place.line?, 1);
+    let text = |at: usize| source.text(at);
+    let sum = |at: usize| text(at + 1) == "+" && text(at + 2).starts_with(is_name) && !is_size(text(at + 2));
+    let own_line = place.line.filter(|_| own.clone().any(|at| matches!(text(at), "?" | "if")));
+    let lines: Vec<u32> = guards(place).into_iter().chain(own_line).collect();
+    let all = || lines.iter().flat_map(|&line| source.on_lines(line, 1).map(move |at| (line, at)));
+    let begins = |at: usize| at > 0 && matches!(text(at - 1), "(" | "&&" | "=");
+    let compared = |at: usize| text(at + 1) == "<" && is_size(text(at + 2)) && begins(at);
+    all().filter(|&(_, at)| compared(at)).find_map(|(line, at)| {
+        let name = text(at);
+        let added = own.clone().find(|&at| text(at) == name && sum(at) && matches!(text(at - 1), "(" | "[" | "+"))?;
+        let other = all().any(|(_, at)| text(at) == name && text(at + 1) == "+" && at != added && text(at + 3) == "<");
+        let [before, size] = [source.written(&(added..added + 3)), text(at + 2)].map(str::to_owned);
+        let words = [("before", before), ("size", size), ("right", name.to_owned()), ("line", line.to_string())];
+        (!other).then(|| Bound { line, of_other_side: false, help: help("compared without what is added", &words) })
+    })
+}
+
+/// Whether the counter of a loop decides about an access: the line of the access, or one that sets what it uses, names it; or
+/// names none of the loops' counters.
+fn decides(place: &Location, counter: &str) -> bool {
+    let source = Source::of(place);
+    let sets = ranked(place, READ, 2).into_iter().map(|(.., line)| line);
+    let lines: Vec<u32> = place.line.into_iter().chain(sets).collect();
+    let names = |name: &str| lines.iter().any(|&line| source.line_has(line, |word| word == name));
+    let loops = around(place, &["for"]);
+    let counts = |set: &&Set| loops.contains(&set.line) && source.statements[set.at].keyword == "for";
+    names(counter) || !source.sets().iter().filter(counts).any(|set| names(&set.path))
+}
+
+/// What is wrong with the comparisons in the line of a place, for an access.
+fn wrong(place: &Location, line: u32, access: &Location) -> Option<Bound> {
     let source = Source::of(place);
     let bound = |cause, [before, size, right]: [&str; 3]| {
         let words = [("before", before), ("size", size), ("right", right)].map(|(name, word)| (name, word.to_owned()));
@@ -68,7 +103,7 @@ fn wrong(place: &Location, line: u32) -> Option<Bound> {
             let less = all.get(at + 2).is_some_and(|after| after.text.starts_with('-'));
             let ends = |token: &Token| token.text.starts_with([';', ')', '&', '|', '?']);
             let end = all[at..].iter().position(ends).map_or(all.len(), |end| at + end);
-            if !less {
+            if !less && decides(access, before) {
                 let written = source.written(&(on_line.start + at + 1..on_line.start + end));
                 return bound("one too many", [before, written, ""]);
             }

@@ -2,8 +2,10 @@
 
 use simt::{AccessKind, Action, Fault, FaultKind, Hazard, HazardKind, Limit, Party, Place, Space};
 
-use super::around::{Part, READ, STORE, guards, of_words, pointers, set_by_line, set_by_thread};
-use super::marks::{add, at_line, conditions, declared_array, set_by, sets, stores_of, with_calls, without_value};
+use super::around::{Part, READ, STORE, around, guards, of_words, pointers, set_by_line, set_by_thread};
+use super::marks::{
+    add, at_line, at_lines, conditions, declared_array, set_by, sets, stores_of, with_calls, without_value,
+};
 use super::race::{self, at, code_at};
 use super::render::{Diagnostic, Mark};
 use super::situation::{Role, passed_by};
@@ -59,6 +61,8 @@ pub fn hazard(hazard: &Hazard, one_warp: bool) -> Diagnostic {
     match (kind, sides, array) {
         (HazardKind::WrongArray, [access], _) => {
             add(&mut marks, set_by(&access.location, Part { stores: access.action.writes(), ..READ }));
+            let loops = around(&access.location, &["for", "while"]);
+            add(&mut marks, at_lines(&access.location, loops, "it depends on this"));
             let source = Source::of(&access.location);
             let words = source.words(&source.on_lines(access.location.line.unwrap_or_default(), 1)).iter();
             add(&mut marks, words.filter_map(|word| declared_array(&access.location, &word.text)));
@@ -72,6 +76,7 @@ pub fn hazard(hazard: &Hazard, one_warp: bool) -> Diagnostic {
             let label = "not every thread comes to this barrier";
             add(&mut marks, barrier.map(|line| at_line(&waits.location, line, label.into())));
         }
+        (HazardKind::CopyOverwritten, [copy, _], _) => add(&mut marks, set_by(&copy.location, READ)),
         (HazardKind::UnsetRegister, [read], _) => {
             add(&mut marks, without_value(&read.location));
         }
@@ -198,14 +203,20 @@ pub fn fault(fault: &Fault) -> Diagnostic {
     match &bounds {
         Some(bound) => marks.push(at_line(&fault.location, bound.line, "this lets it".into())),
         None if access.is_some() => {
+            if code_at(&fault.location).contains('?') {
+                marks.extend(set_by(&fault.location, Part { condition: true, ..READ }));
+            }
             marks.extend(set_by(
                 &fault.location,
                 Part { stores: writes, array: place.and_then(array_name).unwrap_or_default(), ..READ },
             ));
             let under = if place.is_some() && !strides { guards(&fault.location) } else { vec![] };
             add(&mut marks, conditions(&fault.location, under));
-            if code_at(&fault.location).contains('?') {
-                add(&mut marks, set_by(&fault.location, Part { condition: true, ..READ }));
+            if matches!(place, Some(Place::Outside { index: ..0, .. })) {
+                add(
+                    &mut marks,
+                    at_lines(&fault.location, around(&fault.location, &["for", "while"]), "it depends on this"),
+                );
             }
         }
         None => {}

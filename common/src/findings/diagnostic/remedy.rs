@@ -55,7 +55,10 @@ fn in_cuda(hazard: &Hazard) -> String {
         (HazardKind::CopyNotWaited, [copy, read]) if copy.thread != read.thread => {
             return copied_by_another(copy, read);
         }
-        (HazardKind::CopyOverwritten, [_, write]) if write.action == Action::Copies => "copy over a copy",
+        (HazardKind::CopyOverwritten, [copy, write]) if write.action == Action::Copies => {
+            let is_one = copy.location.line == write.location.line && copy.location.calls == write.location.calls;
+            if is_one { "two copies of one line" } else { "copy over a copy" }
+        }
         (HazardKind::ExitBeforeBarrier, [waits, ended]) => return exit_before_barrier(waits, ended),
         _ => text_of(hazard),
     };
@@ -115,8 +118,13 @@ pub fn fault(kind: &FaultKind, location: &Location) -> String {
             }
             let inside = if array == Some("A") { "row < M, column < K" } else { "row < K, column < N" };
             let array = array.unwrap_or("the array").to_owned();
-            words.extend([("array", array), ("inside", inside.to_owned())]);
-            out_of_bounds(*space, *access, place)
+            let call =
+                location.calls.last().map(|(line, _)| help("arguments of a call", &[("line", line.to_string())]));
+            words.extend([("array", array), ("inside", inside.to_owned()), ("call", call.unwrap_or_default())]);
+            match place {
+                Place::Outside { index: ..0, .. } => "before an array",
+                _ => out_of_bounds(*space, *access, place),
+            }
         }
         FaultKind::Misaligned { space, bytes, .. } => {
             words.extend([("bytes", bytes.to_string()), ("elements", (bytes / 4).to_string())]);

@@ -203,7 +203,9 @@ impl Parser<'_> {
             match self.text(self.at) {
                 ";" if depth == 0 => break,
                 "}" => break,
-                "{" if before.starts_with('"') || matches!(self.text(start), "struct" | "union" | "namespace") => {
+                // A macro stands before it, without a semicolon.
+                "for" | "if" | "while" if before == ")" && depth == 0 && !self.rust => break,
+                "{" if before.starts_with('"') || before != ")" && !is_set && self.is_type(start) => {
                     let of_c = before.starts_with('"');
                     self.block(None, function);
                     if !of_c {
@@ -252,6 +254,11 @@ impl Parser<'_> {
             self.push(keyword, start, parent, function);
         }
         self.take(";");
+    }
+
+    /// Whether what begins here is a structure or a namespace, perhaps a template of one.
+    fn is_type(&self, start: usize) -> bool {
+        (start..self.at).any(|at| matches!(self.text(at), "struct" | "class" | "union" | "namespace"))
     }
 
     /// Whether a brace behind this word begins statements: the body of a function, of one without a name, or of a macro's loop.

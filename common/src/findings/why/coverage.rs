@@ -23,7 +23,7 @@ impl Teller<'_> {
         marks.extend(self.passages(pair));
         let bound = bounds(&at);
         let lines = bound.as_ref().map_or_else(|| around(&at, &["for", "while"]), |bound| vec![bound.line]);
-        let lines = of_k(&at, lines);
+        let lines = of_k(&at, lines, true);
         marks.extend(at_lines(&at, lines, "this lets it"));
         let k = self.element.depth;
         let cause = if k == self.asked.problem.k { "k too large" } else { "k that the element does not need" };
@@ -131,7 +131,7 @@ impl Teller<'_> {
     fn replaced(&self, gap: &Gap, more: Vec<Mark>) -> Option<HazardReport> {
         let store = self.element.store.map(|store| self.origins.location(store.instruction));
         let (line, name) = and_callers(&gap.place).find_map(|place| replaced(&place, store.as_ref()))?;
-        let mut marks = at_lines(&gap.place, [line], "the sum is set anew here");
+        let mut marks = at_lines(&gap.place, [line], "the sum is overwritten here");
         marks[0].aside = false;
         add(&mut marks, sets_of(&gap.place, &name));
         add(&mut marks, more);
@@ -145,7 +145,9 @@ impl Teller<'_> {
         let again: Vec<(&Pair, &Pair)> = (pairs.iter().enumerate())
             .filter_map(|(at, one)| Some((one, pairs[..at].iter().find(|other| of_a(one) == of_a(other))?)))
             .collect();
-        if let Some((one, _)) = again.iter().find(|(one, other)| one.term.tag == other.term.tag && !one.term.matrix) {
+        // Of a product that two lines form of the same factors, the compiler makes one.
+        let is_one = |(one, other): &&(&Pair, &Pair)| one.term.tag == other.term.tag && !one.term.matrix;
+        if let Some((one, _)) = again.iter().find(is_one).filter(|_| gap.missing.is_empty()) {
             let mut marks = vec![self.mark(one.term.instruction, None, "the sum is formed here, once")];
             self.parts(&mut marks);
             self.store_marks("and it is in this more than once", None, &mut marks);
@@ -234,7 +236,7 @@ impl Teller<'_> {
                 });
                 let stored = other.map(|other| other.stored).or(passage.stored)?;
                 add(&mut marks, other.map(|_| self.stores(stored, None, "tiles of other steps are stored here")));
-                let under = self.not_only_under(stored, &mut marks);
+                let under = self.not_only_under(&self.origins.location(stored), &mut marks);
                 self.added_here(gap, &mut marks);
                 let words = [
                     ("one", self.asked.name(side, place)),
@@ -372,11 +374,8 @@ impl Teller<'_> {
         }
         let columns = self.asked.are_columns(missing);
         let head = |line: u32| Location { calls: place.calls.clone(), ..on_line(place, line) };
-        let mut over = gap.loops.clone();
-        let counts = |line: &u32| has_word(&head(*line), |word| word.starts_with('k') || word == "K") != columns;
-        if self.asked.kind == Kind::RowSums && over.iter().any(counts) {
-            over.retain(counts);
-        }
+        let all = gap.loops.clone();
+        let mut over = if self.asked.kind == Kind::RowSums { of_k(place, all, !columns) } else { all };
         // The loop that counts k is also around the line that reads a factor.
         let reads = self.element.pairs[0].factors.map(|(_, value)| value.shared.map(|it| it.loaded).or(value.loaded));
         let around_one = |line: &u32| {

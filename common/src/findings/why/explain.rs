@@ -13,8 +13,8 @@ use super::teller::{Teller, listed, noted};
 use crate::code::places::{index, triple, who};
 use crate::findings::analysis::HazardReport;
 use crate::findings::diagnostic::{
-    Mark, Part, READ, STORE, add, apart, around, at_lines, bounds, code_at, declared, guards, help, index_names,
-    value_set,
+    Mark, Part, READ, STORE, add, apart, around, at_lines, bounds, code_at, conditions, declared, guards, help,
+    index_names, value_set,
 };
 use crate::findings::hazard_kind::Mistake;
 
@@ -242,12 +242,14 @@ impl Teller<'_> {
             loops = self.common_loops(element.pairs.first().map(|pair| pair.term.instruction), &mut marks);
         }
         let cause = match part {
+            Some(pair) if pair.factors.iter().all(|(_, value)| value.part) => "small parts multiplied",
             Some(_) => "parts with another weight",
             None if !loops.is_empty() => "C added in each step",
             None if self.asked.kind == Kind::Scaled => "sum or C with another factor",
             None => "",
         };
-        let words = [("sum", sum), ("before", before), ("by", by), ("of_c", of_c), ("loops", loops)];
+        let line = self.line_of(part.map(|pair| pair.term.instruction));
+        let words = [("sum", sum), ("before", before), ("by", by), ("of_c", of_c), ("loops", loops), ("line", line)];
         self.told(Mistake::Weight, cause, marks, &words)
     }
 
@@ -258,7 +260,7 @@ impl Teller<'_> {
         let mut marks = vec![self.stores_to_c(instruction, label)];
         let mut lines = BTreeSet::from_iter(around(&place, &["for", "while", "if"]));
         lines.extend(guards(&place));
-        marks.extend(at_lines(&place, lines.iter().copied(), "it depends on this"));
+        add(&mut marks, conditions(&place, lines.iter().copied()));
         // If its row was stored in other columns, the column is what no thread has.
         let columns = self.asked.columns();
         let [row, _] = self.element.needs;
@@ -437,7 +439,7 @@ impl Teller<'_> {
         marks.extend(multiply.map(|multiply| self.mark(multiply, None, "the sum is formed here")));
         self.parts(&mut marks);
         self.element.store.inspect(|store| self.set_by(store.instruction, STORE, &mut marks));
-        multiply.inspect(|&multiply| self.set_by(multiply, READ, &mut marks));
+        multiply.filter(|_| note.is_none()).inspect(|&multiply| self.set_by(multiply, READ, &mut marks));
         let store = self.element.store.map(|store| store.instruction);
         let product = |row: u64| (row / self.asked.problem.m).to_string();
         let (taken, needed) = (product(place.0), product(self.element.needs[0]));

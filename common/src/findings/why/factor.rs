@@ -11,7 +11,9 @@ use super::judge::{Verdict, whole};
 use super::rule::{Rule, Sample};
 use super::teller::{Teller, listed, noted};
 use crate::findings::analysis::HazardReport;
-use crate::findings::diagnostic::{Part, READ, STORE, add, help, of_call, of_vector, stride, text};
+use crate::findings::diagnostic::{
+    Part, READ, STORE, add, array_name, help, of_call, of_vector, stores_of, stride, text,
+};
 use crate::findings::hazard_kind::Mistake;
 
 impl Teller<'_> {
@@ -114,9 +116,6 @@ impl Teller<'_> {
         let told = [product, found.clone(), expected.clone(), vec![("name", element.name.clone())]].concat();
         let [what, _] = text(mistake.name(), &told);
         let taken_name = asked.name(side, taken);
-        // A copy loads and stores in one line.
-        let put = value.shared.and_then(|passage| passage.stored).map(|put| self.line(put));
-        let put = put.filter(|put| *put != self.line_of(load));
 
         let mut marks = self.way(&taken_name, array, &value);
         // The other factor may also be wrong.
@@ -136,7 +135,7 @@ impl Teller<'_> {
         let by_size =
             (own != (taken.1 != needed.1) && of_taken == of_needed).then(|| own == (asked.strides(side).1 == 1));
         let index = Part { array, by_size, ..READ };
-        let mut under = String::new();
+        let (mut under, mut later) = (String::new(), None);
         // A tile that is turned around has no zeros inside the matrix.
         let is_zero = |pair: &&Pair| {
             let other = pair.of(side.other()).map(|(place, _)| place);
@@ -203,7 +202,13 @@ impl Teller<'_> {
             }
             (Some(passage), None) if taken.0 == needed.0 && self.is_left_over(side, taken, passage) => {
                 (mistake, note) = (Mistake::Stale, None);
-                under = self.not_only_under(passage.stored.unwrap_or(passage.loaded), &mut marks);
+                // If a line below stores to the same array, it is the one that should have.
+                let place = self.origins.location(passage.stored.unwrap_or(passage.loaded));
+                let others = stores_of(&place, array_name(&self.word(passage.address)).unwrap_or_default());
+                let below = others.into_iter().find(|mark| mark.location.line > place.line);
+                under = self.not_only_under(below.as_ref().map_or(&place, |mark| &mark.location), &mut marks);
+                later = below.as_ref().map(|mark| format!("line {}", mark.location.line.unwrap_or_default()));
+                add(&mut marks, below);
                 "tile not stored again"
             }
             (shared, _) => {
@@ -239,12 +244,13 @@ impl Teller<'_> {
             ("taken", taken.0.to_string()),
             ("needed", needed.0.to_string()),
             ("store", self.line_of(element.store.map(|store| store.instruction))),
-            ("put_there", put.map_or_else(String::new, |put| format!(", and at what {put} stores"))),
             ("under", under),
             ("layout_of_a", layout_of_a),
             ("layout_of_b", layout_of_b),
         ];
-        let mut report = noted(self.told(mistake, cause, marks, &[&told[..], &words].concat()), note);
+        let later = later.map(|line| ("put", line));
+        let words = [later.as_slice(), &told, &words].concat();
+        let mut report = noted(self.told(mistake, cause, marks, &words), note);
         report.diagnostic.help = stride.or_else(|| self.swizzle(pair)).unwrap_or(report.diagnostic.help);
         Some(report)
     }

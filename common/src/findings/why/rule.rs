@@ -90,7 +90,7 @@ impl Rule {
             Self::Exchanged(None) if asked.kind != Kind::Product => ("exchanged in another task", 0),
             Self::Exchanged(None) => ("exchanged", 0),
             Self::Exchanged(Some(edge)) => ("exchanged in tiles", edge as i64),
-            Self::Strides { start: 0, .. } => ("strides", 0),
+            Self::Strides { own, k, start: 0 } if (own, k) != asked.strides(side) => ("strides", 0),
             Self::OneIndex(text, by) => (text, by),
             Self::Strides { .. } | Self::None => return None,
         };

@@ -12,8 +12,8 @@ use super::rule;
 use crate::code::places::{index, is_ptx, triple};
 use crate::findings::analysis::{HazardReport, HazardThread};
 use crate::findings::diagnostic::{
-    Diagnostic, Mark, Part, READ, STORE, Word, add, around, array_name, at_lines, conditions, has_word, help, set_by,
-    set_by_line, text, uses, with_calls,
+    Diagnostic, Mark, Part, READ, STORE, Word, add, around, array_name, at_lines, conditions, has_word, help, on_line,
+    set_by, set_by_line, text, uses, with_calls,
 };
 use crate::findings::hazard_kind::{Mistake, ReportKind};
 
@@ -73,8 +73,10 @@ impl Teller<'_> {
     /// The lines of the calls that lead to an instruction in brackets, or nothing.
     pub fn called(&self, instruction: u32) -> String {
         let place = self.origins.location(instruction);
-        let lines: BTreeSet<u32> =
-            place.calls.iter().map(|(line, _)| *line).filter(|line| !is_ptx(&place, *line)).collect();
+        // A call in which everything happens tells nothing apart.
+        let whole = self.element.store.map(|store| self.origins.location(store.instruction).calls).unwrap_or_default();
+        let tells = |call: &&(u32, u32)| !is_ptx(&place, call.0) && !whole.contains(call);
+        let lines: BTreeSet<u32> = place.calls.iter().filter(tells).map(|(line, _)| *line).collect();
         if lines.is_empty() { String::new() } else { format!(" (called in {})", listed(&lines)) }
     }
 
@@ -88,10 +90,15 @@ impl Teller<'_> {
     pub fn found(&self, value: &Value) -> Vec<Word> {
         let called = value.loaded.map_or_else(String::new, |at| self.called(at));
         let arguments = if called.is_empty() { "" } else { " and at the arguments of the call" };
+        let put = self.line_of(value.shared.and_then(|passage| passage.stored));
+        // A copy loads and stores in one line.
+        let apart = !put.is_empty() && put != self.line_of(value.loaded);
+        let put_there = if apart { format!(", and at what {put} stores") } else { String::new() };
         vec![
             ("load", self.line_of(value.loaded) + &called),
             ("arguments", arguments.to_owned()),
-            ("put", self.line_of(value.shared.and_then(|passage| passage.stored))),
+            ("put", put),
+            ("put_there", put_there),
             ("here", self.cell(value).to_string()),
             ("read", self.line_of(value.shared.map(|passage| passage.loaded))),
             ("shuffle", self.line_of(value.shuffled)),
@@ -200,10 +207,9 @@ impl Teller<'_> {
     }
 
     /// Marks the conditions around a store, and says that the store is also needed without them; empty if there are none.
-    pub fn not_only_under(&self, stored: u32, marks: &mut Vec<Mark>) -> String {
-        let place = self.origins.location(stored);
-        let lines = BTreeSet::from_iter(around(&place, &["if"]));
-        add(marks, conditions(&place, lines.iter().copied()));
+    pub fn not_only_under(&self, place: &Location, marks: &mut Vec<Mark>) -> String {
+        let lines = BTreeSet::from_iter(around(place, &["if"]));
+        add(marks, conditions(place, lines.iter().copied()));
         if lines.is_empty() {
             String::new()
         } else {
@@ -218,7 +224,7 @@ impl Teller<'_> {
         let of_products = around(&self.origins.location(pair.term.instruction), &["for", "while"]);
         let mut lines = around(&place, &["for", "while"]);
         lines.retain(|line| of_products.contains(line));
-        let lines = BTreeSet::from_iter(of_k(&place, lines));
+        let lines = BTreeSet::from_iter(of_k(&place, lines, true));
         add(marks, at_lines(&place, lines.iter().copied(), "it is done in each step of this loop"));
         if lines.is_empty() { String::new() } else { listed(&lines) }
     }
@@ -375,11 +381,13 @@ pub fn noted(mut report: HazardReport, note: Option<String>) -> HazardReport {
     report
 }
 
-/// The loops in these lines whose heads speak of k, or all of them if none does.
-pub fn of_k(place: &Location, lines: Vec<u32>) -> Vec<u32> {
-    let head = |line: &u32| Location { line: Some(*line), ..place.clone() };
-    let counts = |line: &u32| has_word(&head(line), |word| word.starts_with('k') || word == "K");
-    if lines.iter().any(counts) { lines.into_iter().filter(counts).collect() } else { lines }
+/// The loops in these lines whose heads speak of k, or do not; all of them if there is no such one.
+pub fn of_k(place: &Location, mut lines: Vec<u32>, speaks: bool) -> Vec<u32> {
+    let fits = |line: &u32| has_word(&on_line(place, *line), |word| word.starts_with('k') || word == "K") == speaks;
+    if lines.iter().any(fits) {
+        lines.retain(fits);
+    }
+    lines
 }
 
 /// `line 3` or `lines 3, 5 and 7`
