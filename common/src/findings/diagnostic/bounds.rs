@@ -4,7 +4,7 @@ use simt::Location;
 
 use super::around::{READ, around, called, guards, is_size, of_thread, ranked};
 use super::source::{Set, Source};
-use super::statements::{Token, is_name, is_word};
+use super::statements::{Token, is_word};
 use super::texts::help;
 
 /// A comparison that is wrong.
@@ -23,29 +23,7 @@ pub fn remedy(place: &Location) -> Option<Bound> {
     // A condition may be a function's.
     lines.extend(lines.clone().into_iter().flat_map(|line| called(place, line)));
     let on = |line| Location { line: Some(line), ..place.clone() };
-    let found = lines.iter().find_map(|&line| wrong(&on(line), line, place));
-    found.or_else(|| without_offset(place))
-}
-
-/// A condition that compares a variable, where more is added to it in the index: `row < M` for `C[(row + 24) * N + col]`.
-fn without_offset(place: &Location) -> Option<Bound> {
-    let source = Source::of(place);
-    let own = source.on_lines(place.line?, 1);
-    let text = |at: usize| source.text(at);
-    let sum = |at: usize| text(at + 1) == "+" && text(at + 2).starts_with(is_name) && !is_size(text(at + 2));
-    let own_line = place.line.filter(|_| own.clone().any(|at| matches!(text(at), "?" | "if")));
-    let lines: Vec<u32> = guards(place).into_iter().chain(own_line).collect();
-    let all = || lines.iter().flat_map(|&line| source.on_lines(line, 1).map(move |at| (line, at)));
-    let begins = |at: usize| at > 0 && matches!(text(at - 1), "(" | "&&" | "=");
-    let compared = |at: usize| text(at + 1) == "<" && is_size(text(at + 2)) && begins(at);
-    all().filter(|&(_, at)| compared(at)).find_map(|(line, at)| {
-        let name = text(at);
-        let added = own.clone().find(|&at| text(at) == name && sum(at) && matches!(text(at - 1), "(" | "[" | "+"))?;
-        let other = all().any(|(_, at)| text(at) == name && text(at + 1) == "+" && at != added && text(at + 3) == "<");
-        let [before, size] = [source.written(&(added..added + 3)), text(at + 2)].map(str::to_owned);
-        let words = [("before", before), ("size", size), ("right", name.to_owned()), ("line", line.to_string())];
-        (!other).then(|| Bound { line, of_other_side: false, help: help("compared without what is added", &words) })
-    })
+    lines.into_iter().find_map(|line| wrong(&on(line), line, place))
 }
 
 /// Whether the counter of a loop decides about an access: the line of the access, or one that sets what it uses, names it; or

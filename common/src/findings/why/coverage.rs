@@ -236,7 +236,7 @@ impl Teller<'_> {
                 });
                 let stored = other.map(|other| other.stored).or(passage.stored)?;
                 add(&mut marks, other.map(|_| self.stores(stored, None, "tiles of other steps are stored here")));
-                let under = self.not_only_under(&self.origins.location(stored), &mut marks);
+                let under = Self::not_only_under(&self.origins.location(stored), &mut marks);
                 self.added_here(gap, &mut marks);
                 let words = [
                     ("one", self.asked.name(side, place)),

@@ -128,6 +128,9 @@ fn count(counts: &mut Vec<(Key, u64)>, key: Key) -> u64 {
     counts[at].1
 }
 
+/// More than the rank of any line that sets what a place uses.
+const LATER: usize = 100;
+
 impl Teller<'_> {
     fn tell(&self, verdict: &Verdict) -> Option<HazardReport> {
         let element = self.element;
@@ -260,12 +263,15 @@ impl Teller<'_> {
         let mut marks = vec![self.stores_to_c(instruction, label)];
         let mut lines = BTreeSet::from_iter(around(&place, &["for", "while", "if"]));
         lines.extend(guards(&place));
-        add(&mut marks, conditions(&place, lines.iter().copied()));
+        marks.extend(at_lines(&place, lines.iter().copied(), "it depends on this"));
         // If its row was stored in other columns, the column is what no thread has.
         let columns = self.asked.columns();
         let [row, _] = self.element.needs;
         let by_size = !self.origins.stored().iter().any(|index| index / columns == row);
         self.set_by(instruction, Part { array: "C", by_size: Some(by_size), ..STORE }, &mut marks);
+        // Where an index is set explains more than where a condition's names are.
+        let later = |mark: Mark| Mark { rank: mark.rank + usize::from(mark.rank > 0) * LATER, ..mark };
+        add(&mut marks, conditions(&place, lines.iter().copied()).into_iter().map(later));
         let both = match self.asked.kind {
             Kind::Symmetric => "; the sum for C[i][j] is that for C[j][i], too: store it in both",
             _ => "",

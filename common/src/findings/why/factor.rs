@@ -206,7 +206,7 @@ impl Teller<'_> {
                 let place = self.origins.location(passage.stored.unwrap_or(passage.loaded));
                 let others = stores_of(&place, array_name(&self.word(passage.address)).unwrap_or_default());
                 let below = others.into_iter().find(|mark| mark.location.line > place.line);
-                under = self.not_only_under(below.as_ref().map_or(&place, |mark| &mark.location), &mut marks);
+                under = Self::not_only_under(below.as_ref().map_or(&place, |mark| &mark.location), &mut marks);
                 later = below.as_ref().map(|mark| format!("line {}", mark.location.line.unwrap_or_default()));
                 add(&mut marks, below);
                 "tile not stored again"

@@ -207,7 +207,7 @@ impl Teller<'_> {
     }
 
     /// Marks the conditions around a store, and says that the store is also needed without them; empty if there are none.
-    pub fn not_only_under(&self, place: &Location, marks: &mut Vec<Mark>) -> String {
+    pub fn not_only_under(place: &Location, marks: &mut Vec<Mark>) -> String {
         let lines = BTreeSet::from_iter(around(place, &["if"]));
         add(marks, conditions(place, lines.iter().copied()));
         if lines.is_empty() {
