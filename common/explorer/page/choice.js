@@ -11,7 +11,7 @@ const ORDERS = [
   ["blocks", "blocks take turns, too"],
 ];
 /// Orders that the engine has tried to find a wrong product, beside those that the list names.
-const TRIED = /^(warps|turns|blocks)( \d+)?( backwards)?$/;
+const TRIED = /^((warps|turns|blocks)( backwards)?|overtaken [\d.al]+)$/;
 const ELEMENTS = { f32: "float", i32: "integer" };
 const FILLS = { uniform: "fractions", integers: "whole numbers" };
 

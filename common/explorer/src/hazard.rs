@@ -6,7 +6,7 @@ use crate::log::{LaunchTape, Touched};
 use crate::matrices::C;
 use crate::meaning::{Place, factor};
 use crate::names::element;
-use crate::run::{Access, Found, Run};
+use crate::run::{Access, Found, Run, Word};
 use serde_json::{Value, json};
 use simt::analyses::provenance::{self, Placed, Store, Term};
 use simt::{Action, Location, Party};
@@ -27,13 +27,19 @@ fn told(run: &Run, launch: &LaunchTape, party: &Party) -> Value {
     })
 }
 
-/// Looks for the accesses by which the product goes wrong, so that all that is told of a race is told of these.
+/// Looks for the accesses of each hazard, and for those by which the product goes wrong, so that all that is told of it is told of these.
 pub fn look_closer(run: &mut Run) {
-    for number in 0..run.hazards.len().min(LOOKED_AT) {
-        if let Some(seen) = seen(run, &run.hazards[number]) {
-            run.hazards[number].time = seen.0[1].1 + 1;
-            run.hazards[number].seen = Some(seen);
+    for number in 0..run.hazards.len() {
+        let found = &run.hazards[number];
+        let seen = if number < LOOKED_AT { seen(run, found) } else { None };
+        let (accesses, word) = seen.clone().unwrap_or_else(|| listed(run, found));
+        let found = &mut run.hazards[number];
+        let late = found.hazard.time.is_none() && accesses.len() == found.hazard.parties.len();
+        if let Some((_, last)) = accesses.last().filter(|_| seen.is_some() || late) {
+            found.time = last + 1;
+            found.hazard.parties = accesses.iter().map(|(party, _)| party.clone()).collect();
         }
+        (found.accesses, found.word) = (accesses, word);
     }
     run.hazards.sort_by_key(|found| found.time);
 }
@@ -41,33 +47,27 @@ pub fn look_closer(run: &mut Run) {
 pub fn hazard(run: &Run, found: &Found) -> Value {
     let launch = &run.tape.launches[found.launch];
     let simt::Hazard { kind, place, parties, count, .. } = &found.hazard;
-    let (place, parties) = match &found.seen {
-        Some((sides, word)) => (cell(run, launch, (None, *word)), sides.iter().map(|(party, _)| party).collect()),
-        None => (named(run, launch, place), parties.iter().collect::<Vec<_>>()),
-    };
     json!({
-        "kind": kind.name(), "warning": kind.is_warning(), "place": place, "count": count, "time": found.time,
-        "text": found.hazard.to_string(), "parties": parties.into_iter().map(|party| told(run, launch, party)).collect::<Value>(),
+        "kind": kind.name(), "warning": kind.is_warning(), "count": count, "time": found.time, "text": found.text,
+        "place": found.word.map_or_else(|| place.to_string(), |word| cell(run, launch, word)),
+        "parties": parties.iter().map(|party| told(run, launch, party)).collect::<Value>(),
     })
 }
 
-/// A word: its array (none for shared memory) and its position in words.
-type Word = (Option<usize>, u32);
-
-/// The name of a place: of an element as all of the page names it.
-fn named(run: &Run, launch: &LaunchTape, place: &simt::Place) -> String {
-    let shared = |name: &str| launch.program.kernel.shared_arrays().iter().find(|array| array.source_name == name);
-    let global = |name: &str| run.tape.arrays.iter().position(|array| array.name == name);
-    let found = match place {
+/// The word at a place, if it is one.
+fn word(run: &Run, launch: &LaunchTape, place: &simt::Place) -> Option<Word> {
+    match place {
         simt::Place::Offset { array, bytes } if bytes % 4 == 0 => {
-            shared(&array.name).map(|array| (None, array.offset / 4 + *bytes as u32 / 4))
+            let mut arrays = launch.program.kernel.shared_arrays().iter();
+            let array = arrays.find(|known| known.source_name == array.name)?;
+            Some((None, array.offset / 4 + *bytes as u32 / 4))
         }
         simt::Place::Element { array, index, bytes: 0 } if index.len() == 1 => {
-            global(&array.name).map(|array| (Some(array), index[0] as u32))
+            let at = run.tape.arrays.iter().position(|known| known.name == array.name)?;
+            Some((Some(at), index[0] as u32))
         }
         _ => None,
-    };
-    found.map_or_else(|| place.to_string(), |word| cell(run, launch, word))
+    }
 }
 
 fn cell(run: &Run, launch: &LaunchTape, (array, word): Word) -> String {
@@ -98,18 +98,18 @@ fn held(run: &Run, (launch, block): (usize, u32), (array, word): Word, time: u32
 
 /// The number of the hazard that says most: the first that is between two warps and spoils the product, or else the first between two.
 pub fn worst(run: &Run) -> usize {
-    let mut between = None;
-    for number in 0..run.hazards.len().min(LOOKED_AT) {
-        let Ok(picture) = picture(run, number) else { continue };
-        let [first, second] = ["first", "second"].map(|side| [&picture[side]["number"], &picture[side]["warp"]]);
-        if picture["second"].is_object() && first != second {
-            between.get_or_insert(number);
-            if picture["wrong"] == true {
-                return number;
-            }
-        }
-    }
-    between.unwrap_or_default()
+    let between = |&number: &usize| {
+        let found = &run.hazards[number];
+        let launch = &run.tape.launches[found.launch];
+        let warp = |(party, _): &Access| {
+            let (block, thread) = launch.numbers(party);
+            (block, thread / 32)
+        };
+        matches!(&found.accesses[..], [first, second] if warp(first) != warp(second))
+    };
+    let mut all = (0..run.hazards.len().min(LOOKED_AT)).filter(between);
+    let spoils = |&number: &usize| picture(run, number).is_ok_and(|picture| picture["wrong"] == true);
+    all.clone().find(spoils).or_else(|| all.next()).unwrap_or_default()
 }
 
 pub fn picture(run: &Run, number: usize) -> Result<Value, String> {
@@ -118,12 +118,9 @@ pub fn picture(run: &Run, number: usize) -> Result<Value, String> {
         .hazards
         .get(number)
         .ok_or_else(|| format!("there is no hazard {number}; choose one of {most}, from 0 on"))?;
-    let (tape, launch) = (&run.tape, &run.tape.launches[found.launch]);
-    let (first, second, cell) = match found.seen.clone() {
-        Some(([first, second], word)) => (Some(first), Some(second), Some((None, word))),
-        None => listed(run, launch, found),
-    };
-    let block = second.as_ref().map_or(0, |(party, _)| launch.numbers(party).0);
+    let (tape, launch, cell) = (&run.tape, &run.tape.launches[found.launch], found.word);
+    let (second, first) = (found.accesses.last(), found.accesses.iter().rev().nth(1));
+    let block = second.map_or(0, |(party, _)| launch.numbers(party).0);
     let at = (found.launch, block);
     let held =
         |time: u32| cell.map_or_else(|| json!({ "value": null, "meaning": null }), |cell| held(run, at, cell, time));
@@ -139,24 +136,24 @@ pub fn picture(run: &Run, number: usize) -> Result<Value, String> {
     let coming = |access: &Access| landed(access).is_none().then(|| on_its_way(run, launch, access, cell?.1))?;
     let after = |access: &Access| coming(access).unwrap_or_else(|| held(landed(access).unwrap_or(access.1) + 1));
     let told = |(party, event): &Access| with(told(run, launch, party), json!({ "time": event + 1 }));
-    let one = |is: fn(Action) -> bool| [&second, &first].into_iter().flatten().find(|(party, _)| is(party.action));
+    let one = |is: fn(Action) -> bool| found.accesses.iter().rfind(|(party, _)| is(party.action));
     let writer = one(Action::writes);
     let reader = one(|action| matches!(action, Action::Reads | Action::Updates));
     let goal =
         reader.zip(cell).and_then(|((party, event), cell)| becomes(run, at, (launch.numbers(party).1, *event), cell));
-    let both = first.as_ref().zip(second.as_ref()).filter(|_| cell.is_some());
-    let missing = both.and_then(|(first, second)| {
-        if updates(run, found.launch, [first, second]) {
-            return Some(json!({ "what": "an atomic operation", "before_line": null }));
-        }
-        if together(run, launch, [first, second]) {
-            return Some(json!({ "what": "a place for each thread, or an if for one,", "before_line": null }));
-        }
-        let waits = coming(first).is_some() || landed(first).is_some_and(|at| at >= second.1);
-        missing(run, launch, first, second, waits)
+    let missing = first.zip(second).and_then(|(first, second)| {
+        let (what, line) = if updates(run, found.launch, [first, second], cell?) {
+            ("an atomic operation", None)
+        } else if together(run, launch, [first, second]) {
+            ("a place for each thread, or an if for one,", None)
+        } else {
+            let waits = coming(first).is_some() || landed(first).is_some_and(|at| at >= second.1);
+            missing(run, launch, first, second, waits)?
+        };
+        Some(json!({ "what": what, "before_line": line }))
     });
     Ok(json!({
-        "number": number, "first": first.as_ref().map(told), "second": second.as_ref().map(told),
+        "number": number, "first": first.map(told), "second": second.map(told),
         "cell": cell.map(|word| json!({ "name": self::cell(run, launch, word), "word": word.1 })),
         "old": writer.map(|(_, event)| held(*event)), "new": writer.map(after),
         "missing": missing,
@@ -164,26 +161,34 @@ pub fn picture(run: &Run, number: usize) -> Result<Value, String> {
     }))
 }
 
-/// The two accesses and the word of memory of a hazard as it was found; not every hazard has them.
-fn listed(run: &Run, launch: &LaunchTape, found: &Found) -> (Option<Access>, Option<Access>, Option<Word>) {
-    let parties = &found.hazard.parties;
+/// The accesses and the word of memory of a hazard as it was found, as far as the tape has them.
+fn listed(run: &Run, found: &Found) -> (Vec<Access>, Option<Word>) {
+    let (launch, parties) = (&run.tape.launches[found.launch], &found.hazard.parties);
     let touched = |party: &Party, event: u32| touched(run, event, launch.numbers(party).1 as usize % 32);
     // The latest event of a party's instruction before a time that touches one of these words, if there are any.
     let event_of = |party: &Party, before: u32, words: &[Word]| {
         let mut events = run.tape.of_party(launch, party, launch.events.start..before);
         events.rfind(|&event| words.is_empty() || touched(party, event).iter().any(|word| words.contains(word)))
     };
-    let second = parties.last().and_then(|party| Some((party.clone(), event_of(party, found.time, &[])?)));
-    let words = second.as_ref().map_or_else(Vec::new, |(party, event)| touched(party, *event));
-    let first = parties.first().filter(|_| parties.len() == 2).zip(second.as_ref());
-    let first = first.and_then(|(party, (_, second))| Some((party.clone(), event_of(party, *second, &words)?)));
-    let of_first = first.as_ref().map(|(party, event)| touched(party, *event));
-    let cell = words.iter().copied().find(|word| of_first.as_ref().is_none_or(|all| all.contains(word)));
-    (first, second, cell)
+    let known = word(run, launch, &found.hazard.place);
+    // What was found at the end of the launch may have happened later than the instructions began, and the other way round.
+    let at = |party: &Party, before: u32, words: &[Word]| {
+        event_of(party, before, words).or_else(|| event_of(party, launch.events.end, words))
+    };
+    let second = parties.last().and_then(|party| Some((party, at(party, found.time, known.as_slice())?)));
+    let Some((party, event)) = second else { return (vec![], known) };
+    let words = known.map_or_else(|| touched(party, event), |word| vec![word]);
+    let first = parties.first().filter(|_| parties.len() == 2);
+    let first = first.and_then(|party| Some((party, at(party, event, &words)?)));
+    let of_first = first.map(|(party, event)| touched(party, event));
+    let word = words.into_iter().find(|word| of_first.as_ref().is_none_or(|all| all.contains(word)));
+    let mut accesses: Vec<_> = first.into_iter().chain(second).map(|(party, event)| (party.clone(), event)).collect();
+    accesses.sort_by_key(|&(_, event)| event);
+    (accesses, word)
 }
 
 /// Two accesses in the lines of a race, by two warps, at which an element of C goes wrong, and the word of shared memory.
-fn seen(run: &Run, found: &Found) -> Option<([Access; 2], u32)> {
+fn seen(run: &Run, found: &Found) -> Option<(Vec<Access>, Option<Word>)> {
     let (tape, launch) = (&run.tape, &run.tape.launches[found.launch]);
     let party = |writes: bool| found.hazard.parties.iter().find(|party| party.action.writes() == writes);
     let (reader, writer) = (party(false)?, party(true)?);
@@ -220,9 +225,9 @@ fn seen(run: &Run, found: &Found) -> Option<([Access; 2], u32)> {
             let Some((written, placed)) = before.or_else(|| place.block.placed(read + 1..next).find(fits)) else {
                 continue;
             };
-            let mut sides = [(of(writer, placed.by), written), (of(reader, term.thread), read)];
+            let mut sides = vec![(of(writer, placed.by), written), (of(reader, term.thread), read)];
             sides.sort_by_key(|&(_, event)| event);
-            return Some((sides, passage.address / 4));
+            return Some((sides, Some((None, passage.address / 4))));
         }
     }
     None
@@ -281,11 +286,11 @@ fn together(run: &Run, launch: &LaunchTape, sides: [&Access; 2]) -> bool {
 }
 
 /// Whether both threads add to the word: whatever keeps them in order, one may write over what the other has added.
-fn updates(run: &Run, number: usize, sides: [&Access; 2]) -> bool {
+fn updates(run: &Run, number: usize, sides: [&Access; 2], (array, word): Word) -> bool {
     let launch = &run.tape.launches[number];
-    let words = |(party, event): &Access| touched(run, *event, launch.numbers(party).1 as usize % 32);
-    let [own, others] = sides.map(words);
-    let Some(&(array, word)) = own.iter().find(|word| others.contains(word)) else { return false };
+    if sides.iter().any(|side| side.0.action == Action::Copies) {
+        return false;
+    }
     let Some(last) = sides.iter().filter(|side| side.0.action.writes()).map(|side| side.1).max() else {
         return false;
     };
@@ -306,7 +311,13 @@ fn updates(run: &Run, number: usize, sides: [&Access; 2]) -> bool {
 
 /// What would have separated two accesses of a block, and before which line of the source: a barrier, or a wait if the first access is
 /// a copy that has not landed.
-fn missing(run: &Run, launch: &LaunchTape, first: &Access, second: &Access, waits: bool) -> Option<Value> {
+fn missing(
+    run: &Run,
+    launch: &LaunchTape,
+    first: &Access,
+    second: &Access,
+    waits: bool,
+) -> Option<(&'static str, Option<u32>)> {
     let [one, other] = [first, second].map(|(party, _)| launch.numbers(party));
     if one.0 != other.0 || (one.1 == other.1 && !waits) {
         return None;
@@ -325,7 +336,8 @@ fn missing(run: &Run, launch: &LaunchTape, first: &Access, second: &Access, wait
     let what = match (waits, one.1 == other.1) {
         (true, true) => "a wait for the copy",
         (true, false) => "a wait for the copy, with a barrier,",
+        _ if one.1 / 32 == other.1 / 32 => "__syncwarp()",
         _ => "__syncthreads()",
     };
-    Some(json!({ "what": what, "before_line": own_line(&later.location, &run.file) }))
+    Some((what, own_line(&later.location, &run.file)))
 }

@@ -10,23 +10,20 @@
 //! `log`: every instruction that a warp executes, with the values that it wrote, their origins, and its effects. `state` applies the log
 //! forwards; the tape keeps whole states now and then, so that no time is far from one. The other files answer requests from these.
 
-#[allow(missing_docs, reason = "what has no sentence is said by its name")]
+#![allow(missing_docs, reason = "what has no sentence is said by its name, or by INTERFACE.md")]
+
 pub mod answer;
 pub mod engine;
 mod hazard;
-#[allow(missing_docs, reason = "what has no sentence is said by its name")]
 pub mod instructions;
 mod log;
 mod look;
 mod matrices;
 mod meaning;
 mod names;
-#[allow(missing_docs, reason = "what has no sentence is said by its name, and all of it by INTERFACE.md")]
 pub mod planner;
 mod recorder;
-#[allow(missing_docs, reason = "what has no sentence is said by its name, and all of it by INTERFACE.md")]
 pub mod request;
-#[allow(missing_docs, reason = "what has no sentence is said by its name")]
 pub mod run;
 mod state;
 mod step;

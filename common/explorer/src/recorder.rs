@@ -2,7 +2,6 @@
 
 use crate::instructions::Program;
 use crate::log::{Array, Effect, Event, Followed, LaunchTape, Log, Request, Target, Times, lanes, words};
-use crate::state::GARBAGE;
 use simt::analyses::provenance::{BlockOrigins, Tag};
 use simt::{
     Access, AccessKind, Analysis, Arrival, BlockInfo, BulkCopy, CopyAccess, CopyLanded, Counters, Counts,
@@ -23,7 +22,6 @@ pub struct Recorder {
     counted: Arc<Mutex<Counts>>,
     provenance: Provenance,
     file: String,
-    shared_words: usize,
 }
 
 impl Recorder {
@@ -37,7 +35,6 @@ impl Recorder {
             counted,
             provenance: Provenance::default(),
             file: file.to_owned(),
-            shared_words: 0,
         }
     }
 
@@ -71,7 +68,6 @@ impl Analysis for Recorder {
         self.counters.begin(launch);
         self.hazards.begin(launch);
         self.provenance.begin(launch);
-        self.shared_words = launch.shared_bytes.div_ceil(4) as usize;
         let mut log = locked(&self.log);
         log.end_launch();
         let program = Program::new(launch.kernel, &self.file, &mut log.lines);
@@ -96,7 +92,6 @@ impl Analysis for Recorder {
             counted: self.counted.clone(),
             number: block.number as u32,
             origins: Some(self.provenance.origins(block)),
-            shared: vec![GARBAGE; self.shared_words],
             ..BlockRecorder::default()
         };
         // The counters come first, so that an instruction has been counted when it is recorded.
@@ -114,22 +109,15 @@ struct BlockRecorder {
     /// The origins of this block's values; `None` once there are too many.
     origins: Option<BlockOrigins>,
     times: Times,
-    shared: Vec<u32>,
     /// The effects so far of the instruction that is being executed.
     effects: Vec<Effect>,
     /// Words whose values are looked up once the instruction has been executed: array (none for shared memory) and word.
     looked_up: BTreeSet<(Option<usize>, u32)>,
-    /// Copies may have landed.
-    waited: bool,
 }
 
 impl BlockRecorder {
     /// Looks up the words of memory that an executed instruction changed.
     fn look_up(&mut self, arrays: &[Array], step: &Executed<'_>) {
-        if std::mem::take(&mut self.waited) {
-            let changed = (0u32..).zip(step.shared.iter().zip(&self.shared)).filter(|(_, (now, then))| now != then);
-            self.looked_up.extend(changed.map(|(place, _)| (None, place)));
-        }
         let value = |(array, place): (Option<usize>, u32)| {
             let mut word = [0];
             match array {
@@ -139,9 +127,6 @@ impl BlockRecorder {
             Some((array, place, word[0]))
         };
         let words: Vec<_> = std::mem::take(&mut self.looked_up).into_iter().filter_map(value).collect();
-        for (_, place, value) in words.iter().filter(|(array, ..)| array.is_none()) {
-            self.shared[*place as usize] = *value;
-        }
         if !words.is_empty() {
             self.effects.push(Effect::Writes(words));
         }
@@ -198,7 +183,7 @@ impl Observer for BlockRecorder {
 
     fn bulk_landed(&mut self, copy: &BulkCopy) {
         self.origins.iter_mut().for_each(|origins| origins.bulk_landed(copy));
-        self.waited = true;
+        self.looked_up.extend(words(copy.to, copy.bytes).map(|word| (None, word)));
     }
 
     fn copy_commit(&mut self, _: u32, _: u32, _: u32) {
@@ -211,7 +196,8 @@ impl Observer for BlockRecorder {
 
     fn copy_landed(&mut self, landed: &CopyLanded<'_>) {
         self.origins.iter_mut().for_each(|origins| origins.copy_landed(landed));
-        self.waited = true;
+        let written = lanes(landed.lanes).flat_map(|lane| words(landed.to[lane], landed.bytes));
+        self.looked_up.extend(written.map(|word| (None, word)));
     }
 
     fn barrier_arrive(&mut self, arrival: &Arrival) {

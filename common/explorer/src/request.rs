@@ -3,6 +3,7 @@
 use crate::planner::Planner;
 use plan::Problem;
 use serde::Deserialize;
+use simt::Held;
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case")]
@@ -42,50 +43,66 @@ pub enum Request {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Order {
-    /// Instructions after which it is another warp's turn; 0 means that each warp runs to its next barrier.
-    pub turn: u32,
+    /// The warps of a block take turns of one instruction. Otherwise each runs to its next barrier.
+    pub turns: bool,
     /// Several blocks run side by side.
     pub side_by_side: bool,
     /// The last warps and blocks first.
     pub backwards: bool,
+    /// A warp that all others overtake in a launch, which is given by its number.
+    pub held: Option<(usize, Held)>,
 }
-
-/// Lengths of a turn, in instructions, that are tried.
-const TURNS: [u32; 9] = [1, 2, 3, 5, 8, 21, 55, 144, 377];
 
 impl Order {
     /// Each warp to its next barrier, block after block.
-    pub const WARPS: Self = Self { turn: 0, side_by_side: false, backwards: false };
+    pub const WARPS: Self = Self { turns: false, side_by_side: false, backwards: false, held: None };
 
-    /// All that there are, the plainest first.
-    pub fn all() -> impl Iterator<Item = Self> {
-        let turns =
-            |side_by_side: bool| TURNS.into_iter().map(move |turn| Self { turn, side_by_side, backwards: false });
-        let forwards = [Self::WARPS].into_iter().chain(turns(false)).chain(turns(true));
-        forwards.flat_map(|order| [order, Self { backwards: true, ..order }])
+    /// All without a warp that others overtake, the plainest first.
+    pub fn plain() -> impl Iterator<Item = Self> {
+        let forwards = [(false, false), (true, false), (true, true)];
+        let both =
+            |(turns, side_by_side)| [false, true].map(|backwards| Self { turns, side_by_side, backwards, held: None });
+        forwards.into_iter().flat_map(both)
+    }
+
+    /// As [`Self::WARPS`], but a warp lets all others go first.
+    pub fn holding(launch: usize, held: Held) -> Self {
+        Self { side_by_side: true, held: Some((launch, held)), ..Self::WARPS }
     }
 }
 
 impl std::fmt::Display for Order {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if let Some((launch, Held { block, warp, after })) = self.held {
+            let block = block.map_or_else(|| "all".into(), |block| block.to_string());
+            return write!(f, "overtaken {launch}.{block}.{warp}.{after}");
+        }
         f.write_str(match self {
             Self { side_by_side: true, .. } => "blocks",
-            Self { turn: 0, .. } => "warps",
+            Self { turns: false, .. } => "warps",
             _ => "turns",
         })?;
-        if self.turn > 1 {
-            write!(f, " {}", self.turn)?;
-        }
         f.write_str(if self.backwards { " backwards" } else { "" })
     }
+}
+
+/// The order in which a warp is overtaken, by its name.
+fn overtaken(text: &str) -> Option<Order> {
+    let mut parts = text.strip_prefix("overtaken ")?.split('.');
+    let launch = parts.next()?.parse().ok()?;
+    let block = parts.next()?;
+    let block = if block == "all" { None } else { Some(block.parse().ok()?) };
+    let held = Held { block, warp: parts.next()?.parse().ok()?, after: parts.next()?.parse().ok()? };
+    parts.next().is_none().then(|| Order::holding(launch, held))
 }
 
 impl TryFrom<String> for Order {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
-        Self::all().find(|order| order.to_string() == text).ok_or_else(|| {
-            format!("{text:?} is not an order; choose warps, turns or blocks, or for example turns 8 backwards")
+        let plain = Self::plain().find(|order| order.to_string() == text);
+        plain.or_else(|| overtaken(&text)).ok_or_else(|| {
+            format!("{text:?} is not an order; choose warps, turns or blocks, or for example turns backwards")
         })
     }
 }

@@ -11,13 +11,17 @@ use plan::{Dtype, Plan};
 use serde_json::{Value, json};
 use simt::analyses::declarations::{Extents, shared_extents};
 use simt::{
-    Analysis, Arg, BlockInfo, Counts, DevicePointer, Error, GlobalMemory, Hazard, Hazards, Kernel, LaunchConfig,
+    Analysis, Arg, BlockInfo, Counts, DevicePointer, Error, GlobalMemory, Hazard, Hazards, Held, Kernel, LaunchConfig,
     Launched, Module, Observer, Param, Party, Type,
 };
+use std::collections::BTreeSet;
 use std::ops::Deref;
 
 /// Most warp instructions of a run.
 const LIMIT: u64 = 4_000_000;
+/// Warp instructions of all runs in other orders together, about, and those that one may make beyond four times as many as usual.
+const TRIED: u64 = 64 << 20;
+const SPARE: u64 = 1 << 16;
 /// Blocks that run side by side, if they do.
 const SIDE_BY_SIDE: usize = 4;
 
@@ -26,6 +30,8 @@ const WORKSPACE: usize = 3;
 
 /// An access of a hazard: the thread, and the event.
 pub type Access = (Party, u32);
+/// A word: its array (none for shared memory) and its position in words.
+pub type Word = (Option<usize>, u32);
 
 /// A hazard, and when it happened.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,9 +39,14 @@ pub struct Found {
     /// The time right after its second access.
     pub time: u32,
     pub launch: usize,
+    /// Once it has been looked at closely, its parties are those by which the product goes wrong, if it does.
     pub hazard: Hazard,
-    /// Two accesses of the race by which the product goes wrong, and their word of shared memory. The simulator may report others.
-    pub seen: Option<([Access; 2], u32)>,
+    /// What the simulator says of it.
+    pub text: String,
+    /// Its accesses, or the second one alone; none before it has been looked at closely.
+    pub accesses: Vec<Access>,
+    /// The word that it is about.
+    pub word: Option<Word>,
 }
 
 /// A kernel's launches on A, B and C, ready to run.
@@ -150,19 +161,20 @@ impl Setup {
             instruction_limit: self.limit.saturating_sub(used),
             // The recording depends on the order of execution.
             threads: 1,
-            turn: order.turn.into(),
+            turn: order.turns.into(),
             backwards: order.backwards,
+            held: order.held.filter(|(launch, _)| *launch == number).map(|(_, held)| held),
             resident: if order.side_by_side { SIDE_BY_SIDE } else { 0 },
             ..LaunchConfig::new(grid, block)
         };
         simt::launch(kernel, memory, &config, &self.arguments(launch, kernel.params()), watch)
     }
 
-    /// Runs all launches in an order, watched; returns C at the end.
-    pub(crate) fn again(&self, order: Order, watch: &mut dyn Analysis) -> Result<Vec<u32>, Error> {
-        let (mut memory, mut used) = (self.memory()?, 0);
+    /// Runs all launches in an order, with so many instructions at most; returns C at the end.
+    fn again(&self, order: Order, most: u64) -> Result<Vec<u32>, Error> {
+        let (mut memory, mut used) = (self.memory()?, self.limit.saturating_sub(most));
         for number in 0..self.kernels.len() {
-            used += self.launch(number, (order, used), &mut memory, watch)?.warp_instructions;
+            used += self.launch(number, (order, used), &mut memory, &mut Steps)?.warp_instructions;
         }
         self.c(&memory)
     }
@@ -297,7 +309,8 @@ impl Run {
         }
         let at = |(launch, hazard): (usize, Hazard)| {
             let time = hazard.time.map_or_else(|| time_of(&tape, launch, &hazard), |time| time as u32);
-            Found { time: time.min(tape.length()), launch, hazard, seen: None }
+            let (time, text) = (time.min(tape.length()), hazard.to_string());
+            Found { time, launch, hazard, text, accesses: vec![], word: None }
         };
         let mut hazards: Vec<Found> = found.into_iter().map(at).collect();
         hazards.sort_by_key(|found| found.time);
@@ -363,23 +376,70 @@ impl Analysis for Steps {
     }
 }
 
-fn words(order: Order) -> String {
+fn words(run: &Run, order: Order) -> String {
+    if let Some((launch, Held { block, warp, after })) = order.held {
+        let of = match block {
+            None => "each block".to_owned(),
+            Some(block) => format!("block {}", run.tape.launches[launch].grid.index(block)),
+        };
+        let events = run.tape.launches[launch].events.clone();
+        let mut own = run.tape.of_warp((block.unwrap_or(0) as u32, warp), events);
+        let line = own.nth(after as usize).and_then(|event| run.tape.instruction(event).line);
+        let before = line.map_or_else(String::new, |line| format!(" before line {line}"));
+        return format!("warp {warp} of {of} waits{before} until the others can go no further");
+    }
     let blocks = if order.side_by_side { " of several blocks" } else { "" };
-    let who = match order.turn {
-        0 => "each warp runs to its next barrier".to_owned(),
-        1 => format!("the warps{blocks} take turns of one instruction"),
-        turn => format!("the warps{blocks} take turns of {turn} instructions"),
+    let last = if order.backwards { ", the last ones first" } else { "" };
+    if order.turns {
+        return format!("the warps{blocks} take turns of one instruction{last}");
+    }
+    format!("each warp runs to its next barrier{last}")
+}
+
+/// Orders in which a warp of a hazard is overtaken by the others: just before its access, or right after it. So is any other warp of the
+/// block that executes the same. What happens within a block happens in all blocks.
+fn overtaking(run: &Run) -> Vec<Order> {
+    let mut orders: [Vec<Order>; 2] = [vec![], vec![]];
+    for found in &run.hazards {
+        let launch = &run.tape.launches[found.launch];
+        let blocks: BTreeSet<u32> = found.accesses.iter().map(|(party, _)| launch.numbers(party).0).collect();
+        for (party, event) in &found.accesses {
+            let (number, thread) = launch.numbers(party);
+            let instruction = run.tape.event(*event).instruction;
+            // The access of each warp that is made as often as the party's had been made.
+            let all = |warp: u32| (0..).zip(run.tape.of_warp((number, warp), launch.events.clone()));
+            let is = |&(_, event): &(u64, u32)| run.tape.event(event).instruction == instruction;
+            let often = all(thread / 32).filter(is).take_while(|at| at.1 < *event).count();
+            let block = (blocks.len() > 1).then_some(number.into());
+            for warp in 0..launch.warps() {
+                let Some((at, _)) = all(warp).filter(is).nth(often) else { continue };
+                let own = &mut orders[usize::from(warp != thread / 32)];
+                own.extend([at, at + 1].map(|after| Order::holding(found.launch, Held { block, warp, after })));
+            }
+        }
+    }
+    let mut known = vec![];
+    let new = |order: &Order| {
+        !known.contains(order) && {
+            known.push(*order);
+            true
+        }
     };
-    format!("{who}{}", if order.backwards { ", the last ones first" } else { "" })
+    orders.into_iter().flatten().filter(new).collect()
 }
 
 /// Looks for an order in which the product is right, and for one in which it is wrong.
 pub fn witness(run: &Run) -> Value {
     let mut tried = 0;
     let mut known: [Option<Order>; 2] = [None; 2];
-    for order in Order::all() {
+    let most = (TRIED / u64::from(run.tape.length().max(1))).clamp(32, 256) as usize;
+    for order in Order::plain().chain(overtaking(run)).take(most) {
         let own = order == run.order && run.stopped.is_none();
-        let c = if own { Some(run.c_at_end().to_vec()) } else { run.again(order, &mut Steps).ok() };
+        let c = if own {
+            Some(run.c_at_end().to_vec())
+        } else {
+            run.again(order, 4 * u64::from(run.tape.length()) + SPARE).ok()
+        };
         tried += 1;
         let Some(c) = c else { continue };
         known[usize::from(run.wrong(&c).next().is_some())].get_or_insert(order);
@@ -392,10 +452,13 @@ pub fn witness(run: &Run) -> Value {
         if run.is_free() { ["C", "as it is here", "different"] } else { ["the product", "right", "wrong"] };
     let words = match (lucky, unlucky) {
         (Some(lucky), Some(unlucky)) => {
-            format!("{what} is {wrong} if {}, and {right} if {}", words(unlucky), words(lucky))
+            format!("{what} is {wrong} if {}, and {right} if {}", words(run, unlucky), words(run, lucky))
         }
         (Some(_), None) => {
-            format!("{what} was {right} in all {tried} orders that were tried; that does not make a race harmless")
+            let launch = |found: &Found| &run.tape.launches[found.launch];
+            let in_step = run.hazards.iter().any(|found| found.hazard.is_within_warp(launch(found).block));
+            let why = if in_step { ": the lanes of a warp go in step here, and need not on a GPU" } else { "" };
+            format!("{what} was {right} in all {tried} orders that were tried; that does not make a race harmless{why}")
         }
         (None, Some(_)) => {
             format!("{what} was {wrong} in all {tried} orders that were tried; the order alone is not the cause")

@@ -25,6 +25,16 @@ pub enum InstructionSet {
     Plain,
 }
 
+/// A warp that lets all others go first: after so many of its instructions it waits until nothing else can go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[allow(missing_docs)] // Only of fields: their names say enough.
+pub struct Held {
+    /// The block's linear number; `None` if the warp of this number waits in every block.
+    pub block: Option<u64>,
+    pub warp: u32,
+    pub after: u64,
+}
+
 /// The launch of a kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)] // Only of fields: their names say enough.
@@ -46,6 +56,8 @@ pub struct LaunchConfig {
     pub turn: u64,
     /// Whether the last warps and blocks take their turns first.
     pub backwards: bool,
+    /// Whom all others overtake, if instructions are watched one by one.
+    pub held: Option<Held>,
     /// Number of blocks that a host thread runs side by side, in turns. 0 means one; if the kernel's blocks may wait for each
     /// other, it means as many as the kernel needs.
     pub resident: usize,
@@ -68,6 +80,7 @@ impl LaunchConfig {
             threads: 0,
             turn: 0,
             backwards: false,
+            held: None,
             resident: 0,
             instruction_set: InstructionSet::Best,
         }

@@ -70,7 +70,7 @@ pub use analyses::hazards::{Action, Hazard, HazardKind, Hazards, Party, Touched}
 pub use analyses::provenance::Provenance;
 pub use analyses::trace::{MOST_TRACED, ThreadTrace, Trace};
 pub use analyses::work::{Work, Works};
-pub use config::{InstructionSet, LaunchConfig};
+pub use config::{Held, InstructionSet, LaunchConfig};
 pub use exec::{Arg, Launched, launch, launch_blocks};
 pub use memory::{Allocation, DevicePointer, Element, GlobalMemory};
 pub use module::{Kernel, Module, Param, Register};

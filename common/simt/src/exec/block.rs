@@ -92,6 +92,10 @@ impl<'a> Worker<'a> {
         }
         // The loop above does nothing if the kernel has no registers, so warps are not reset there.
         self.warps.iter_mut().for_each(Warp::reset);
+        let held = self.context.launch.config.held.filter(|held| held.block.is_none_or(|block| block == info.number));
+        if let Some((held, warp)) = held.and_then(|held| Some((held, self.warps.get_mut(held.warp as usize)?))) {
+            warp.ahead = Some(held.after);
+        }
     }
 
     /// Ends the observers of a block that has ended or failed.
@@ -131,6 +135,13 @@ impl<'a> Worker<'a> {
                     warp.rests -= 1;
                     over = true;
                     continue;
+                }
+                if warp.ahead == Some(0) {
+                    if !launch.progress.released.load(Ordering::Relaxed) {
+                        (over, idle) = (true, idle + 1);
+                        continue;
+                    }
+                    warp.ahead = None;
                 }
                 let registers = Registers::new(&mut planes[index * per_warp..(index + 1) * per_warp]);
                 let used = launch.used();

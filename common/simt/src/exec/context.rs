@@ -10,7 +10,7 @@ use ptx::lower::Code;
 use ptx::place::{Array, Place, Space};
 use std::collections::HashMap;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 /// When blocks and warps let others run, beyond what they wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,6 +50,8 @@ pub(super) struct Progress {
     pub idle: AtomicU64,
     /// Warp instructions of blocks that only waited while another one was at work. They do not count towards the limit.
     pub spared: AtomicU64,
+    /// Whether all others have overtaken the warp that was held.
+    pub released: AtomicBool,
     /// Held while a 64-bit atomic operation works on its two words.
     pub atomic: Mutex<()>,
     pub printed: Mutex<Printed>,
@@ -64,7 +66,10 @@ impl Launch<'_> {
 
     /// Notes that these warps waited and nothing happened. So an endless wait reaches the limit, as an endless loop does.
     pub fn waits(&self, warps: u64) {
-        self.progress.idle.fetch_add(warps * WAIT, Relaxed);
+        // The first time, the one whom all others were to overtake goes on.
+        if self.config.held.is_none() || self.progress.released.swap(true, Relaxed) {
+            self.progress.idle.fetch_add(warps * WAIT, Relaxed);
+        }
     }
 }
 

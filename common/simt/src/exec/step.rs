@@ -104,16 +104,18 @@ unsafe fn run<I: Isa, const STEPS: bool>(
     let insts = &code.insts[..];
     let mut budget = quantum;
     // Instructions that this turn has left, if observers are told of each.
-    let mut left = context.launch.config.turn;
+    let turn = context.launch.config.turn;
+    let mut left = if turn > 0 { turn } else { u64::MAX };
     let mut over = Stop::Yield;
     let stop = loop {
         let inst = &insts[warp.pc as usize];
         let here = warp.pc;
-        if STEPS && context.launch.config.turn > 0 && !inst.op.is_note() {
-            if left == 0 {
+        if STEPS && !inst.op.is_note() {
+            if left == 0 || warp.ahead == Some(0) {
                 break Stop::Yield;
             }
             left -= 1;
+            warp.ahead = warp.ahead.map(|ahead| ahead - 1);
         }
         warp.pc += 1;
         let mut mask = warp.active;

@@ -37,6 +37,8 @@ pub(super) struct Warp {
     pub asks: bool,
     /// How many of its turns it still lets pass.
     pub rests: u32,
+    /// Instructions that it executes before it lets all others go first; `None` if it does not.
+    pub ahead: Option<u64>,
     pub waiting_at: Option<u32>,
     /// Instruction number of that barrier.
     pub waiting_pc: u32,
