@@ -5,15 +5,14 @@
 mod hazards;
 mod kernel;
 mod memory;
-mod trial;
 
 use std::process::ExitCode;
 
 use anyhow::{Result, ensure};
 use libtest_mimic::{Arguments, Trial};
 
+pub use kernel::trial;
 use kernel::{Kernel, is_whole};
-pub use trial::trial;
 
 use crate::device::{self, Choice, SimOptions};
 use crate::findings::KernelFault;

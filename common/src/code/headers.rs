@@ -1,23 +1,15 @@
 //! What to do about an `#include` that NVRTC does not find.
 
 /// Pip packages with headers of CUDA that hold functions for kernels, and the beginnings of these headers' names.
-const FOR_KERNELS: [(&str, &[&str]); 5] = [
+const FOR_KERNELS: [(&str, &str); 5] = [
     (
         "nvidia-cuda-runtime-cu12",
-        &[
-            "cuda_fp16",
-            "cuda_bf16",
-            "cuda_fp8",
-            "cooperative_groups",
-            "cuda_pipeline",
-            "cuda_awbarrier",
-            "math_constants.h",
-        ],
+        "cuda_fp16 cuda_bf16 cuda_fp8 cooperative_groups cuda_pipeline cuda_awbarrier math_constants.h",
     ),
-    ("nvidia-cuda-runtime-cu12 nvidia-cuda-nvcc-cu12", &["mma.h"]),
-    ("nvidia-cuda-nvcc-cu12", &["crt/"]),
-    ("nvidia-cuda-cccl-cu12", &["cuda/", "cub/", "thrust/"]),
-    ("nvidia-curand-cu12", &["curand_kernel.h"]),
+    ("nvidia-cuda-runtime-cu12 nvidia-cuda-nvcc-cu12", "mma.h"),
+    ("nvidia-cuda-nvcc-cu12", "crt/"),
+    ("nvidia-cuda-cccl-cu12", "cuda/ cub/ thrust/"),
+    ("nvidia-curand-cu12", "curand_kernel.h"),
 ];
 
 /// One sentence on the first header that a log of NVRTC misses; `None` if it misses none.
@@ -29,7 +21,7 @@ pub fn missing(log: &str) -> Option<String> {
     let header = message.split_once("not open source file \"")?.1.split('"').next()?;
     let place = place.replace('(', ":").replace(')', "");
     let local = lines.next().is_some_and(|line| line.contains(&format!("\"{header}\"")));
-    let has = |beginnings: &[&str]| beginnings.iter().any(|beginning| header.starts_with(beginning));
+    let has = |beginnings: &str| beginnings.split(' ').any(|beginning| header.starts_with(beginning));
     Some(match FOR_KERNELS.iter().find(|(_, beginnings)| has(beginnings)) {
         Some((package, _)) => {
             format!("{place} includes {header}, which does not come with NVRTC; pip install {package} brings it")

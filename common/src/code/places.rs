@@ -28,6 +28,11 @@ pub fn line(file: &str, line: u32) -> Option<String> {
     lines(file).get((line as usize).checked_sub(1)?).cloned()
 }
 
+/// One line of the file that a place is in; empty if there is none.
+fn text_of(place: &simt::Location, number: u32) -> String {
+    place.file.as_deref().and_then(|file| line(file, number)).unwrap_or_default()
+}
+
 /// File, line and text of a place. Without line information: the line in the PTX, and the instruction.
 pub fn place(location: &simt::Location) -> (Option<String>, u32, String) {
     match (&location.file, location.line) {
@@ -41,8 +46,7 @@ pub fn place(location: &simt::Location) -> (Option<String>, u32, String) {
 
 /// Whether this line of the place's file is inline PTX (`asm`).
 pub fn is_ptx(place: &simt::Location, line: u32) -> bool {
-    let index = (line as usize).checked_sub(1);
-    index.is_some_and(|index| lines_of(place).get(index).is_some_and(|text| text.contains("asm")))
+    text_of(place, line).contains("asm")
 }
 
 /// A place to show for `place`: if its line is inline PTX, which does not name what it works on, the line that calls it.
@@ -57,8 +61,8 @@ pub fn told(mut place: simt::Location) -> simt::Location {
     }
     // A store that the compiler merged from several under a condition has the condition's line.
     let head = |line: u32| {
-        let text = lines_of(&place).get((line as usize).wrapping_sub(1)).map_or("", |text| text.trim()).to_owned();
-        ["if", "else", "} else"].iter().any(|word| text.starts_with(word)) && !text.contains(" = ")
+        let text = text_of(&place, line);
+        ["if", "else", "} else"].iter().any(|word| text.trim().starts_with(word)) && !text.contains(" = ")
     };
     if place.instruction.contains("st.") {
         place.line = place.line.map(|line| if head(line) { line + 1 } else { line });

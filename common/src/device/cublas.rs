@@ -15,7 +15,7 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 use crate::basics::driver::driver_version;
 use crate::code::libraries::{Library, Opened};
 use crate::device::{CudaDevice, Device, FirstRun, Matrices, Product};
-use plan::{Dtype, Problem};
+use plan::Dtype;
 
 /// Where cuBLAS may be.
 const LIBRARY: Library = Library {
@@ -44,12 +44,6 @@ pub fn find() -> Result<String> {
 /// How to get cuBLAS, as the end of an error's sentence.
 pub fn remedy() -> &'static str {
     "pip install nvidia-cublas-cu12 brings cuBLAS, and so does a CUDA toolkit on the library path"
-}
-
-/// Why there is no baseline for this problem; `None` if cuBLAS can multiply it.
-pub fn refuses(problem: &Problem) -> Option<&'static str> {
-    (problem.dtype == Dtype::I32)
-        .then_some("cuBLAS does not multiply 32-bit integers; leave --dtype i32 out to compare")
 }
 
 fn found() -> Result<&'static Found> {
@@ -113,9 +107,8 @@ impl CublasProduct {
     /// Opens cuBLAS on the device's stream, in the library's default arithmetic: true FP32, no tensor cores. Fails if there is no
     /// cuBLAS, or if it has no such product.
     pub fn new(device: &dyn Device, matrices: &Matrices) -> Result<Self> {
-        if let Some(reason) = refuses(&matrices.problem) {
-            bail!("{reason}");
-        }
+        let multiplies = matrices.problem.dtype == Dtype::F32;
+        ensure!(multiplies, "cuBLAS does not multiply 32-bit integers; leave --dtype i32 out to compare");
         let stream = of(device)?.raw_stream()?;
         let library = &found()?.library;
         type Create = unsafe extern "C" fn(*mut Handle) -> c_int;
@@ -199,6 +192,8 @@ impl Drop for CublasProduct {
 
 #[cfg(test)]
 mod tests {
+    use plan::Problem;
+
     use super::*;
     use crate::device::{SimDevice, SimOptions};
 

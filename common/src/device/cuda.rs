@@ -331,14 +331,9 @@ impl Device for CudaDevice {
         // 32-bit argument is the first half of its word; the buffers live as long as the device. What the kernel itself
         // does with the addresses is the learner's: a fault is reported by the driver, and stays on the device.
         unsafe {
-            result::launch_kernel(
-                function.cu_function(),
-                (x, y, z),
-                (block_x, block_y, block_z),
-                launch.shared_bytes,
-                self.stream.cu_stream(),
-                &mut pointers,
-            )
+            let (kernel, stream) = (function.cu_function(), self.stream.cu_stream());
+            let (grid, block) = (launch.grid.into(), launch.block.into());
+            result::launch_kernel(kernel, grid, block, launch.shared_bytes, stream, &mut pointers)
         }
         .map_err(|error| match error.0 {
             CUresult::CUDA_ERROR_INVALID_VALUE => anyhow!(

@@ -11,31 +11,27 @@ pub struct Class {
 
 /// The classes of a grid of this size: in each direction the first, the last, and those between, which two represent.
 pub fn classes(grid: [u32; 3]) -> Vec<Class> {
-    let [x, y, z] = grid.map(parts);
-    let mut classes = Vec::new();
-    for (layers, depth) in &z {
-        for (rows, height) in &y {
-            for (columns, width) in &x {
-                let number = |x: u64, y: u64, z: u64| (z * u64::from(grid[1]) + y) * u64::from(grid[0]) + x;
-                let mut blocks = Vec::new();
-                for &layer in layers {
-                    for &row in rows {
-                        blocks.extend(columns.iter().map(|&column| number(column, row, layer)));
-                    }
-                }
-                classes.push(Class { blocks, count: depth * height * width });
-            }
-        }
-    }
-    classes
+    let whole = vec![Class { blocks: vec![0], count: 1 }];
+    // From z to x, as blocks are numbered.
+    grid.into_iter().rev().map(u64::from).fold(whole, |classes, size| {
+        classes.iter().flat_map(|class| parts(size).into_iter().map(|part| class.divided(size, &part))).collect()
+    })
 }
 
-/// Indices that represent all in one direction, and how many each group represents.
-fn parts(size: u32) -> Vec<(Vec<u64>, u64)> {
-    let size = u64::from(size);
+impl Class {
+    /// The part of the class in one more direction, which has this size.
+    fn divided(&self, size: u64, part: &Self) -> Self {
+        let blocks = self.blocks.iter().flat_map(|block| part.blocks.iter().map(move |index| block * size + index));
+        Self { blocks: blocks.collect(), count: self.count * part.count }
+    }
+}
+
+/// Indices that represent all in one direction.
+fn parts(size: u64) -> Vec<Class> {
+    let of = |blocks: &[u64], count| Class { blocks: blocks.to_vec(), count };
     match size {
-        0..=3 => (0..size).map(|index| (vec![index], 1)).collect(),
-        _ => vec![(vec![0], 1), (vec![1, 2], size - 2), (vec![size - 1], 1)],
+        0..=3 => (0..size).map(|index| of(&[index], 1)).collect(),
+        _ => vec![of(&[0], 1), of(&[1, 2], size - 2), of(&[size - 1], 1)],
     }
 }
 

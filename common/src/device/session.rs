@@ -23,31 +23,21 @@ pub struct Session {
 }
 
 impl Session {
-    /// Loads the kernels, then allocates; copies nothing yet.
+    /// A session on memory for the matrices of a problem; copies nothing yet.
     pub fn new(device: &mut dyn Device, problem: &Problem, plan: Plan, code: &Code) -> Result<Self> {
-        Self::with(device, problem, plan, code, None)
+        let matrices = Matrices::allocate(device, problem)?;
+        Ok(Self { borrowed: false, ..Self::sharing(device, plan, code, &matrices)? })
     }
 
     /// A session on the matrices of another: the same data for several kernels.
     pub fn sharing(device: &mut dyn Device, plan: Plan, code: &Code, matrices: &Matrices) -> Result<Self> {
-        Self::with(device, &matrices.problem, plan, code, Some(*matrices))
-    }
-
-    fn with(
-        device: &mut dyn Device,
-        problem: &Problem,
-        plan: Plan,
-        code: &Code,
-        others: Option<Matrices>,
-    ) -> Result<Self> {
         let kernels = load(device, &plan, code)?;
-        let matrices = others.map_or_else(|| Matrices::allocate(device, problem), Ok)?;
         let workspace = match plan.workspace_elements {
             0 => None,
             elements => Some(device.alloc("workspace", elements * 4)?),
         };
-        let (machine, borrowed) = (code.machine.clone(), others.is_some());
-        Ok(Self { plan, kernels, machine, matrices, workspace, borrowed, first_run: FirstRun::default() })
+        let (machine, matrices, first_run) = (code.machine.clone(), *matrices, FirstRun::default());
+        Ok(Self { plan, kernels, machine, matrices, workspace, borrowed: true, first_run })
     }
 
     /// The occupancy of the launch that multiplies. Registers come from the driver, or else from the assembler.

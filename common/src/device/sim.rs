@@ -204,9 +204,8 @@ fn accesses_of_a_thread(problem: &Problem, plan: &Plan, launch: &Launch) -> u64 
 impl SimDevice {
     /// The simulator's configuration for a launch.
     fn config(&self, launch: &Launch) -> simt::LaunchConfig {
-        let [x, y, z] = launch.grid;
-        let [block_x, block_y, block_z] = launch.block;
-        let mut config = simt::LaunchConfig::new((x, y, z), (block_x, block_y, block_z));
+        let [grid, block] = [launch.grid, launch.block].map(<(u32, u32, u32)>::from);
+        let mut config = simt::LaunchConfig::new(grid, block);
         config.dynamic_shared_bytes = launch.shared_bytes;
         config.shared_opt_in = true;
         config.threads = usize::from(self.options.one_by_one);

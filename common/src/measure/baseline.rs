@@ -1,10 +1,10 @@
 //! The baseline of a kernel, in the same run and on the same data: cuBLAS.
 
-use anyhow::{Result, anyhow};
+use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 
 use crate::basics::{Operands, ms};
-use crate::device::{CublasProduct, Device, Matrices, cublas};
+use crate::device::{CublasProduct, Device, Matrices};
 use crate::measure::{Cache, Timing, timing};
 use crate::verify::verify_on;
 use plan::Kind;
@@ -48,25 +48,15 @@ impl Baseline {
         cache: &mut Cache,
         step: Option<&Timing>,
     ) -> Self {
-        let reason = match device.info().kind {
-            Kind::Cuda => cublas::refuses(&matrices.problem),
-            Kind::Sim | Kind::Host => {
-                Some("cuBLAS runs on a CUDA device only; take --device cuda if the machine has one")
-            }
-        };
-        if let Some(reason) = reason {
-            return Self::missing(reason);
+        if device.info().kind != Kind::Cuda {
+            return Self::missing("cuBLAS runs on a CUDA device only; take --device cuda if the machine has one");
         }
         let mut run = || -> Result<Self> {
             let library = CublasProduct::new(device, matrices)?;
             let version = Some(library.version().to_owned());
             let verification = verify_on(device, &library, &matrices.problem, operands)?;
-            if !verification.ok {
-                let diagnosis = verification.diagnosis.unwrap_or_default();
-                return Err(anyhow!(
-                    "cuBLAS's own product fails the check ({diagnosis}); compare with another version"
-                ));
-            }
+            let (right, diagnosis) = (verification.ok, verification.diagnosis.unwrap_or_default());
+            ensure!(right, "cuBLAS's own product fails the check ({diagnosis}); compare with another version");
             let timing = timing::time(device, &library, operands, samples, cache)?;
             let share = step.map(|step| timing.kernel_ms.median / step.kernel_ms.median);
             let name = CUBLAS.into();
@@ -77,22 +67,16 @@ impl Baseline {
 
     /// A sentence for people.
     pub fn words(&self) -> String {
+        let Some(timing) = &self.timing else {
+            return format!("no comparison: {}", self.missing.as_deref().unwrap_or("it was not timed"));
+        };
         let version = self.version.as_deref().unwrap_or("of unknown version");
-        match (&self.timing, self.share, &self.missing) {
-            (Some(timing), share, _) => {
-                let share = share
-                    .map_or_else(String::new, |share| format!("; this kernel runs at {:.1} % of it", share * 100.0));
-                let spread = timing.kernel_ms;
-                format!(
-                    "{} ({} to {}), {:.1} GFLOP/s, version {version}, its product verified{share}",
-                    ms(spread.median),
-                    ms(spread.min),
-                    ms(spread.max),
-                    timing.gflops
-                )
-            }
-            (None, _, Some(reason)) => format!("no comparison: {reason}"),
-            (None, _, None) => "no comparison".to_owned(),
-        }
+        let [median, min, max] = [timing.kernel_ms.median, timing.kernel_ms.min, timing.kernel_ms.max].map(ms);
+        let share = self.share.map(|share| format!("; this kernel runs at {:.1} % of it", share * 100.0));
+        format!(
+            "{median} ({min} to {max}), {:.1} GFLOP/s, version {version}, its product verified{}",
+            timing.gflops,
+            share.unwrap_or_default()
+        )
     }
 }

@@ -1,6 +1,6 @@
 //! Runs a step's kernel, or the learner's own, on a device: opens the device, computes, verifies, times and reports.
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, ensure};
 
 use crate::basics::Operands;
 use crate::code::{Code, Source, file_of};
@@ -130,20 +130,18 @@ impl Run {
         }
         let Problem { m, n, k, .. } = self.problem;
         ensure!(
-            m.saturating_mul(n).saturating_mul(k) <= MOST_FOLLOWED,
+            self.problem.multiply_adds() <= MOST_FOLLOWED.into(),
             "--why follows every value of the run, and {m}×{n}×{k} are too many; choose a smaller --size, such as 64"
         );
-        let outside = elements.iter().find(|[row, col]| *row >= m || *col >= n);
-        if let Some([row, col]) = outside {
-            bail!("C has no element [{row}][{col}]; give a row below {m} and a column below {n}");
+        for [row, col] in elements {
+            let inside = *row < m && *col < n;
+            ensure!(inside, "C has no element [{row}][{col}]; give a row below {m} and a column below {n}");
         }
         let origins = follow(0, |device| multiply(device, &self.problem, self.session.plan(), &self.code))?;
         let origins =
             origins.context("--why follows one launch, and this plan has several; choose another kernel or size")?;
-        Ok(elements
-            .iter()
-            .map(|&element| why::listing(&origins, &why::Asked::product(&self.problem), element))
-            .collect())
+        let asked = why::Asked::product(&self.problem);
+        Ok(elements.iter().map(|&element| why::listing(&origins, &asked, element)).collect())
     }
 
     /// Times the product, if it is right and the device has a clock, and the baseline, if the user asks for one.
@@ -170,7 +168,7 @@ fn small(problem: &Problem) -> Vec<Problem> {
     };
     let mut all = [[37, 50, 45], [64, 96, 128], [130, 150, 70]].map(at_most).to_vec();
     all.push(*problem);
-    all.retain(|problem| problem.m * problem.n * problem.k <= MOST_FOLLOWED);
+    all.retain(|problem| problem.multiply_adds() <= MOST_FOLLOWED.into());
     all.dedup();
     all
 }

@@ -1,9 +1,8 @@
-//! A kernel of a step, as one trial runs it: its code, the device for which it is planned, and one product.
+//! A trial, and a kernel of a step as a trial runs it: its code, the device for which it is planned, and one product.
 
 use anyhow::{Result, ensure};
 use libtest_mimic::Trial;
 
-use super::trial::trial;
 use crate::basics::{Operands, host};
 use crate::code::{Source, file_of, rustc};
 use crate::device::{Device, DeviceInfo, Session};
@@ -100,4 +99,13 @@ impl Kernel {
 /// Whether a size is a multiple of 32, the tile of the kernels without edge handling.
 pub(super) fn is_whole(size: [u64; 3]) -> bool {
     size.iter().all(|size| size % 32 == 0)
+}
+
+/// A trial that reports an error with its causes. If its name begins with `slow::`, it runs in CI or, on a machine with everything
+/// that it needs, with `cargo test --workspace -- --ignored slow::`.
+pub fn trial(name: impl Into<String>, test: impl FnOnce() -> Result<()> + Send + 'static) -> Trial {
+    let name = name.into();
+    let slow = name.starts_with("slow::");
+    let trial = Trial::test(name, move || test().map_err(|error| format!("{error:#}").into()));
+    if slow { trial.with_kind("slow").with_ignored_flag(true) } else { trial }
 }

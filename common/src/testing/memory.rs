@@ -7,8 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use libtest_mimic::Trial;
 
-use super::kernel::Kernel;
-use super::trial::trial;
+use super::kernel::{Kernel, trial};
 use crate::basics::host;
 use crate::device::{Device, SimDevice, SimOptions};
 use crate::measure::capacity;

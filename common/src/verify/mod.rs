@@ -73,8 +73,7 @@ pub fn follow(turn: u64, run: impl FnOnce(&mut SimDevice) -> Result<()>) -> Resu
 /// Why what a run leaves in C is not what is asked, as far as the pairs that were multiplied tell. With `always`, only if it
 /// does not depend on which warp comes first.
 pub fn cause(asked: &Asked, always: bool, run: impl Fn(&mut SimDevice) -> Result<()>) -> Option<HazardReport> {
-    let Problem { m, n, k, .. } = asked.problem;
-    if m.saturating_mul(n).saturating_mul(k) > MOST_FOLLOWED {
+    if asked.problem.multiply_adds() > MOST_FOLLOWED.into() {
         return None;
     }
     let found = |turn| why::explain(&follow(turn, &run).ok()??, asked);
