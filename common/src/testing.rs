@@ -71,15 +71,12 @@ fn kernels(all: impl Iterator<Item = Kernel> + Clone) -> Vec<Trial> {
                 plan.is_ok_and(|plan| kernel.takes(&plan, info).unwrap_or(true))
             })
         };
-        let needs = match &gpu {
-            Err(_) => Some("needs a GPU"),
-            Ok(info) => {
-                info.as_ref().is_some_and(|info| !takes_a_shape(info)).then_some("not for this GPU, compiler and type")
+        trials.push(match &gpu {
+            Err(_) => on_gpu.with_kind("needs a GPU").with_ignored_flag(true),
+            Ok(Some(info)) if !takes_a_shape(info) => {
+                on_gpu.with_kind("not for this GPU, compiler and type").with_ignored_flag(true)
             }
-        };
-        trials.push(match needs {
-            None => on_gpu,
-            Some(kind) => on_gpu.with_kind(kind).with_ignored_flag(true),
+            Ok(_) => on_gpu,
         });
     }
     trials.extend(hazards::trials(all));

@@ -73,8 +73,7 @@ pub fn run(options: &Options) -> Result<bool> {
         } else {
             "nothing is due today; each question comes again after three days or more"
         };
-        output::print(&format!("{words}\n"))?;
-        return Ok(true);
+        return output::print(&format!("{words}\n")).map(|()| true);
     }
     for question in due {
         output::print(&format!("\n{}\n", question.words))?;

@@ -86,13 +86,10 @@ fn but_styles(text: &str) -> String {
     let mut escaped = String::new();
     for (number, part) in text.split("\u{1b}[").enumerate() {
         let digits = part.find(|c: char| !c.is_ascii_digit() && c != ';').unwrap_or(part.len());
-        let style = part[digits..].starts_with('m');
-        escaped += if number == 0 {
-            ""
-        } else if style {
-            "\u{1b}["
-        } else {
-            "\\u001b["
+        escaped += match (number, part[digits..].starts_with('m')) {
+            (0, _) => "",
+            (_, true) => "\u{1b}[",
+            (_, false) => "\\u001b[",
         };
         escaped += &escape(part);
     }

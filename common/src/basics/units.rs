@@ -11,15 +11,7 @@ pub fn ms(ms: f64) -> String {
 
 /// A count with a comma between thousands.
 pub fn grouped(count: u64) -> String {
-    let digits = count.to_string();
-    let mut text = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    if count < 1000 { count.to_string() } else { format!("{},{:03}", grouped(count / 1000), count % 1000) }
 }
 
 /// A value that is not negative: whole numbers like a count, all others with about three digits.

@@ -131,12 +131,11 @@ impl CudaDevice {
     /// Opens the device of this index.
     pub fn open(index: usize) -> Result<Self> {
         let count = device_count()?;
-        ensure!(
-            index < count,
-            "there is no cuda:{index}, because the machine has {count} CUDA device{}; choose cuda:{}",
-            if count == 1 { "" } else { "s" },
-            if count == 1 { "0".to_owned() } else { format!("0 to cuda:{}", count - 1) }
-        );
+        let there = match count {
+            1 => "1 CUDA device; choose cuda:0".to_owned(),
+            _ => format!("{count} CUDA devices; choose cuda:0 to cuda:{}", count - 1),
+        };
+        ensure!(index < count, "there is no cuda:{index}, because the machine has {there}");
         let context = CudaContext::new(index)
             .map_err(|error| anyhow!("cuda:{index} does not open ({}); another program may hold it", name_of(error)))?;
         let stream = context.default_stream();

@@ -43,11 +43,10 @@ impl std::str::FromStr for Choice {
             "auto" => Ok(Self::Auto),
             "sim" => Ok(Self::Sim),
             "cuda" => Ok(Self::Cuda(0)),
-            _ => text
-                .strip_prefix("cuda:")
-                .and_then(|index| index.parse().ok())
-                .map(Self::Cuda)
-                .ok_or_else(|| "no such device; choose auto, cuda, cuda:N or sim".to_owned()),
+            _ => {
+                let index = text.strip_prefix("cuda:").and_then(|index| index.parse().ok());
+                index.map(Self::Cuda).ok_or_else(|| "no such device; choose auto, cuda, cuda:N or sim".to_owned())
+            }
         }
     }
 }

@@ -41,10 +41,9 @@ impl Matrices {
 
     /// Copies A and B to the device.
     pub fn upload(&self, device: &mut dyn Device, operands: &Operands) -> Result<()> {
-        [self.a, self.b]
-            .into_iter()
-            .zip(operands.bytes())
-            .try_for_each(|(buffer, bytes)| device.write(buffer, 0, bytes))
+        let [a, b] = operands.bytes();
+        device.write(self.a, 0, a)?;
+        device.write(self.b, 0, b)
     }
 
     /// Overwrites C with a pattern that no kernel writes by accident.
@@ -56,11 +55,9 @@ impl Matrices {
     pub fn download(&self, device: &mut dyn Device) -> Result<()> {
         let bytes = self.problem.c_elements() * 4;
         let mut panel = vec![0_u8; bytes.min(64 << 20) as usize];
-        let mut offset = 0;
-        while offset < bytes {
+        for offset in (0..bytes).step_by(panel.len().max(1)) {
             let len = (bytes - offset).min(panel.len() as u64);
             device.read(self.c, offset, &mut panel[..len as usize])?;
-            offset += len;
         }
         Ok(())
     }

@@ -42,16 +42,14 @@ impl Participant {
 
     /// The kernel's entry in a record's list of steps.
     pub fn record(&self) -> StepRecord {
-        let (source, hash) = match &self.source {
-            Ok(source) => (source.display.clone(), source.hash.clone()),
-            Err(_) => (format!("{}/kernel.cu", self.kernel.step.name), String::new()),
-        };
-        let title = match &self.source {
-            Ok(source) if self.kernel.variant.is_some() => first_sentence(&source.comment()),
-            _ => self.kernel.step.title.to_owned(),
-        };
-        let rung = self.kernel.role() == Role::Rung;
-        StepRecord { name: self.name.clone(), title, source, hash, host: self.kernel.is_on_host(), rung }
+        let Self { kernel, source, .. } = self;
+        let read = source.as_ref().ok();
+        let source = read.map_or_else(|| format!("{}/kernel.cu", kernel.step.name), |source| source.display.clone());
+        let hash = read.map(|source| source.hash.clone()).unwrap_or_default();
+        let idea = read.filter(|_| kernel.variant.is_some()).map(|source| first_sentence(&source.comment()));
+        let title = idea.unwrap_or_else(|| kernel.step.title.to_owned());
+        let rung = kernel.role() == Role::Rung;
+        StepRecord { name: self.name.clone(), title, source, hash, host: kernel.is_on_host(), rung }
     }
 }
 
