@@ -10,8 +10,8 @@
 //!   first one is used.
 //! - *Types*: see [`types`].
 //! - *Result and operands*: see [`slots`]; `T` is the instruction's own type.
-//! - *Operation* is a closure. The types of its arguments say how it sees the operands: see `exec::alu` for the rows
-//!   under `vector`, `exec::lane` for those under `lane`. The rows under `half` see one half-precision number at a
+//! - *Operation* is a closure. The types of its arguments say how it sees the operands: see `simt::exec::alu` for the rows
+//!   under `vector`, `simt::exec::lane` for those under `lane`. The rows under `half` see one half-precision number at a
 //!   time; those under `predicate` see the bits of all 32 lanes.
 //! - *Flops* is the number of floating-point operations that the instruction counts as; 0 if left out.
 //!

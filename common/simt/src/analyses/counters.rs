@@ -84,7 +84,7 @@ counts! {
     /// Bytes the threads asked to load from and store to global memory (no metric).
     global_bytes_requested,
     /// Warp-wide loads from shared memory, as assembled: loads of neighbouring words that the assembler merges are one (by
-    /// rule: `lower::merging`). Like `smsp__inst_executed_op_shared_ld.sum`, which also has those without any lane.
+    /// rule: `ptx::lower::merging`). Like `smsp__inst_executed_op_shared_ld.sum`, which also has those without any lane.
     shared_load_requests,
     /// Warp-wide stores to shared memory, as assembled. Like `smsp__inst_executed_op_shared_st.sum`. Asynchronous copies are
     /// not in it; the hardware counts them in `smsp__inst_executed_op_ldgsts.sum`.

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes into merging.txt what the assembler makes of each kernel's accesses: make_merging.py PATH_TO_PTXAS PATH_TO_NVDISASM.
 
-It assembles for compute capability 9.0, and so does the rule in `src/lower/merging.rs`, which must come to the same."""
+It assembles for compute capability 9.0, and so does the rule in `ptx/src/lower/merging.rs`, which must come to the same."""
 import pathlib
 import re
 import subprocess

@@ -1,4 +1,4 @@
-//! Hazards as users of the library see them: what, where, which threads and which lines. Their texts are here and in `place`.
+//! Hazards as users of the library see them: what, where, which threads and which lines. Their texts are here and in `ptx::place`.
 
 use crate::{Dim3, Location, Place};
 use ptx::worded;

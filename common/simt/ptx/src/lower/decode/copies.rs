@@ -3,7 +3,7 @@
 //!
 //! The manual does not define the 64 bits of a barrier. Here they hold, from the lowest bit up: how many arrivals this phase still
 //! expects, and how many every phase expects, in 29 bits each, then the lowest bits of the phase's number. The bytes that the phase
-//! expects are stored elsewhere (`exec::access::copies`). The manual allows counts of 20 bits, but `cuda_awbarrier.h` counts
+//! expects are stored elsewhere (`simt::exec::access::copies`). The manual allows counts of 20 bits, but `cuda_awbarrier.h` counts
 //! every thread 32,769 times, so it needs the larger counts of the hardware.
 
 use super::decoder::{Decoder, Words, space};
