@@ -39,7 +39,7 @@ const SHAPES: &[[u64; 3]] = &[
 ];
 /// Shapes that fit one block and its shared memory, for a step that cannot compute others.
 const SMALL_SHAPES: &[[u64; 3]] = &[[1, 1, 1], [7, 5, 3], [32, 32, 100], [1, 1000, 9], [13, 17, 400], [33, 31, 1]];
-/// More rows than one launch's grid can cover with tiles of 16 rows: 65,535 × 16.
+/// More rows than one launch's grid can cover with tiles of 16 rows: 65,535 × 16. Steps with larger tiles need one launch.
 const TALL: [u64; 3] = [1_100_000, 4, 4];
 
 /// Runs the tests of a step.
@@ -98,10 +98,14 @@ fn shapes(kernel: Kernel, choice: Choice) -> Result<()> {
     // A rung may have limits that its step does not have.
     sizes.retain(|&size| variant.is_none() || kernel.plan(&kernel.problem(size, 1), &info).is_ok());
     ensure!(!sizes.is_empty(), "the kernel takes none of the shapes; give it one in SHAPES");
-    // A single thread would take minutes; the loops on the host are tested with it elsewhere.
-    if all && variant.is_none() && dtype == Dtype::F32 && step.host.is_none() {
+    if variant.is_none()
+        && dtype == Dtype::F32
+        && kernel.plan(&kernel.problem(TALL, 1), &info).is_ok_and(|plan| plan.launches.len() > 1)
+    {
         sizes.push(TALL);
     }
+    // A single thread would take seconds for each.
+    sizes.retain(|size| step.host.is_none() || size.iter().product::<u64>() < 1_000_000);
     if defect == Defect::Edges && choice != Choice::Sim {
         // A GPU may ignore an access out of bounds, or become unusable for the process; neither shows anything.
         sizes.retain(|&size| is_whole(size));

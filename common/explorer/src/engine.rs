@@ -19,7 +19,7 @@ use simt::{Counts, SharedArray, WarpgroupProduct};
 /// The engine: a run, a place in it, and the arrays of the latest answer.
 #[derive(Default)]
 pub struct Engine {
-    pub(crate) run: Option<Run>,
+    pub run: Option<Run>,
     state: State,
     bulk: Vec<Vec<u32>>,
 }

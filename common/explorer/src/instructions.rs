@@ -135,15 +135,3 @@ impl Program {
         program
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn operands_are_taken_one_by_one() {
-        assert_eq!(operands("@%p1 st.global.v2.f32 [%rd1+8], {%f1, %f2};"), ["[%rd1+8]", "%f1", "%f2"]);
-        assert_eq!(operands("fma.rn.f32 %f1, %f2, 0f3F800000, %f4;"), ["%f1", "%f2", "0f3F800000", "%f4"]);
-        assert_eq!(operands("ret;"), [""; 0]);
-    }
-}

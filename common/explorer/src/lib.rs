@@ -18,9 +18,9 @@ mod hazard;
 pub mod instructions;
 mod log;
 mod look;
-mod matrices;
+pub mod matrices;
 mod meaning;
-mod names;
+pub mod names;
 pub mod planner;
 mod recorder;
 pub mod request;
@@ -29,8 +29,6 @@ mod state;
 mod step;
 pub mod steps;
 mod strips;
-#[cfg(test)]
-mod tests;
 #[cfg(target_arch = "wasm32")]
 #[allow(unsafe_code, reason = "functions of a module are exported by name, and memory is handed over by address")]
 mod wasm;

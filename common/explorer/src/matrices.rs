@@ -67,20 +67,3 @@ pub fn product(a: &[u32], b: &[u32], [m, n, k]: [u32; 3], dtype: Dtype) -> Vec<u
 pub fn equal(one: u32, other: u32, dtype: Dtype) -> bool {
     number(one, dtype) == number(other, dtype)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sums_are_exact_in_single_precision_and_no_element_is_zero() {
-        for fill in [Fill::Uniform, Fill::Integers] {
-            let a = elements(1, 4096, Dtype::F32, fill);
-            // Quarters times quarters: a sum of sixteenths, and all of them fit 24 bits.
-            assert!(a.iter().all(|&bits| (f32::from_bits(bits) * 4.0).fract() == 0.0 && bits << 1 != 0));
-            assert!(a.iter().all(|&bits| f32::from_bits(bits).abs() <= 9.0), "64 * 81 * 16 < 2^24");
-        }
-        assert_ne!(elements(1, 64, Dtype::I32, Fill::Uniform), elements(2, 64, Dtype::I32, Fill::Uniform));
-        assert!(!equal(Dtype::F32.poison(), Dtype::F32.poison(), Dtype::F32));
-    }
-}

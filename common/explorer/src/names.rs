@@ -25,7 +25,7 @@ impl fmt::Display for Elements {
 }
 
 impl Elements {
-    fn single(array: &str, index: &[u32]) -> Self {
+    pub fn single(array: &str, index: &[u32]) -> Self {
         Self { array: array.to_owned(), index: index.iter().map(|&index| [index, index]).collect() }
     }
 
@@ -91,25 +91,4 @@ pub fn named(blocks: &[Elements]) -> String {
     }
     let last = names.pop().unwrap_or_default();
     if names.is_empty() { last } else { format!("{} and {last}", names.join(", ")) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn elements_beside_each_other_are_one_block() {
-        let row = |row: u32| (0..32).map(move |column| (row, column));
-        let of = |places: Vec<(u32, u32)>| {
-            named(&blocks(places.into_iter().map(|(row, column)| Elements::single("A", &[row, column])).collect()))
-        };
-        assert_eq!(of(row(1).rev().chain(row(1)).collect()), "A[1][0..31]");
-        assert_eq!(of(row(1).chain(row(2)).collect()), "A[1..2][0..31]");
-        assert_eq!(of(row(1).chain(row(3)).collect()), "A[1][0..31] and A[3][0..31]");
-        assert_eq!(of((0..4).map(|row| (row, 7)).collect()), "A[0..3][7]");
-        assert_eq!(of((0..5).map(|row| (2 * row, 7)).collect()), "A[0][7], A[2][7], A[4][7] and 2 more places");
-        let deep = [[0, 1, 2], [0, 1, 3], [1, 1, 2], [1, 1, 3]].map(|index| Elements::single("As", &index));
-        assert_eq!(named(&blocks(deep.to_vec())), "As[0..1][1][2..3]");
-        assert_eq!(named(&blocks(vec![Elements::single("", &[132]), Elements::single("B", &[0])])), "[132] and B[0]");
-    }
 }

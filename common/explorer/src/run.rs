@@ -262,7 +262,7 @@ pub fn stopped(outcome: Result<Launched, Error>) -> Result<Option<String>, Error
 pub struct Run {
     setup: Setup,
     pub order: Order,
-    pub(crate) tape: Tape,
+    pub tape: Tape,
     /// Hazards by time.
     pub hazards: Vec<Found>,
     /// Why the run ended early, if it did.

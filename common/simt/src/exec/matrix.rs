@@ -152,27 +152,16 @@ pub(crate) struct Product<'a> {
     pub saturates: bool,
 }
 
-/// A number: `digits` · 2^(`exponent` − `places`). If it is subnormal, its exponent is that of the format's smallest normal number.
-/// If it is zero, its exponent is less than that of any number.
+/// A number, exactly. If it is subnormal, its exponent is that of the format's smallest normal number. If it is zero, its exponent
+/// is less than that of any number.
 #[derive(Debug, Clone, Copy, Default)]
 struct Term {
-    digits: i64,
+    value: f64,
     exponent: i32,
-    places: i32,
 }
 
 /// The exponent of zero, far below those of products.
 const OF_ZERO: i32 = -1 << 20;
-
-impl Term {
-    const fn times(self, other: Self) -> Self {
-        Self {
-            digits: self.digits * other.digits,
-            exponent: self.exponent + other.exponent,
-            places: self.places + other.places,
-        }
-    }
-}
 
 /// Whether tensor cores add up products of this type.
 pub(crate) const fn covers(kind: Type) -> bool {
@@ -193,35 +182,37 @@ fn term(bits: u64, kind: Type) -> Option<Term> {
     let format = Format::of(kind);
     let Real::Finite { negative, bits, exponent } = Real::read(trimmed(bits, kind), format, false) else { return None };
     if bits == 0 {
-        return Some(Term { exponent: OF_ZERO, ..Term::default() });
+        return Some(Term { value: 0.0, exponent: OF_ZERO });
     }
-    let digits = bits as i64;
-    let places = format.places();
-    Some(Term { digits: if negative { -digits } else { digits }, exponent: exponent + places, places })
+    let size = bits as f64 * power_of_two(exponent);
+    Some(Term { value: if negative { -size } else { size }, exponent: exponent + format.places() })
+}
+
+/// Returns 2^`exponent`, for what single precision has, its squares and the inverses of those.
+fn power_of_two(exponent: i32) -> f64 {
+    f64::from_bits(((1023 + exponent.clamp(-1022, 1023)) as u64) << 52)
 }
 
 /// Returns the bits of the elements of A·B + C, in row order, as tensor cores compute them.
 fn on_tensor_cores(core: TensorCore, product: &Product<'_>) -> Vec<u64> {
-    let Product { a, b, c, kinds: [result, kind, ..], length, columns, .. } = *product;
-    let [left, right] = [a, b].map(|bits| bits.iter().map(|&bits| term(bits, kind)).collect::<Vec<_>>());
+    let Product { a, b, c, kinds: [result, kind, _, before], length, columns, .. } = *product;
+    let by_column: Vec<u64> = (0..b.len()).map(|at| b[at % length * columns + at / length]).collect();
+    let lines = |elements: &[u64]| -> Vec<Option<Vec<Term>>> {
+        elements.chunks(length).map(|line| line.iter().map(|&bits| term(bits, kind)).collect()).collect()
+    };
+    let (rows_of_a, columns_of_b) = (lines(a), lines(&by_column));
     let step = ((core.step / kind.bytes()) as usize).max(1);
-    let mut terms = vec![Term::default(); length];
     let element = |at: usize| {
         let (row, column) = (at / columns, at % columns);
-        let mut finite = true;
-        for (k, product) in terms.iter_mut().enumerate() {
-            let pair = left[row * length + k].zip(right[k * columns + column]);
-            finite &= pair.is_some();
-            *product = pair.map_or(Term::default(), |(x, y)| x.times(y));
-        }
-        let mut sum = (c[at], product.kinds[3]);
-        for (number, terms) in terms.chunks(step).enumerate() {
-            let bits = if let Some(first) = term(sum.0, sum.1).filter(|_| finite) {
-                add(core, first, terms, result)
-            } else {
-                let own = number * step..number * step + terms.len();
-                let pairs = own.map(|k| (a[row * length + k], b[k * columns + column]));
-                special(kind, pairs, sum).round(Format::of(result), Rounding::Nearest)
+        let mut sum = (c[at], before);
+        for from in (0..length).step_by(step) {
+            let own = from..length.min(from + step);
+            let bits = match (term(sum.0, sum.1), &rows_of_a[row], &columns_of_b[column]) {
+                (Some(first), Some(x), Some(y)) => add(core, first, &x[own.clone()], &y[own], result),
+                _ => {
+                    let pairs = own.map(|k| (a[row * length + k], b[k * columns + column]));
+                    special(kind, pairs, sum).round(Format::of(result), Rounding::Nearest)
+                }
             };
             sum = (bits, result);
         }
@@ -230,18 +221,15 @@ fn on_tensor_cores(core: TensorCore, product: &Product<'_>) -> Vec<u64> {
     (0..c.len()).map(element).collect()
 }
 
-/// Executes one step: adds products to the sum before, and returns the bits of the new sum.
-fn add(core: TensorCore, first: Term, products: &[Term], kind: Type) -> u64 {
-    let largest = products.iter().fold(first.exponent, |largest, term| largest.max(term.exponent));
+/// Executes one step: adds the products of two lines to the sum before, and returns the bits of the new sum.
+fn add(core: TensorCore, first: Term, x: &[Term], y: &[Term], kind: Type) -> u64 {
+    let pairs = || x.iter().zip(y);
+    let largest = pairs().fold(first.exponent, |largest, (x, y)| largest.max(x.exponent + y.exponent));
     let last = largest - Format::of(Type::F32).places() - core.places;
-    let aligned = |term: Term| match term.exponent - term.places - last {
-        // The shift is small, because a sum keeps only few places more than a product has.
-        by @ 0.. => term.digits << by,
-        // Cut towards zero.
-        by @ -63..0 => term.digits.signum() * (term.digits.abs() >> -by),
-        _ => 0,
-    };
-    let digits = products.iter().fold(aligned(first), |sum, &term| sum + aligned(term));
+    // Double precision holds the products and their multiples by a power of two. The conversion cuts them off towards zero.
+    let scale = power_of_two(-last);
+    let aligned = |value: f64| (value * scale) as i64;
+    let digits = pairs().fold(aligned(first.value), |sum, (x, y)| sum + aligned(x.value * y.value));
     let (negative, bits) = (digits < 0, digits.unsigned_abs());
     let exact = Real::Finite { negative, bits: bits.into(), exponent: last };
     let format = Format::of(kind);

@@ -18,8 +18,6 @@ mod merging;
 mod order;
 mod places;
 mod raw;
-#[cfg(test)]
-mod tests;
 
 use crate::error::Error;
 use crate::parsed::Parsed;

@@ -87,31 +87,3 @@ impl MemoryOrder {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Each line has an opcode, the bytes within which other threads may conflict with it, its scope, and what else it does.
-    #[test]
-    fn orders_follow_from_the_words() {
-        for line in include_str!("order.txt").lines() {
-            let (opcode, expected) = line.split_once(": ").unwrap();
-            let order = MemoryOrder::of(&opcode.split('.').map(str::to_owned).collect::<Vec<_>>());
-            let MemoryOrder { strong, read_only, volatile, acquire, release, later, proxy, barrier, scope } = order;
-            let mut found = format!("{strong} {scope:?}");
-            for (holds, word) in [
-                (read_only, " read_only"),
-                (volatile, " volatile"),
-                (acquire, " acquire"),
-                (release, " release"),
-                (later, " later"),
-                (proxy, " proxy"),
-                (barrier, " barrier"),
-            ] {
-                found += if holds { word } else { "" };
-            }
-            assert_eq!(found, expected, "{opcode}");
-        }
-    }
-}

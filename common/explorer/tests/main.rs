@@ -1,8 +1,12 @@
-//! Runs of kernels and requests about them; `tests/cases.txt` has the expected answers.
+//! Runs of kernels and requests about them; `cases.txt` has the expected answers.
 
-use crate::engine::Engine;
-use crate::request::RunRequest;
-use crate::run::Run;
+use explorer::engine::Engine;
+use explorer::instructions::operands;
+use explorer::matrices::{elements, equal};
+use explorer::names::{Elements, blocks, named};
+use explorer::request::RunRequest;
+use explorer::run::Run;
+use plan::{Dtype, Fill};
 use serde_json::{Value, json};
 use simt::Counts;
 use std::collections::BTreeMap;
@@ -35,7 +39,7 @@ fn request(kernel: &str, size: &str, order: &str, more: &str) -> Value {
         panic!("{size}")
     };
     let request = json!({ "do": "run", "kernel": kernel, "m": m, "n": n, "k": k, "order": order });
-    crate::answer::with(request, serde_json::from_str(more).unwrap_or_default())
+    explorer::answer::with(request, serde_json::from_str(more).unwrap_or_default())
 }
 
 fn run(kernel: &str, size: &str, order: &str) -> Run {
@@ -139,7 +143,7 @@ impl Walk {
 
 #[test]
 fn every_case_is_answered_as_it_says() {
-    let cases = include_str!("../tests/cases.txt");
+    let cases = include_str!("cases.txt");
     for case in cases.split("\n\n") {
         let mut walk = Walk::default();
         let lines: Vec<&str> = case.lines().filter(|line| !line.starts_with('#')).collect();
@@ -231,4 +235,39 @@ fn what_is_shown_is_what_is_counted() {
         }
     }
     assert!(seen.iter().all(|&count| count > 0), "{seen:?}");
+}
+
+#[test]
+fn sums_are_exact_in_single_precision_and_no_element_is_zero() {
+    for fill in [Fill::Uniform, Fill::Integers] {
+        let a = elements(1, 4096, Dtype::F32, fill);
+        // Quarters times quarters: a sum of sixteenths, and all of them fit 24 bits.
+        assert!(a.iter().all(|&bits| (f32::from_bits(bits) * 4.0).fract() == 0.0 && bits << 1 != 0));
+        assert!(a.iter().all(|&bits| f32::from_bits(bits).abs() <= 9.0), "64 * 81 * 16 < 2^24");
+    }
+    assert_ne!(elements(1, 64, Dtype::I32, Fill::Uniform), elements(2, 64, Dtype::I32, Fill::Uniform));
+    assert!(!equal(Dtype::F32.poison(), Dtype::F32.poison(), Dtype::F32));
+}
+
+#[test]
+fn operands_are_taken_one_by_one() {
+    assert_eq!(operands("@%p1 st.global.v2.f32 [%rd1+8], {%f1, %f2};"), ["[%rd1+8]", "%f1", "%f2"]);
+    assert_eq!(operands("fma.rn.f32 %f1, %f2, 0f3F800000, %f4;"), ["%f1", "%f2", "0f3F800000", "%f4"]);
+    assert_eq!(operands("ret;"), [""; 0]);
+}
+
+#[test]
+fn elements_beside_each_other_are_one_block() {
+    let row = |row: u32| (0..32).map(move |column| (row, column));
+    let of = |places: Vec<(u32, u32)>| {
+        named(&blocks(places.into_iter().map(|(row, column)| Elements::single("A", &[row, column])).collect()))
+    };
+    assert_eq!(of(row(1).rev().chain(row(1)).collect()), "A[1][0..31]");
+    assert_eq!(of(row(1).chain(row(2)).collect()), "A[1..2][0..31]");
+    assert_eq!(of(row(1).chain(row(3)).collect()), "A[1][0..31] and A[3][0..31]");
+    assert_eq!(of((0..4).map(|row| (row, 7)).collect()), "A[0..3][7]");
+    assert_eq!(of((0..5).map(|row| (2 * row, 7)).collect()), "A[0][7], A[2][7], A[4][7] and 2 more places");
+    let deep = [[0, 1, 2], [0, 1, 3], [1, 1, 2], [1, 1, 3]].map(|index| Elements::single("As", &index));
+    assert_eq!(named(&blocks(deep.to_vec())), "As[0..1][1][2..3]");
+    assert_eq!(named(&blocks(vec![Elements::single("", &[132]), Elements::single("B", &[0])])), "[132] and B[0]");
 }
