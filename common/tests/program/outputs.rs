@@ -49,7 +49,7 @@ fn make_defects() -> Result<()> {
 fn printed(command: &str) -> String {
     let words = command.split_whitespace().skip(1).map(|word| word.replacen(DEFECTS.0, DEFECTS.1, 1));
     let output = program().args(words).current_dir(root()).output().unwrap();
-    let shown = workspace::display(Path::new(DEFECTS.1)) + "/";
+    let shown = workspace::display(Path::new(DEFECTS.1.trim_end_matches('/'))) + "/";
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap().replace(&shown, DEFECTS.0);
     let (stdout, stderr, status) = (text(output.stdout), text(output.stderr), output.status.code().unwrap());
     let stderr = if stderr.is_empty() { stderr } else { format!("--- standard error\n{stderr}") };

@@ -124,7 +124,7 @@ fn register_of(item: &Item) -> Option<usize> {
 }
 
 /// Replaces all calls through registers in a program.
-pub fn direct(program: &mut Program) {
+pub(crate) fn direct(program: &mut Program) {
     if !program.functions.iter().any(|function| function.body.iter().any(|item| register_of(item).is_some())) {
         return;
     }

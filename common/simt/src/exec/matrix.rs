@@ -207,12 +207,12 @@ fn on_tensor_cores(core: TensorCore, product: &Product<'_>) -> Vec<u64> {
         let mut sum = (c[at], before);
         for from in (0..length).step_by(step) {
             let own = from..length.min(from + step);
-            let bits = match (term(sum.0, sum.1), &rows_of_a[row], &columns_of_b[column]) {
-                (Some(first), Some(x), Some(y)) => add(core, first, &x[own.clone()], &y[own], result),
-                _ => {
-                    let pairs = own.map(|k| (a[row * length + k], b[k * columns + column]));
-                    special(kind, pairs, sum).round(Format::of(result), Rounding::Nearest)
-                }
+            let operands = (term(sum.0, sum.1), &rows_of_a[row], &columns_of_b[column]);
+            let bits = if let (Some(first), Some(x), Some(y)) = operands {
+                add(core, first, &x[own.clone()], &y[own], result)
+            } else {
+                let pairs = own.map(|k| (a[row * length + k], b[k * columns + column]));
+                special(kind, pairs, sum).round(Format::of(result), Rounding::Nearest)
             };
             sum = (bits, result);
         }

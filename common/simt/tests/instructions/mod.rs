@@ -115,13 +115,14 @@ fn every_form_of_every_instruction() {
 /// The comparison must be able to fail: it notices one wrong bit in one of a thousand results.
 #[test]
 fn a_wrong_bit_is_noticed() {
+    let cases = cases::all();
     for (opcode, bit) in [("fma.rz.f64", 1), ("sin.approx.f32", 2)] {
-        let case = cases::all().into_iter().find(|case| case.opcode == opcode).unwrap();
+        let case = cases.iter().find(|case| case.opcode == opcode).unwrap();
         let mut results = case.run(InstructionSet::Best).unwrap();
         let recorded = hashes(&results);
-        assert_eq!(wrong(&case, &recorded, &results), None);
+        assert_eq!(wrong(case, &recorded, &results), None);
         results[COUNT - 1] ^= bit;
-        assert!(wrong(&case, &recorded, &results).is_some(), "{opcode}");
+        assert!(wrong(case, &recorded, &results).is_some(), "{opcode}");
     }
 }
 
