@@ -13,6 +13,7 @@ mod sections;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::Result;
 use common::code::places::may_be_shown;
@@ -74,8 +75,10 @@ fn tests() -> PathBuf {
 }
 
 /// Compares the messages about each program with a file that has them below the program's name. The PTX of all programs is in one
-/// file beside the folder of their sources.
+/// file beside the folder of their sources. One folder after the other: some names are in both, and each name has one text at a time.
 fn said_of_each(folder: &Path, file: &str, said: impl Fn(&str, &str, &str) -> String) -> Result<()> {
+    static TEXTS: Mutex<()> = Mutex::new(());
+    let _alone = TEXTS.lock().unwrap_or_else(PoisonError::into_inner);
     let mut text = String::new();
     for (name, ptx) in sections::read(folder.with_extension("ptx")) {
         let source = std::fs::read_to_string(folder.join(&name).with_extension("cu")).unwrap_or_default();
