@@ -104,8 +104,9 @@ fn shapes(kernel: Kernel, choice: Choice) -> Result<()> {
     {
         sizes.push(TALL);
     }
-    // A single thread would take seconds for each.
-    sizes.retain(|size| step.host.is_none() || size.iter().product::<u64>() < 1_000_000);
+    // The simulator would take seconds for each with a single thread.
+    let one_thread = step.host.is_some() && choice == Choice::Sim;
+    sizes.retain(|size| !one_thread || size.iter().product::<u64>() < 1_000_000);
     if defect == Defect::Edges && choice != Choice::Sim {
         // A GPU may ignore an access out of bounds, or become unusable for the process; neither shows anything.
         sizes.retain(|&size| is_whole(size));
