@@ -498,6 +498,3 @@ impl Observer for BlockCounters {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -4,8 +4,6 @@ pub mod counters;
 pub mod declarations;
 pub mod hazards;
 pub mod provenance;
-#[cfg(test)]
-mod testing;
 pub mod trace;
 pub mod work;
 

@@ -54,9 +54,6 @@ mod products;
 mod registers;
 mod setup;
 mod shared;
-#[cfg(test)]
-mod tests;
-
 pub use hazard::{Action, Hazard, HazardKind, Party};
 
 use super::declarations::Extents;

@@ -1,14 +1,18 @@
-//! Helpers that the tests of the analyses share: a kernel whose instructions are found by their text, and hand-made accesses.
+//! The analyses, driven by hand. Here is what these tests share: a kernel whose instructions are found by their text, and hand-made
+//! accesses.
 
-use crate::{
+mod counters;
+mod hazards;
+
+use simt::{
     Access, AccessKind, Arrival, DevicePointer, GlobalMemory, Kernel, LaunchConfig, LaunchInfo, Module, Space,
 };
 
 /// A kernel body in which tests find an instruction by how its text begins; `[%r5]` and `[%rd5]` are addresses of unknown origin.
-pub(super) const BODY: &str = include_str!("testing.ptx");
+const BODY: &str = include_str!("body.ptx");
 
 /// [`BODY`] with instructions that let threads wait for each other elsewhere than at barriers of the whole block.
-pub(super) fn waiting_body() -> String {
+fn waiting_body() -> String {
     let more = "
     bar.sync 1, 64;
     bar.sync 1, 96;
@@ -21,7 +25,7 @@ pub(super) fn waiting_body() -> String {
     BODY.replace("\n    ret;", more)
 }
 
-pub(super) fn kernel(body: &str) -> Kernel {
+fn kernel(body: &str) -> Kernel {
     let head = ".version 8.1\n.target sm_80\n.address_size 64\n.extern .shared .align 16 .b8 d[];\n\
                 .visible .entry k(.param .u64 a, .param .u32 n)";
     Module::parse(&format!("{head}\n{{{body}\n}}")).and_then(|module| module.kernel("k")).unwrap()
@@ -29,7 +33,7 @@ pub(super) fn kernel(body: &str) -> Kernel {
 
 /// Returns the number of the first instruction whose text begins with `start`. If it is lowered to several steps, that is the last
 /// of them, which is the access itself.
-pub(super) fn number(kernel: &Kernel, start: &str) -> u32 {
+fn number(kernel: &Kernel, start: &str) -> u32 {
     let text = |index: &u32| kernel.location(*index).instruction;
     let mut all = (0..kernel.instruction_count()).skip_while(|index| !text(index).starts_with(start)).peekable();
     let first = *all.peek().unwrap_or_else(|| panic!("no instruction `{start}`"));
@@ -37,7 +41,7 @@ pub(super) fn number(kernel: &Kernel, start: &str) -> u32 {
 }
 
 /// Returns memory with two arrays of 4-byte elements: A of 1,024 bytes and C of 40 bytes.
-pub(super) fn memory() -> (GlobalMemory, DevicePointer, DevicePointer) {
+fn memory() -> (GlobalMemory, DevicePointer, DevicePointer) {
     let mut memory = GlobalMemory::new();
     let a = memory.alloc("A", 1024, 4).unwrap();
     let c = memory.alloc("C", 40, 4).unwrap();
@@ -45,23 +49,23 @@ pub(super) fn memory() -> (GlobalMemory, DevicePointer, DevicePointer) {
 }
 
 /// Starts an analysis of eight blocks of three warps.
-pub(super) fn begin(analysis: &mut impl crate::Analysis, kernel: &Kernel, memory: &GlobalMemory) {
+fn begin(analysis: &mut impl simt::Analysis, kernel: &Kernel, memory: &GlobalMemory) {
     let config = LaunchConfig::new(8, 96);
     analysis.begin(&LaunchInfo { kernel, config: &config, memory, shared_bytes: 1024, params: &[] });
 }
 
 /// An access to memory by the instruction whose text begins with `start`.
-pub(super) struct Request<'a> {
-    pub start: &'a str,
-    pub warp: u32,
-    pub lanes: u32,
-    pub addresses: [u64; 32],
+struct Request<'a> {
+    start: &'a str,
+    warp: u32,
+    lanes: u32,
+    addresses: [u64; 32],
     /// The words that each lane stores.
-    pub data: Option<[[u32; 4]; 32]>,
+    data: Option<[[u32; 4]; 32]>,
 }
 
 impl Request<'_> {
-    pub(super) fn access(&self, kernel: &Kernel) -> Access<'_> {
+    fn access(&self, kernel: &Kernel) -> Access<'_> {
         let Self { start, warp, lanes, addresses, data } = self;
         let kind = match &start[..2] {
             "ld" => AccessKind::Load,
@@ -80,12 +84,12 @@ impl Request<'_> {
 }
 
 /// A warp arrives at barrier 0 of the whole block.
-pub(super) fn arrival(warp: u32, instruction: u32) -> Arrival {
+fn arrival(warp: u32, instruction: u32) -> Arrival {
     Arrival { warp, instruction, lanes: u32::MAX, id: 0, threads: 0, waits: true, reduces: false }
 }
 
 /// Parses a set of lanes or warps: `all`, or a mask in binary or (after `0x`) in hexadecimal.
-pub(super) fn mask(word: &str) -> u32 {
+fn mask(word: &str) -> u32 {
     match word.strip_prefix("0x") {
         Some(digits) => u32::from_str_radix(digits, 16).unwrap(),
         None if word == "all" => u32::MAX,
@@ -94,8 +98,8 @@ pub(super) fn mask(word: &str) -> u32 {
 }
 
 /// Compares what `run` returns for each line of a text with the indented lines below that line. `SIMT_BLESS=1` regenerates the text, to
-/// be reviewed as a diff; `path` is the path of the text below `src/analyses`.
-pub(super) fn script(path: &str, text: &str, run: impl Fn(&str) -> Vec<String>) {
+/// be reviewed as a diff; `path` is the path of the text below `tests/by_hand`.
+fn script(path: &str, text: &str, run: impl Fn(&str) -> Vec<String>) {
     let mut found = String::new();
     for line in text.lines().filter(|line| !line.starts_with(' ')) {
         found += &format!("{line}\n");
@@ -106,7 +110,7 @@ pub(super) fn script(path: &str, text: &str, run: impl Fn(&str) -> Vec<String>) 
         }
     }
     if std::env::var_os("SIMT_BLESS").is_some() {
-        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/analyses");
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/by_hand");
         return std::fs::write(folder.join(path), &found).unwrap();
     }
     for (number, (found, expected)) in (1..).zip(found.lines().zip(text.lines())) {

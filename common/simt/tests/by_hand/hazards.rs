@@ -1,14 +1,15 @@
 //! The rules, driven by hand: accesses, copies, barriers and fences in a chosen order, and the hazards that are then reported.
 
-use super::{Extents, Hazards};
-use crate::analyses::testing::{BODY, Request, arrival, begin, kernel, mask, memory, number, script, waiting_body};
-use crate::exec::warp::{Flight, Flights};
-use crate::observe::{Analysis, Arrival, BlockInfo, CopyAccess, CopyLanded, Observer};
-use crate::{Arg, DevicePointer, Dim3, Hazard, Kernel, LaunchConfig};
+use super::{BODY, Request, arrival, begin, kernel, mask, memory, number, script, waiting_body};
+use simt::analyses::declarations::Extents;
+use simt::{
+    Analysis, Arg, Arrival, BlockInfo, CopyAccess, CopyLanded, DevicePointer, Dim3, Hazard, Hazards, Kernel, LaunchConfig,
+    Observer,
+};
 
 #[test]
 fn rules() {
-    script("hazards/tests/rules.txt", include_str!("tests/rules.txt"), run);
+    script("rules.txt", include_str!("rules.txt"), run);
 }
 
 /// A launch whose blocks are driven by hand.
@@ -88,7 +89,7 @@ fn run_kernel(body: &str) -> Vec<String> {
     let (mut memory, a, _) = memory();
     let mut hazards = Hazards::new();
     let arguments = [Arg::Pointer(a), Arg::U32(7)];
-    crate::launch(&kernel, &mut memory, &LaunchConfig::new(1, 48), &arguments, &mut hazards).unwrap();
+    simt::launch(&kernel, &mut memory, &LaunchConfig::new(1, 48), &arguments, &mut hazards).unwrap();
     hazards.found().iter().map(line).collect()
 }
 
@@ -111,6 +112,15 @@ struct Block<'a> {
     watch: Box<dyn Observer>,
     /// By warp.
     flights: [Flights; 3],
+}
+
+/// A warp's copies that have not landed.
+#[derive(Default)]
+struct Flights {
+    /// Their instruction, lanes, bytes and places, and the group of each lane's copy.
+    all: Vec<(u32, u32, u32, [u32; 32], [u32; 32])>,
+    /// How many groups each lane has closed.
+    closed: [u32; 32],
 }
 
 impl Block<'_> {
@@ -144,14 +154,24 @@ impl Block<'_> {
                 let lanes = (1 << bytes.count()) - 1;
                 self.copy("cp.async.cg", (number_of(warp), lanes), 0, (16, source));
             }
-            ["commit", warp, lanes] => self.flights[number_of::<usize>(warp)].commit(mask(lanes)),
+            ["commit", warp, lanes] => {
+                let (lanes, closed) = (mask(lanes), &mut self.flights[number_of::<usize>(warp)].closed);
+                closed.iter_mut().enumerate().for_each(|(lane, closed)| *closed += lanes >> lane & 1);
+            }
             ["wait", warp, lanes, ref pending @ ..] => {
                 let (warp, lanes) = (number_of(warp), mask(lanes));
                 let pending = pending.first().map(|pending| number_of(pending));
                 self.watch.copy_wait(warp, 0, lanes, pending);
-                self.flights[warp as usize].land(lanes, pending, |flight, lanes| {
-                    let &Flight { instruction, bytes, ref to, .. } = flight;
-                    self.watch.copy_landed(&CopyLanded { warp, instruction, at: 0, lanes, bytes, to });
+                let Flights { all, closed } = &mut self.flights[warp as usize];
+                all.retain_mut(|(instruction, rest, bytes, to, group)| {
+                    let old = |lane: &usize| pending.is_none_or(|pending: u32| group[*lane] + pending < closed[*lane]);
+                    let lanes = *rest & lanes & (0..32).filter(old).fold(0, |lanes, lane| lanes | 1 << lane);
+                    if lanes != 0 {
+                        let (instruction, bytes) = (*instruction, *bytes);
+                        self.watch.copy_landed(&CopyLanded { warp, instruction, at: 0, lanes, bytes, to });
+                    }
+                    *rest &= !lanes;
+                    *rest != 0
                 });
             }
             [word @ ("meets" | "passes"), warp, lanes, id, barrier] => {
@@ -245,7 +265,7 @@ impl Block<'_> {
         let (instruction, from, to): (_, _, [u64; 32]) = (self.number(start), place(self.launch.a.0), place(to));
         let (bypass, source_bytes, from) = (bytes == 16, &source, &from);
         self.watch.copy(&CopyAccess { warp, instruction, lanes, bytes, bypass, source_bytes, from, to: &to });
-        let (to, data) = (to.map(|address| address as u32), [[0; 4]; 32]);
-        self.flights[warp as usize].start(Flight { instruction, lanes, bytes, to, data }, |_, _| ());
+        let Flights { all, closed } = &mut self.flights[warp as usize];
+        all.push((instruction, lanes, bytes, to.map(|address| address as u32), *closed));
     }
 }

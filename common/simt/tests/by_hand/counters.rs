@@ -1,10 +1,9 @@
 //! The counters, driven by hand. `tests/counters.rs` compares the cost of passes with a GPU's readings; the shapes here are simple
 //! enough to count with a pencil.
 
-use super::passes::bypassing_copy_wavefronts;
-use super::*;
-use crate::Dim3;
-use crate::analyses::testing::{BODY, Request, arrival, begin, kernel, mask, memory, number, script};
+use super::{BODY, Request, arrival, begin, kernel, mask, memory, number, script};
+use simt::analyses::counters::Wavefronts;
+use simt::{Access, Analysis, Arrival, BlockInfo, CopyAccess, Counters, Counts, Dim3, Kernel, Observer, Space};
 
 /// Returns the counters of a launch of one block, whose events `run` makes.
 fn counted(run: impl FnOnce(&Kernel, &mut dyn Observer)) -> Counters {
@@ -46,6 +45,8 @@ fn every_counter_is_summed_and_shown() {
 #[test]
 fn blocks_are_added_up_and_a_new_launch_starts_at_zero() {
     let (kernel, (memory, ..)) = (kernel(BODY), memory());
+    let entered = counted(|_, block| block.enter(0, 0, 0, 0, 0)).total().instructions;
+    assert!(entered > 20);
     let mut counters = Counters::new();
     for _ in 0..2 {
         begin(&mut counters, &kernel, &memory);
@@ -60,7 +61,7 @@ fn blocks_are_added_up_and_a_new_launch_starts_at_zero() {
         third.barrier_arrive(&arrival(0, 1));
         third.end();
         let total = counters.total();
-        assert_eq!((total.barriers, total.instructions), (6, 2 * kernel.code.blocks[0].len() as u64));
+        assert_eq!((total.barriers, total.instructions), (6, 2 * entered));
     }
 }
 
@@ -129,7 +130,7 @@ fn step(kernel: &Kernel, block: &mut dyn Observer, step: &str) -> u64 {
 
 #[test]
 fn requests() {
-    script("counters/requests.txt", include_str!("requests.txt"), |line| {
+    script("requests.txt", include_str!("requests.txt"), |line| {
         let mut passes = 0;
         let counters = counted(|kernel, block| passes = line.split(';').map(|text| step(kernel, block, text)).sum());
         let counts = counters.total();
@@ -138,22 +139,28 @@ fn requests() {
     });
 }
 
+/// Returns the passes through shared memory of an access.
+fn passes(start: &str, lanes: u32, addresses: [u64; 32]) -> u64 {
+    let request = Request { start, warp: 0, lanes, addresses, data: None };
+    let counts = counted(|kernel, block| block.access(&request.access(kernel))).total();
+    counts.shared_load_wavefronts + counts.shared_store_wavefronts
+}
+
 /// Inactive lanes have addresses too, and these must not count.
 #[test]
 fn a_wide_load_of_one_address_takes_one_pass() {
     let mut addresses = [256; 32];
     addresses[31] = 512;
-    assert_eq!(wavefronts(AccessKind::Load, 1 | 1 << 20, 16, &addresses), (1, 1));
+    assert_eq!(passes("ld.shared.v2", 1 | 1 << 20, addresses), 1);
     addresses[20] = 512;
-    assert_eq!(wavefronts(AccessKind::Load, 1 | 1 << 20, 16, &addresses), (2, 1));
+    assert_eq!(passes("ld.shared.v2", 1 | 1 << 20, addresses), 2);
 }
 
 /// Four lanes access each of eight words. A load serves all of them in one pass, an atomic operation serves one lane after another.
 #[test]
 fn lanes_change_a_word_one_after_the_other() {
     let addresses = std::array::from_fn(|lane| 20 * (lane as u64 / 4));
-    let of = |kind| wavefronts(kind, u32::MAX, 4, &addresses);
-    assert_eq!([AccessKind::Load, AccessKind::Atomic].map(of), [(1, 1), (4, 1)]);
+    assert_eq!(["ld.shared.u32", "atom.shared"].map(|start| passes(start, u32::MAX, addresses)), [1, 4]);
 }
 
 /// One pass moves a half of a sector to only one place, so these three moves of one sector take three passes.
@@ -161,16 +168,18 @@ fn lanes_change_a_word_one_after_the_other() {
 fn a_half_that_goes_to_two_places_takes_two_passes() {
     for moves in [[(0, 0), (0, 16), (16, 0)], [(16, 0), (16, 16), (0, 0)]] {
         let of_lane = |lane: usize| moves[lane.min(2)];
-        let copy = CopyAccess {
-            warp: 0,
-            instruction: 0,
-            lanes: 0b111,
-            bytes: 16,
-            bypass: true,
-            source_bytes: &[16; 32],
-            from: &std::array::from_fn(|lane| of_lane(lane).0),
-            to: &std::array::from_fn(|lane| of_lane(lane).1),
-        };
-        assert_eq!(bypassing_copy_wavefronts(0b111, &copy), 3);
+        let copied = counted(|kernel, block| {
+            block.copy(&CopyAccess {
+                warp: 0,
+                instruction: number(kernel, "cp.async.cg"),
+                lanes: 0b111,
+                bytes: 16,
+                bypass: true,
+                source_bytes: &[16; 32],
+                from: &std::array::from_fn(|lane| of_lane(lane).0),
+                to: &std::array::from_fn(|lane| of_lane(lane).1),
+            });
+        });
+        assert_eq!(copied.total().shared_store_wavefronts, 3);
     }
 }
