@@ -27,7 +27,7 @@ pub const PINNED_PACKAGE: &str = "nvidia-cuda-nvrtc-cu12==12.1.105";
 /// How to get NVRTC, as the end of an error's sentence.
 pub fn remedy() -> String {
     format!(
-        "pip install {PINNED_PACKAGE} brings NVRTC, and {PATH_VARIABLE}=/path/to/libnvrtc.so.12 points to one that is elsewhere"
+        "pip install {PINNED_PACKAGE} in a virtual environment brings NVRTC, and {PATH_VARIABLE}=/path/to/libnvrtc.so.12 points to one that is elsewhere"
     )
 }
 

@@ -22,8 +22,8 @@ mod texts;
 mod underline;
 
 pub(crate) use around::{
-    Part, READ, STORE, and_callers, around, calls_of, dead_sum, exits, guards, index_names, keeps, lines_with, on_line,
-    replaced, set_by_line,
+    Part, READ, STORE, and_callers, around, calls_of, dead_sum, exits, guards, has_arguments, index_names, keeps,
+    lines_with, on_line, replaced, set_by_line,
 };
 pub(crate) use bounds::remedy as bounds;
 pub use call::call;

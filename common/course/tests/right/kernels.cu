@@ -1,4 +1,5 @@
-// Right kernels, each written in another way than the course writes its own. A line with == names the kernel that follows.
+// Right kernels, each written in another way than the course writes its own. A line with == names the kernel that follows, and the
+// lab whose step runs it if that is not 2.
 == grid_stride
 // launch: block 64,1 tile 4096,4096
 extern "C" __global__ void matmul(const float* A, const float* B, float* C, int M, int N, int K)
@@ -2501,4 +2502,498 @@ extern "C" __global__ void matmul(const ELEMENT* A, const ELEMENT* B, ELEMENT* C
         if (r < M && c < N) C[(size_t)r * N + c] = out[i].x;
         if (r < M && c + 1 < N) C[(size_t)r * N + c + 1] = out[i].y;
     }
+}
+== strip_of_rows
+// launch: block 32,4 tile 32,16
+// lab 2: four rows below each other per thread, a row pointer each, helper functions
+__device__ int first_row(int per_thread) { return (blockIdx.y * blockDim.y + threadIdx.y) * per_thread; }
+__device__ int my_col() { return blockDim.x * blockIdx.x + threadIdx.x; }
+__device__ const ELEMENT* row_of(const ELEMENT* matrix, int row, int width)
+{
+    return &matrix[(size_t)row * width];
+}
+extern "C" __global__ void matmul(const ELEMENT* A, const ELEMENT* B, ELEMENT* C, int M, int N, int K)
+{
+    const int top = first_row(4);
+    const int col = my_col();
+    if (top >= M || col >= N) return;
+    const int rows = min(4, M - top);
+    ELEMENT out[4] = {0, 0, 0, 0};
+    for (int k = 0; k < K; ++k) {
+        const ELEMENT b = row_of(B, k, N)[col];
+        for (int r = 0; r < rows; ++r)
+            out[r] += row_of(A, top + r, K)[k] * b;
+    }
+    ELEMENT* c = C + (size_t)top * N + col;
+    for (int r = 0; r < rows; ++r, c += N)
+        *c = out[r];
+}
+== nested_loads 3
+// lab 3: rows and columns copied by two nested loops, A transposed in shared memory, early return after the barrier
+extern __shared__ ELEMENT pool[];
+extern "C" __global__ void matmul(const ELEMENT* A, const ELEMENT* B, ELEMENT* C, int M, int N, int K)
+{
+    ELEMENT* At = pool;
+    ELEMENT* Bp = At + K * M;
+    const int dx = blockDim.x, dy = blockDim.y;
+    for (int r = threadIdx.y; r < M; r += dy)
+        for (int k = threadIdx.x; k < K; k += dx)
+            At[k * M + r] = A[r * K + k];
+    for (int k = threadIdx.y; k < K; k += dy)
+        for (int c = threadIdx.x; c < N; c += dx)
+            Bp[k * N + c] = B[k * N + c];
+    __syncthreads();
+    const int r = threadIdx.y, c = threadIdx.x;
+    if (r >= M || c >= N)
+        return;
+    const ELEMENT* pa = At + r;
+    const ELEMENT* pb = Bp + c;
+    ELEMENT total = 0;
+    for (int k = K; k; --k) {
+        total += *pa * *pb;
+        pa += M;
+        pb += N;
+    }
+    C[r * N + c] = total;
+}
+== chunks_of_k
+// launch: block 32,32 tile 32,32 shared 8192
+// lab 3: any K in 8 KiB: chunks of 32 steps, a class with the two halves of the memory
+struct Chunk {
+    ELEMENT* a;
+    ELEMENT* b;
+    int len;
+    __device__ ELEMENT dot(int y, int x) const
+    {
+        ELEMENT s = 0;
+        for (int i = 0; i < len; ++i) s += a[y * 32 + i] * b[i * 32 + x];
+        return s;
+    }
+};
+extern "C" __global__ void matmul(const ELEMENT* A, const ELEMENT* B, ELEMENT* C, int M, int N, int K)
+{
+    extern __shared__ ELEMENT mem[];
+    const int x = threadIdx.x, y = threadIdx.y;
+    const int r = blockIdx.y * 32 + y, c = blockIdx.x * 32 + x;
+    ELEMENT sum = 0;
+    int done = 0;
+    while (done < K) {
+        const Chunk chunk = {mem, mem + 1024, min(32, K - done)};
+        if (r < M && x < chunk.len) chunk.a[y * 32 + x] = A[(size_t)r * K + done + x];
+        if (c < N && y < chunk.len) chunk.b[y * 32 + x] = B[(size_t)(done + y) * N + c];
+        __syncthreads();
+        if (r < M && c < N) sum += chunk.dot(y, x);
+        __syncthreads();
+        done += chunk.len;
+    }
+    if (r < M && c < N) C[(size_t)r * N + c] = sum;
+}
+== clamped_edges 4
+// lab 4: indices clamped to the last row and column; only k needs zeros; do-while
+template <int S> struct Square {
+    ELEMENT cell[S * S];
+    __device__ ELEMENT& operator()(int r, int c) { return cell[r * S + c]; }
+};
+extern "C" __global__ void matmul(const ELEMENT* A, const ELEMENT* B, ELEMENT* C, int M, int N, int K)
+{
+    __shared__ Square<TILE> left, right;
+    const int ty = threadIdx.y, tx = threadIdx.x;
+    const int row = blockIdx.y * TILE + ty;
+    const int col = blockIdx.x * TILE + tx;
+    const int safe_row = min(row, M - 1);
+    const int safe_col = min(col, N - 1);
+    ELEMENT value = 0;
+    int base = 0;
+    do {
+        const int ka = min(base + tx, K - 1);
+        const int kb = min(base + ty, K - 1);
+        left(ty, tx) = A[(size_t)safe_row * K + ka];
+        right(ty, tx) = B[(size_t)kb * N + safe_col];
+        __syncthreads();
+        const int depth = min(TILE, K - base);
+        for (int i = 0; i < depth; ++i)
+            value += left(ty, i) * right(i, tx);
+        __syncthreads();
+        base += TILE;
+    } while (base < K);
+    if (row == safe_row && col == safe_col)
+        C[(size_t)row * N + col] = value;
+}
+== step_struct
+// launch: block 32,8 tile 32,32
+// lab 4: a small structure for a place, functions that load a whole tile, while (true) with a break, rows in steps of 8
+struct At { int r, c; };
+__device__ At my_place(int i) { return {int(threadIdx.y) + 8 * i, int(threadIdx.x)}; }
+__device__ At shifted(At p, int dr, int dc) { return {p.r + dr, p.c + dc}; }
+__device__ bool inside(At p, int rows, int cols) { return p.r < rows && p.c < cols; }
+__device__ ELEMENT peek(const ELEMENT* m, At p, int rows, int cols)
+{
+    if (!inside(p, rows, cols)) return 0;
+    return m[(size_t)p.r * cols + p.c];
+}
+extern "C" __global__ void matmul(const ELEMENT* A, const ELEMENT* B, ELEMENT* C, int M, int N, int K)
+{
+    __shared__ ELEMENT sa[32][32], sb[32][32];
+    const int r0 = blockIdx.y * 32, c0 = blockIdx.x * 32;
+    ELEMENT acc[4] = {};
+    int k0 = 0;
+    while (true) {
+        for (int i = 0; i < 4; ++i) {
+            const At p = my_place(i);
+            sa[p.r][p.c] = peek(A, shifted(p, r0, k0), M, K);
+            sb[p.r][p.c] = peek(B, shifted(p, k0, c0), K, N);
+        }
+        __syncthreads();
+        for (int i = 0; i < 4; ++i) {
+            const At p = my_place(i);
+            ELEMENT part = 0;
+            for (int k = 0; k < 32; ++k) part += sa[p.r][k] * sb[k][p.c];
+            acc[i] += part;
+        }
+        k0 += 32;
+        if (k0 >= K) break;
+        __syncthreads();
+    }
+    for (int i = 0; i < 4; ++i) {
+        const At p = shifted(my_place(i), r0, c0);
+        if (inside(p, M, N)) C[(size_t)p.r * N + p.c] = acc[i];
+    }
+}
+== column_strip
+// launch: block 64,4 tile 64,32
+// lab 5: eight rows of one column per thread, pointers into both tiles walk, the column of B in a register, one flat array
+constexpr int ROWS = 32, COLS = 64, DEPTH = 16, PER = 8;
+extern "C" __global__ void matmul(const float* A, const float* B, float* C, int M, int N, int K)
+{
+    __shared__ float room[ROWS * DEPTH + DEPTH * COLS];
+    float* const a_room = room;
+    float* const b_room = room + ROWS * DEPTH;
+    const int tid = threadIdx.y * COLS + threadIdx.x;
+    const int first = blockIdx.y * ROWS + threadIdx.y * PER;
+    const int col = blockIdx.x * COLS + threadIdx.x;
+    float c_reg[PER] = {};
+    for (int from = 0; from < K; from += DEPTH) {
+        for (int n = tid; n < ROWS * DEPTH; n += 256) {
+            const int r = blockIdx.y * ROWS + n / DEPTH, k = from + n % DEPTH;
+            float v = 0;
+            if (r < M && k < K) v = A[(size_t)r * K + k];
+            a_room[n] = v;
+        }
+        const float* b_src = B + (size_t)(from + threadIdx.y) * N + col;
+        for (int k = threadIdx.y; k < DEPTH; k += 4, b_src += (size_t)4 * N)
+            b_room[k * COLS + threadIdx.x] = col < N && from + k < K ? *b_src : 0;
+        __syncthreads();
+        const float* pa = a_room + threadIdx.y * PER * DEPTH;
+        const float* pb = b_room + threadIdx.x;
+        for (int k = 0; k < DEPTH; ++k, ++pa, pb += COLS) {
+            const float b = *pb;
+            #pragma unroll
+            for (int i = 0; i < PER; ++i) c_reg[i] += pa[i * DEPTH] * b;
+        }
+        __syncthreads();
+    }
+    float* dst = C + (size_t)first * N + col;
+    if (col < N)
+        for (int i = 0; i < PER && first + i < M; ++i) {
+            *dst = c_reg[i];
+            dst += N;
+        }
+}
+== deep_tile
+// launch: block 256,1 tile 32,32
+// lab 4: tiles of 32 x 64, threads in a line, four sums per thread in a column, padded flat arrays, one index per copy
+enum { W = 32, D = 64, PITCH_A = D + 1, PITCH_B = W };
+__device__ void copy_tile(ELEMENT* to, int pitch, int rows, int cols, const ELEMENT* from, int ld,
+    int top, int left, int height, int width)
+{
+    for (int e = threadIdx.x; e < rows * cols; e += blockDim.x) {
+        const int i = e / cols;
+        const int j = e - i * cols;
+        const bool ok = top + i < height && left + j < width;
+        to[i * pitch + j] = ok ? from[(size_t)(top + i) * ld + left + j] : ELEMENT(0);
+    }
+}
+extern "C" __global__ void matmul(const ELEMENT* A, const ELEMENT* B, ELEMENT* C, int M, int N, int K)
+{
+    __shared__ ELEMENT ta[W * PITCH_A];
+    __shared__ ELEMENT tb[D * PITCH_B];
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const int row0 = blockIdx.y * W, col0 = blockIdx.x * W;
+    ELEMENT s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+    for (int k0 = 0; k0 < K; k0 += D) {
+        copy_tile(ta, PITCH_A, W, D, A, K, row0, k0, M, K);
+        copy_tile(tb, PITCH_B, D, W, B, N, k0, col0, K, N);
+        __syncthreads();
+        const ELEMENT* a = &ta[warp * PITCH_A];
+        for (int k = 0; k < D; ++k) {
+            const ELEMENT b = tb[k * PITCH_B + lane];
+            s0 += a[k] * b;
+            s1 += a[8 * PITCH_A + k] * b;
+            s2 += a[16 * PITCH_A + k] * b;
+            s3 += a[24 * PITCH_A + k] * b;
+        }
+        __syncthreads();
+    }
+    const int col = col0 + lane;
+    if (col >= N) return;
+    const ELEMENT sums[4] = {s0, s1, s2, s3};
+    for (int i = 0; i < 4; ++i) {
+        const int row = row0 + warp + 8 * i;
+        if (row < M) C[(size_t)row * N + col] = sums[i];
+    }
+}
+== sub_tiles
+// launch: block 128,1 tile 64,64
+// lab 5: four warps, each 32 x 32 in 2 x 2 parts; a thread has 2 x 2 parts of 4 x 2
+template <int R, int C_> struct Regs { float v[R][C_]; };
+constexpr int EDGE = 64, DEEP = 8, PARTS = 2, PM = 4, PN = 2;
+extern "C" __global__ void matmul(const float* A, const float* B, float* C, int M, int N, int K)
+{
+    __shared__ float As[DEEP][EDGE];
+    __shared__ float Bs[DEEP][EDGE];
+    const int warp = threadIdx.x >> 5, lane = threadIdx.x & 31;
+    const int warp_row = (warp >> 1) * 32, warp_col = (warp & 1) * 32;
+    const int lane_row = (lane >> 3) * PM, lane_col = (lane & 7) * PN;
+    const int row0 = blockIdx.y * EDGE, col0 = blockIdx.x * EDGE;
+    Regs<PARTS * PM, PARTS * PN> acc = {};
+    for (int k0 = 0; k0 < K; k0 += DEEP) {
+        #pragma unroll
+        for (int s = 0; s < EDGE * DEEP / 128; ++s) {
+            const int e = s * 128 + threadIdx.x;
+            const int ar = e / DEEP, ak = e % DEEP;
+            As[ak][ar] = row0 + ar < M && k0 + ak < K ? A[(size_t)(row0 + ar) * K + (k0 + ak)] : 0.0f;
+            const int bk = e / EDGE, bc = e % EDGE;
+            Bs[bk][bc] = col0 + bc < N && k0 + bk < K ? B[(size_t)(k0 + bk) * N + (col0 + bc)] : 0.0f;
+        }
+        __syncthreads();
+        for (int k = 0; k < DEEP; ++k) {
+            float fa[PARTS][PM], fb[PARTS][PN];
+            for (int p = 0; p < PARTS; ++p)
+                for (int i = 0; i < PM; ++i) fa[p][i] = As[k][warp_row + p * 16 + lane_row + i];
+            for (int p = 0; p < PARTS; ++p)
+                for (int j = 0; j < PN; ++j) fb[p][j] = Bs[k][warp_col + p * 16 + lane_col + j];
+            for (int p = 0; p < PARTS; ++p)
+                for (int q = 0; q < PARTS; ++q)
+                    for (int i = 0; i < PM; ++i)
+                        for (int j = 0; j < PN; ++j)
+                            acc.v[p * PM + i][q * PN + j] += fa[p][i] * fb[q][j];
+        }
+        __syncthreads();
+    }
+    for (int p = 0; p < PARTS; ++p)
+        for (int q = 0; q < PARTS; ++q) {
+            float* part = C + (size_t)(row0 + warp_row + p * 16) * N + col0 + warp_col + q * 16;
+            for (int i = 0; i < PM; ++i)
+                for (int j = 0; j < PN; ++j)
+                    if (row0 + warp_row + p * 16 + lane_row + i < M && col0 + warp_col + q * 16 + lane_col + j < N)
+                        part[(size_t)(lane_row + i) * N + lane_col + j] = acc.v[p * PM + i][q * PN + j];
+        }
+}
+== turned_by_float4
+// launch: block 256,1 tile 64,64
+// lab 5: A by float4 and turned while stored, 4 x 4 results, vectors multiplied by an operator
+#define BM 64
+#define BN 64
+#define BK 16
+__device__ float4 load4(const float* p, int n, bool aligned)
+{
+    if (n >= 4 && aligned) return *reinterpret_cast<const float4*>(p);
+    float4 v;
+    v.x = n > 0 ? p[0] : 0.f;
+    v.y = n > 1 ? p[1] : 0.f;
+    v.z = n > 2 ? p[2] : 0.f;
+    v.w = n > 3 ? p[3] : 0.f;
+    return v;
+}
+__device__ void axpy(float4& acc, float a, const float4& b)
+{
+    acc.x += a * b.x;
+    acc.y += a * b.y;
+    acc.z += a * b.z;
+    acc.w += a * b.w;
+}
+extern "C" __global__ void matmul(const float* A, const float* B, float* C, int M, int N, int K)
+{
+    __shared__ float As[BK * (BM + 4)];
+    __shared__ __align__(16) float Bs[BK * BN];
+    const int t = threadIdx.x;
+    const int rowA = t / (BK / 4), kA = t % (BK / 4) * 4;
+    const int kB = t / (BN / 4), colB = t % (BN / 4) * 4;
+    const int ty = t / 16 * 4, tx = t % 16 * 4;
+    const int row0 = blockIdx.y * BM, col0 = blockIdx.x * BN;
+    float4 acc[4];
+    for (int i = 0; i < 4; ++i) acc[i] = make_float4(0.f, 0.f, 0.f, 0.f);
+    for (int k0 = 0; k0 < K; k0 += BK) {
+        const float4 a = load4(A + (size_t)(row0 + rowA) * K + k0 + kA, row0 + rowA < M ? K - k0 - kA : 0, K % 4 == 0);
+        As[(kA + 0) * (BM + 4) + rowA] = a.x;
+        As[(kA + 1) * (BM + 4) + rowA] = a.y;
+        As[(kA + 2) * (BM + 4) + rowA] = a.z;
+        As[(kA + 3) * (BM + 4) + rowA] = a.w;
+        *(float4*)(Bs + kB * BN + colB) =
+            load4(B + (size_t)(k0 + kB) * N + col0 + colB, k0 + kB < K ? N - col0 - colB : 0, N % 4 == 0);
+        __syncthreads();
+        #pragma unroll
+        for (int k = 0; k < BK; ++k) {
+            const float4 b = *(const float4*)(Bs + k * BN + tx);
+            for (int i = 0; i < 4; ++i)
+                axpy(acc[i], As[k * (BM + 4) + ty + i], b);
+        }
+        __syncthreads();
+    }
+    for (int i = 0; i < 4; ++i) {
+        const int r = row0 + ty + i, c = col0 + tx;
+        if (r >= M) break;
+        float* out = C + (size_t)r * N + c;
+        if (c < N) out[0] = acc[i].x;
+        if (c + 1 < N) out[1] = acc[i].y;
+        if (c + 2 < N) out[2] = acc[i].z;
+        if (c + 3 < N) out[3] = acc[i].w;
+    }
+}
+== both_in_one
+// launch: block 16,16 tile 64,64
+// lab 6: one structure for a pair of tiles, registers as a structure, a buffer index by xor, pointers that walk
+constexpr int S = 64, D = 16;
+struct Pair { float a[D][S + 4]; float b[D][S]; };
+struct Ahead { float a[4], b[4]; };
+extern "C" __global__ void matmul(const float* A, const float* B, float* C, int M, int N, int K)
+{
+    __shared__ Pair pair[2];
+    const int x = threadIdx.x, y = threadIdx.y;
+    const int top = blockIdx.y * S, left = blockIdx.x * S;
+    const float* a_at = A + (size_t)(top + y) * K + x;
+    const float* b_at = B + (size_t)y * N + left + x;
+    int rest = K;
+    Ahead ahead;
+    auto take = [&]() {
+        for (int i = 0; i < 4; ++i) {
+            ahead.a[i] = top + y + 16 * i < M && x < rest ? a_at[(size_t)16 * i * K] : 0.f;
+            ahead.b[i] = left + x + 16 * i < N && y < rest ? b_at[16 * i] : 0.f;
+        }
+        a_at += D;
+        b_at += (size_t)D * N;
+        rest -= D;
+    };
+    auto drop = [&](Pair& p) {
+        for (int i = 0; i < 4; ++i) {
+            p.a[x][y + 16 * i] = ahead.a[i];
+            p.b[y][x + 16 * i] = ahead.b[i];
+        }
+    };
+    float acc[4][4] = {};
+    int w = 0;
+    take();
+    drop(pair[w]);
+    __syncthreads();
+    const int turns = (K + D - 1) / D;
+    for (int turn = 0; turn < turns; ++turn) {
+        const Pair& p = pair[w];
+        if (turn + 1 < turns) take();
+        for (int k = 0; k < D; ++k)
+            for (int i = 0; i < 4; ++i)
+                for (int j = 0; j < 4; ++j) acc[i][j] += p.a[k][y + 16 * i] * p.b[k][x + 16 * j];
+        w ^= 1;
+        if (turn + 1 < turns) drop(pair[w]);
+        __syncthreads();
+    }
+    for (int i = 0; i < 4; ++i)
+        for (int j = 0; j < 4; ++j) {
+            const int r = top + y + 16 * i, c = left + x + 16 * j;
+            if (r < M && c < N) C[(size_t)r * N + c] = acc[i][j];
+        }
+}
+== two_stage_flags
+// launch: block 256,1 tile 64,32
+// lab 6: bool that toggles, separate arrays for even and odd tiles chosen by ?:, registers named one by one
+extern "C" __global__ void matmul(const float* A, const float* B, float* C, int M, int N, int K)
+{
+    __shared__ float even_a[32 * 8], odd_a[32 * 8], even_b[8 * 64], odd_b[8 * 64];
+    const int t = threadIdx.x;
+    const int ar = t >> 3, ak = t & 7;
+    const int bk = t >> 6, bc = t & 63;
+    const int r0 = blockIdx.y * 32, c0 = blockIdx.x * 64;
+    const bool a_row = r0 + ar < M, b_col = c0 + bc < N;
+    const int ty = t >> 5, tx = t & 31;
+    float next_a = a_row && ak < K ? A[(size_t)(r0 + ar) * K + ak] : 0;
+    float next_b0 = b_col && bk < K ? B[(size_t)bk * N + c0 + bc] : 0;
+    float next_b1 = b_col && bk + 4 < K ? B[(size_t)(bk + 4) * N + c0 + bc] : 0;
+    float s[4][2] = {};
+    bool odd = false;
+    for (int k0 = 0; k0 < K; k0 += 8) {
+        float* const a = odd ? odd_a : even_a;
+        float* const b = odd ? odd_b : even_b;
+        a[ar * 8 + ak] = next_a;
+        b[bk * 64 + bc] = next_b0;
+        b[(bk + 4) * 64 + bc] = next_b1;
+        __syncthreads();
+        const int k1 = k0 + 8;
+        next_a = a_row && k1 + ak < K ? A[(size_t)(r0 + ar) * K + k1 + ak] : 0;
+        next_b0 = b_col && k1 + bk < K ? B[(size_t)(k1 + bk) * N + c0 + bc] : 0;
+        next_b1 = b_col && k1 + bk + 4 < K ? B[(size_t)(k1 + bk + 4) * N + c0 + bc] : 0;
+        #pragma unroll
+        for (int k = 0; k < 8; ++k) {
+            const float b0 = b[k * 64 + tx], b1 = b[k * 64 + tx + 32];
+            #pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                const float v = a[(ty * 4 + i) * 8 + k];
+                s[i][0] += v * b0;
+                s[i][1] += v * b1;
+            }
+        }
+        odd = !odd;
+    }
+    for (int i = 0; i < 4; ++i) {
+        const int r = r0 + ty * 4 + i;
+        if (r >= M) return;
+        if (c0 + tx < N) C[(size_t)r * N + c0 + tx] = s[i][0];
+        if (c0 + tx + 32 < N) C[(size_t)r * N + c0 + tx + 32] = s[i][1];
+    }
+}
+== ring_of_four 6
+// launch: block 128,1 tile 32,32
+// lab 6: four tiles in a ring, read and write counters that wrap, the step's copies, prologue in a loop
+#include "async.cuh"
+#define RING 2
+#define T 32
+#define KD 16
+struct Stage { float a[T * KD], b[KD * T]; };
+__device__ void request(Stage& s, const float* A, const float* B, int row0, int col0, int k0, int M, int N, int K)
+{
+    for (int e = threadIdx.x; e < T * KD; e += 128) {
+        const int ra = e >> 4, ka = e & 15;
+        copy<1>(&s.a[e], A + (size_t)(row0 + ra) * K + k0 + ka, row0 + ra < M && k0 + ka < K);
+        const int kb = e >> 5, cb = e & 31;
+        copy<1>(&s.b[e], B + (size_t)(k0 + kb) * N + col0 + cb, k0 + kb < K && col0 + cb < N);
+    }
+}
+extern "C" __global__ void matmul(const float* A, const float* B, float* C, int M, int N, int K)
+{
+    __shared__ Stage ring[RING];
+    const int row0 = blockIdx.y * T, col0 = blockIdx.x * T;
+    const int ty = threadIdx.x / 16, tx = threadIdx.x % 16;
+    float acc[4][2] = {};
+    int head = 0, tail = 0, next_k = 0;
+    request(ring[head], A, B, row0, col0, next_k, M, N, K);
+    head = (head + 1) % RING;
+    next_k += KD;
+    for (int left = K; left > 0; left -= KD) {
+        wait();
+        __syncthreads();
+        if (next_k < K) {
+            request(ring[head], A, B, row0, col0, next_k, M, N, K);
+            head = (head + 1) % RING;
+            next_k += KD;
+        }
+        const Stage& s = ring[tail];
+        for (int k = 0; k < KD; ++k)
+            for (int i = 0; i < 4; ++i)
+                for (int j = 0; j < 2; ++j)
+                    acc[i][j] += s.a[(ty * 4 + i) * KD + k] * s.b[k * T + tx + 16 * j];
+        tail = (tail + 1) % RING;
+    }
+    for (int i = 0; i < 4; ++i)
+        for (int j = 0; j < 2; ++j) {
+            const int r = row0 + ty * 4 + i, c = col0 + tx + 16 * j;
+            if (r < M && c < N) C[(size_t)r * N + c] = acc[i][j];
+        }
 }

@@ -17,23 +17,27 @@ use super::support::trial;
 
 const KERNELS: &str = include_str!("kernels.cu");
 
-/// Sizes at which nothing is a multiple of anything, and at which everything is.
-const SIZES: [[u64; 3]; 2] = [[37, 50, 45], [64, 64, 32]];
+/// Sizes at which nothing is a multiple of anything, in one block of step 3 and in several, and at which everything is.
+const SIZES: [[u64; 3]; 3] = [[13, 17, 45], [37, 50, 45], [64, 64, 32]];
 
-/// The kernels that are written in other ways, with their names.
-fn others() -> impl Iterator<Item = (&'static str, &'static str)> {
-    KERNELS.split("\n== ").skip(1).map(|part| part.split_once('\n').unwrap_or_default())
+/// The kernels that are written in other ways: the name of each, the lab whose step runs it, and its text.
+fn others() -> impl Iterator<Item = [&'static str; 3]> {
+    KERNELS.split("\n== ").skip(1).map(|part| {
+        let (head, text) = part.split_once('\n').unwrap_or_default();
+        let (name, lab) = head.split_once(' ').unwrap_or((head, "2"));
+        [name, lab, text]
+    })
 }
 
 /// One of them.
 pub fn kernel(name: &str) -> Option<&'static str> {
-    others().find(|(known, _)| *known == name).map(|(_, text)| text)
+    others().find(|[known, ..]| *known == name).map(|[.., text]| text)
 }
 
 pub fn trials() -> Vec<Trial> {
     let mut trials: Vec<Trial> = others()
-        .map(|(name, text)| {
-            let check = move || check(&Kernel::named("2")?, &write(&format!("right_{name}"), text)?);
+        .map(|[name, lab, text]| {
+            let check = move || check(&Kernel::named(lab)?, &write(&format!("right_{name}"), text)?);
             trial(format!("slow::right::{name}"), check)
         })
         .collect();

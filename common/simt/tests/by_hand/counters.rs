@@ -27,6 +27,7 @@ fn shown(counts: &Counts) -> String {
 }
 
 #[test]
+#[allow(clippy::float_cmp)] // Ratios of small integers are exact.
 fn every_counter_is_summed_and_shown() {
     let mut counts = Counts::default();
     assert!(counts.entries().iter().all(|(_, count)| *count == 0));

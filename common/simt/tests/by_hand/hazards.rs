@@ -3,8 +3,8 @@
 use super::{BODY, Request, arrival, begin, kernel, mask, memory, number, script, waiting_body};
 use simt::analyses::declarations::Extents;
 use simt::{
-    Analysis, Arg, Arrival, BlockInfo, CopyAccess, CopyLanded, DevicePointer, Dim3, Hazard, Hazards, Kernel, LaunchConfig,
-    Observer,
+    Analysis, Arg, Arrival, BlockInfo, CopyAccess, CopyLanded, DevicePointer, Dim3, Hazard, Hazards, Kernel,
+    LaunchConfig, Observer,
 };
 
 #[test]
@@ -117,10 +117,19 @@ struct Block<'a> {
 /// A warp's copies that have not landed.
 #[derive(Default)]
 struct Flights {
-    /// Their instruction, lanes, bytes and places, and the group of each lane's copy.
-    all: Vec<(u32, u32, u32, [u32; 32], [u32; 32])>,
+    all: Vec<Flight>,
     /// How many groups each lane has closed.
     closed: [u32; 32],
+}
+
+/// The copies of one instruction.
+struct Flight {
+    instruction: u32,
+    lanes: u32,
+    bytes: u32,
+    to: [u32; 32],
+    /// The group of each lane's copy.
+    group: [u32; 32],
 }
 
 impl Block<'_> {
@@ -163,7 +172,7 @@ impl Block<'_> {
                 let pending = pending.first().map(|pending| number_of(pending));
                 self.watch.copy_wait(warp, 0, lanes, pending);
                 let Flights { all, closed } = &mut self.flights[warp as usize];
-                all.retain_mut(|(instruction, rest, bytes, to, group)| {
+                all.retain_mut(|Flight { instruction, lanes: rest, bytes, to, group }| {
                     let old = |lane: &usize| pending.is_none_or(|pending: u32| group[*lane] + pending < closed[*lane]);
                     let lanes = *rest & lanes & (0..32).filter(old).fold(0, |lanes, lane| lanes | 1 << lane);
                     if lanes != 0 {
@@ -266,6 +275,6 @@ impl Block<'_> {
         let (bypass, source_bytes, from) = (bytes == 16, &source, &from);
         self.watch.copy(&CopyAccess { warp, instruction, lanes, bytes, bypass, source_bytes, from, to: &to });
         let Flights { all, closed } = &mut self.flights[warp as usize];
-        all.push((instruction, lanes, bytes, to.map(|address| address as u32), *closed));
+        all.push(Flight { instruction, lanes, bytes, to: to.map(|address| address as u32), group: *closed });
     }
 }

@@ -4,9 +4,7 @@
 mod counters;
 mod hazards;
 
-use simt::{
-    Access, AccessKind, Arrival, DevicePointer, GlobalMemory, Kernel, LaunchConfig, LaunchInfo, Module, Space,
-};
+use simt::{Access, AccessKind, Arrival, DevicePointer, GlobalMemory, Kernel, LaunchConfig, LaunchInfo, Module, Space};
 
 /// A kernel body in which tests find an instruction by how its text begins; `[%r5]` and `[%rd5]` are addresses of unknown origin.
 const BODY: &str = include_str!("body.ptx");

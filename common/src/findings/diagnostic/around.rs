@@ -71,12 +71,8 @@ pub fn exits(place: &Location, line: u32) -> Vec<u32> {
 /// The lines of what a line calls that return a value.
 pub fn called(place: &Location, line: u32) -> Vec<u32> {
     let source = Source::of(place);
-    let is_called = |name: &str| source.line_has(line, |word| word == name);
-    let returns = |at: &usize| {
-        let Statement { keyword, function, .. } = source.statements[*at];
-        keyword == "return" && function > 0 && is_called(&source.functions[function - 1])
-    };
-    (0..source.statements.len()).filter(returns).map(|at| source.line(at)).collect()
+    let on_line = (0..source.statements.len()).filter(|&at| source.line(at) == line);
+    on_line.flat_map(|at| source.returns(at)).map(|(_, line)| line).collect()
 }
 
 const LOOPS: &[&str] = &["for", "while"];
@@ -92,9 +88,11 @@ pub struct Part<'a> {
     pub by_size: Option<bool>,
     /// Of `a ? b : c` only the condition counts; otherwise the rest.
     pub condition: bool,
+    /// Where a variable begins says more than how it goes on.
+    pub begins: bool,
 }
 
-pub const READ: Part = Part { stores: false, array: "", by_size: None, condition: false };
+pub const READ: Part = Part { stores: false, array: "", by_size: None, condition: false, begins: false };
 pub const STORE: Part = Part { stores: true, ..READ };
 
 impl Part<'_> {
@@ -165,6 +163,11 @@ pub fn ranked(place: &Location, part: Part, steps: usize) -> Vec<(usize, String,
             let all = &source.statements[at].tokens;
             if at == own { part.names(&source, at) } else { source.names(all) }
         };
+        for (name, line) in waiting.iter().flat_map(|&at| source.returns(at)) {
+            if line != source.line(own) && found.iter().all(|(.., known)| *known != line) {
+                found.push((step, name, line));
+            }
+        }
         let used: Vec<String> = waiting.drain(..).flat_map(names).collect();
         for name in used {
             // Lines that fill a tile, and loops over something other than the matrix, do not count.
@@ -174,7 +177,13 @@ pub fn ranked(place: &Location, part: Part, steps: usize) -> Vec<(usize, String,
             };
             let is_tile = name.starts_with(char::is_uppercase) || !sets.iter().any(is_local);
             let counts = |set: &Set| {
-                let counter = source.statements[set.at].keyword == "for" && source.begins_with_number(set.at);
+                let first = source.sets_of(set.at).next().is_some_and(|first| first.path == set.path);
+                // If it goes on by a variable, the threads share the work, and each of them begins elsewhere.
+                let mut tokens = source.statements[set.at].tokens.clone();
+                let by = tokens.find(|&at| source.text(at) == "+=").map(|at| source.text(at + 1));
+                let shares = by.is_some_and(|by| by.starts_with(char::is_lowercase));
+                let is_for = source.statements[set.at].keyword == "for";
+                let counter = first && is_for && !shares && source.begins_with_number(set.at);
                 let loops = counter && (part.stores || !source.has(set.at, is_size));
                 let is_matrix = set.declares && !name.contains(char::is_lowercase);
                 let is_fill = !set.method.is_empty() || is_tile && set.indexed;
@@ -208,7 +217,7 @@ pub fn ranked(place: &Location, part: Part, steps: usize) -> Vec<(usize, String,
     let decides = |name: &str, line: u32| {
         let one = |set: &Set| match () {
             () if points.contains(&name) => 0,
-            () if !set.declares => 1,
+            () if !set.declares => 1 + 2 * usize::from(part.begins),
             () if source.is_pointer(set) => 2,
             () => 3,
         };
@@ -252,6 +261,42 @@ pub fn pointers(place: &Location, array: &str) -> Vec<String> {
     let points = |set: &&Set| set.sets && set.declares && source.has(set.at, |word| word == "*");
     let is_one = |set: &&Set| points(set) && source.names(&set.value).iter().any(|name| name == array);
     source.sets().iter().filter(is_one).map(|set| set.path.clone()).collect()
+}
+
+/// Whether a pointer is set to one of two places by a condition: `float* As = odd ? one : other;`.
+pub fn chooses_pointer(place: &Location) -> bool {
+    let source = Source::of(place);
+    source.sets().iter().any(|set| source.is_pointer(set) && source.has(set.at, |word| word == "?"))
+}
+
+/// Whether the call at a place has arguments.
+pub fn has_arguments(place: &Location) -> bool {
+    let source = Source::of(place);
+    let mut all = source.on_lines(place.line.unwrap_or_default(), 1);
+    all.find(|&at| {
+        source.bytes(&(at..at + 1)).end >= place.column.unwrap_or_default() as usize && source.text(at) == "("
+    })
+    .is_none_or(|open| source.text(open + 1) != ")")
+}
+
+/// A variable in the head of a loop around a place, the innermost that has one, which nothing in the loop changes; and that line.
+pub fn unchanged(place: &Location) -> Option<(String, u32)> {
+    let source = Source::of(place);
+    and_callers(place).filter_map(|place| source.statement(&place)).find_map(|own| {
+        source.around(own, LOOPS).into_iter().find_map(|head| {
+            // What lies in memory may be changed by others.
+            let names = source.names(&source.statements[head].tokens);
+            let names = if source.has(head, |word| matches!(word, "[" | "*" | "->")) { vec![] } else { names };
+            let is_variable = |name: &&String| source.sets_around(own).any(|set| set.path == **name) && !is_size(name);
+            let changes = |name: &String| {
+                let is_in = |set: &&Set| source.around(set.at, LOOPS).contains(&head) && !set.declares;
+                source.sets_around(own).filter(is_in).any(|set| set.path == *name)
+            };
+            let of_head: Vec<&String> = names.iter().filter(is_variable).collect();
+            let name = of_head.first().filter(|_| !of_head.iter().any(|name| changes(name)))?;
+            Some(((*name).clone(), source.line(head)))
+        })
+    })
 }
 
 /// What a place gives a value: `sum` in `sum[m] += a * b`.

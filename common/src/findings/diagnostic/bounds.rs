@@ -56,7 +56,9 @@ fn wrong(place: &Location, line: u32, access: &Location) -> Option<Bound> {
         };
         all.split(|token| token.text == between).filter(compares).count()
     };
-    if all.first().is_some_and(|first| first.text == "if") && parts("||", "<") > 1 {
+    // The condition may be what a function returns.
+    let is_condition = |word: &str| word == "if" || word == "return" && Some(line) != access.line;
+    if all.iter().any(|token| is_condition(&token.text)) && parts("||", "<") > 1 {
         return bound("one comparison is enough", [""; 3]);
     }
     let is_variable = |word: &str| is_word(word) && word.contains(|c: char| c.is_lowercase());

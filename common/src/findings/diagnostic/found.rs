@@ -2,7 +2,9 @@
 
 use simt::{AccessKind, Action, Fault, FaultKind, Hazard, HazardKind, Limit, Party, Place, Space};
 
-use super::around::{Part, READ, STORE, around, guards, of_words, pointers, set_by_line, set_by_thread};
+use super::around::{
+    Part, READ, STORE, around, guards, lines_with, of_words, pointers, set_by_line, set_by_thread, unchanged,
+};
 use super::marks::{
     add, at_line, at_lines, conditions, declared_array, set_by, sets, stores_of, with_calls, without_value,
 };
@@ -22,8 +24,12 @@ pub fn hazard(hazard: &Hazard, one_warp: bool) -> Diagnostic {
     let (role, array) = (Role::of(&hazard.place), array_name(&hazard.place));
     let (shown, called) = shown(hazard);
     let part = |stores| Part { stores, array: array.unwrap_or_default(), ..READ };
+    // What the first line calls the place may mean something else in the other one.
+    let plain = shown.rsplit_once("(which is ").map_or(&shown[..], |(_, plain)| plain.trim_end_matches(')'));
     let mark = |party: &Party| {
         let who = who(party.block, party.thread);
+        let is_first = party.location.line == sides[0].location.line;
+        let shown = if is_first { &shown } else { plain };
         let label = match party.action {
             Action::Reads | Action::Writes => format!("{who} {} {shown}", party.action),
             Action::Ends => format!("{who} ends here"),
@@ -77,6 +83,10 @@ pub fn hazard(hazard: &Hazard, one_warp: bool) -> Diagnostic {
             add(&mut marks, barrier.map(|line| at_line(&waits.location, line, label.into())));
         }
         (HazardKind::CopyOverwritten, [copy, _], _) => add(&mut marks, set_by(&copy.location, READ)),
+        (HazardKind::CopyNotWaited, [_, read], _) => {
+            let waits = lines_with(&read.location, |word| word.contains("wait")).into_iter().take(2);
+            add(&mut marks, at_lines(&read.location, waits, "this waits for copies"));
+        }
         (HazardKind::UnsetRegister, [read], _) => {
             add(&mut marks, without_value(&read.location));
         }
@@ -210,13 +220,12 @@ pub fn fault(fault: &Fault) -> Diagnostic {
                 &fault.location,
                 Part { stores: writes, array: place.and_then(array_name).unwrap_or_default(), ..READ },
             ));
-            let under = if place.is_some() && !strides { guards(&fault.location) } else { vec![] };
+            let loops = around(&fault.location, &["for", "while"]);
+            let mut under = if place.is_some() && !strides { guards(&fault.location) } else { vec![] };
+            under.extend(loops.first().filter(|_| !strides));
             add(&mut marks, conditions(&fault.location, under));
             if matches!(place, Some(Place::Outside { index: ..0, .. })) {
-                add(
-                    &mut marks,
-                    at_lines(&fault.location, around(&fault.location, &["for", "while"]), "it depends on this"),
-                );
+                add(&mut marks, at_lines(&fault.location, loops, "it depends on this"));
             }
         }
         None => {}
@@ -268,6 +277,16 @@ pub fn limit(limit: &Limit) -> Option<Diagnostic> {
     if code_at(location).contains(">= 0") {
         help += &self::help("counter without a sign", &[]);
     }
-    let (location, label) = (location.clone(), "a warp was here when the limit was reached".into());
-    Some(Diagnostic { title, marks: vec![Mark { location, label, ..Mark::default() }], help, ..Diagnostic::default() })
+    let label = "a warp was here when the limit was reached".into();
+    let mut marks = vec![Mark { location: location.clone(), label, ..Mark::default() }];
+    let loops = around(location, &["for", "while"]);
+    if let Some((name, line)) = unchanged(location) {
+        add(&mut marks, [at_line(location, line, format!("nothing in this loop changes `{name}`"))]);
+        help = self::help("loop whose condition never changes", &[("name", name), ("line", line.to_string())]);
+    }
+    add(&mut marks, at_lines(location, loops.iter().copied(), "it is in this loop"));
+    for line in loops {
+        add(&mut marks, set_by(&at_line(location, line, String::new()).location, READ));
+    }
+    Some(Diagnostic { title, marks: with_calls(marks), help, ..Diagnostic::default() })
 }

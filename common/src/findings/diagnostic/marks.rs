@@ -1,6 +1,8 @@
 //! The lines that are shown beside the places of a finding: those that set or declare what is used there, and the calls that lead
 //! there.
 
+use std::collections::BTreeSet;
+
 use simt::Location;
 
 use super::around::{Part, READ, and_callers, ranked, set_by_line, shared};
@@ -12,15 +14,17 @@ use crate::code::places;
 /// The lines that set what a place uses.
 pub fn set_by(place: &Location, part: Part) -> Vec<Mark> {
     let mut marks = sets(place, ranked(place, part, 2));
-    marks.extend(and_callers(place).skip(1).flat_map(|call| sets(place, ranked(&call, READ, 2))));
+    let of_callers = and_callers(place).skip(1).flat_map(|call| sets(place, ranked(&call, READ, 2)));
+    marks.extend(of_callers.map(|mark| Mark { rank: mark.rank + 2, ..mark }));
     marks
 }
 
 /// Lines that set variables.
 pub fn sets(place: &Location, found: Vec<(usize, String, u32)>) -> Vec<Mark> {
-    let mark = |(number, (step, name, line))| Mark {
-        rank: number + MOST_SETS * step,
-        ..at_line(place, line, format!("`{name}` is set here"))
+    let mark = |(number, (step, name, line)): (usize, (usize, String, u32))| {
+        let how = if name.ends_with(')') { "computed" } else { "set" };
+        // Four lines of a nearer step may come before one that is a step further away.
+        Mark { rank: number + 3 * step, ..at_line(place, line, format!("`{name}` is {how} here")) }
     };
     (1..).zip(found).map(mark).collect()
 }
@@ -57,14 +61,20 @@ pub fn value_set(place: &Location) -> Vec<Mark> {
         let is_variable = matches!(source.words(value).get(1).map_or("[", |after| &after.text), "[" | ".");
         source.names(value).into_iter().next().filter(|_| is_variable)
     });
-    all_sets(place, &name.unwrap_or_default())
+    let mut marks = all_sets(place, &name.unwrap_or_default());
+    // Where it begins with a number, nothing else is put into it.
+    marks.retain(|mark| {
+        let at = source.statement(&mark.location);
+        at.is_none_or(|at| source.sets_of(at).any(|set| !set.declares || !source.names(&set.value).is_empty()))
+    });
+    marks
 }
 
 /// The other lines of the function that give a name a value, the first six.
 fn all_sets(place: &Location, name: &str) -> Vec<Mark> {
     let source = Source::of(place);
     let Some(own) = source.access(place) else { return vec![] };
-    let is_one = |set: &&Set| set.at != own && set.sets && set.root() == name;
+    let is_one = |set: &&Set| set.at != own && set.sets && (set.root() == name || set.path == name);
     other_lines(place, 6, source.sets_around(own).filter(is_one), &format!("`{name}` is set here"))
 }
 
@@ -109,10 +119,13 @@ pub fn declared_array(place: &Location, name: &str) -> Option<Mark> {
 }
 
 /// Lines that set variables are shown in a picture, at most so many. With more, a learner no longer sees which of them matters.
-const MOST_SETS: usize = 3;
+const MOST_SETS: usize = 4;
 
 /// The marks with the first of those that set variables, the lines that call the functions in which they lie, and those that define the macros which they use.
 pub fn with_calls(mut marks: Vec<Mark>) -> Vec<Mark> {
+    // Two names of one line may come from two places.
+    let mut seen = BTreeSet::new();
+    marks.retain(|mark| !mark.aside || seen.insert((mark.location.line, mark.label.clone())));
     let mut sets: Vec<usize> = (0..marks.len()).filter(|&at| marks[at].rank > 0).collect();
     sets.sort_by_key(|&at| marks[at].rank);
     let left_out: Vec<u32> = sets.iter().skip(MOST_SETS).filter_map(|&at| marks[at].location.line).collect();
@@ -133,11 +146,13 @@ pub fn with_calls(mut marks: Vec<Mark>) -> Vec<Mark> {
     marks
 }
 
-/// Adds marks to lines that have none.
+/// Adds marks to lines that have none, or one that is left out before them.
 pub fn add(marks: &mut Vec<Mark>, more: impl IntoIterator<Item = Mark>) {
     for mark in more {
-        if marks.iter().all(|known| known.location.line != mark.location.line) {
-            marks.push(mark);
+        match marks.iter_mut().find(|known| known.location.line == mark.location.line) {
+            Some(known) if mark.rank < known.rank => *known = mark,
+            Some(_) => {}
+            None => marks.push(mark),
         }
     }
 }

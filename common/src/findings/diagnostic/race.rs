@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use simt::{Action, Location, Party, Place};
 
-use super::around::{STORE, and_callers, lines_with, of_words, pointers, set_by_line, setters};
+use super::around::{STORE, and_callers, chooses_pointer, lines_with, of_words, pointers, set_by_line, setters};
 use super::situation::{Role, Way, situation};
 use super::stride;
 use super::texts::help;
@@ -106,7 +106,9 @@ pub fn remedy(a: &Party, b: &Party, array: &str, role: Role) -> String {
 /// Whether the two accesses may be meant for different tiles: the array has several, or a loop reaches it through pointers.
 pub fn has_buffers(a: &Party, b: &Party, place: &Place) -> bool {
     let Some(array) = place.array() else { return false };
-    let many = pointers(&a.location, &array.name).len() > 1 || !of_words(&a.location, &array.name);
+    let many = pointers(&a.location, &array.name).len() > 1
+        || !of_words(&a.location, &array.name)
+        || chooses_pointer(&a.location);
     place.index().len() == 3 || many && situation(&a.location, &b.location).is_some_and(|both| both.in_one_loop)
 }
 
@@ -135,13 +137,17 @@ pub fn apart([a, b]: [&Location; 2], array: &str) -> Option<String> {
     distinct.then(|| {
         let begins = |name: &str, place: &Location| {
             let set = setters(place, STORE, 9);
-            set.iter().find(|(known, _)| known == name).map(|(_, line)| *line)
+            // A member of a structure is set with all of it.
+            let root = set_by_line(place).map_or(String::new(), |set| set.root().to_owned());
+            let of = |name: &str| set.iter().find(|(known, _)| known == name).map(|(_, line)| *line);
+            of(name).or_else(|| of(&root))
         };
         // The array that is declared last begins behind the other one.
         let (first, last) = (begins(&one, a), begins(&other, b));
         let text = code_at(&Location { line: last, ..b.clone() });
         let place = |name: &str| text.split(|c: char| !c.is_alphanumeric() && c != '_').position(|word| word == name);
-        let turned = first > last || first == last && place(&one) > place(&other);
+        let here = |of: &str| (place(of), if of == one { a.line } else { b.line });
+        let turned = first > last || first == last && here(&one) > here(&other);
         let (one, other, line) = if turned { (other, one, first) } else { (one, other, last) };
         let cause = if line.is_none() { "one array reaches into another" } else { "two names for one place" };
         let line = line.map_or_else(String::new, |line| format!(" in line {line}"));

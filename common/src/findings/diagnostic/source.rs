@@ -236,6 +236,19 @@ impl Source {
                 })
     }
 
+    /// Where the functions that a statement calls return a value, each with its name: `row_of()`.
+    pub fn returns(&self, number: usize) -> Vec<(String, u32)> {
+        let name = |function: usize| Some(&self.functions[function.checked_sub(1)?]);
+        let is_called = |name: &String| is_word(name) && self.has(number, |word| word == name);
+        let returned = |at: usize| {
+            let Statement { keyword, function, .. } = self.statements[at];
+            let name = name(function).filter(|name| keyword == "return" && is_called(name))?;
+            Some((format!("{name}()"), self.line(at)))
+        };
+        let is_head = self.statements[number].keyword == "fn";
+        (0..self.statements.len()).filter(|_| !is_head).filter_map(returned).collect()
+    }
+
     /// The statements of the function that a statement is in.
     pub fn function(&self, number: usize) -> impl Iterator<Item = usize> {
         let function = self.statements[number].function;
@@ -270,6 +283,8 @@ impl Source {
         let mut at = start;
         while at < end {
             depth += i32::from("([{".contains(text(at))) - i32::from(")]}".contains(text(at)));
+            // The other parts of a loop's head declare nothing.
+            declared_at = declared_at.filter(|_| text(at) != ";");
             let before = if at > start { text(at - 1) } else { "" };
             if !is_word(text(at))
                 || [&KEYWORDS[..], &ALIGNMENTS].concat().contains(&text(at))
@@ -335,7 +350,8 @@ impl Source {
 
     /// Whether it declares a pointer with a value.
     pub fn is_pointer(&self, set: &Set) -> bool {
-        set.declares && set.value.start.checked_sub(3).is_some_and(|at| self.text(at) == "*")
+        let before = (0..set.value.start).rev().map(|at| self.text(at)).skip(2);
+        set.declares && before.into_iter().find(|word| !matches!(*word, "const" | "__restrict__")) == Some("*")
     }
 
     /// Behind the bracket that closes the one at a place.

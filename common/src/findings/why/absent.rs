@@ -9,7 +9,7 @@ use super::element::{Factor, Pair};
 use super::teller::{Teller, listed, noted};
 use crate::findings::analysis::HazardReport;
 use crate::findings::diagnostic::{
-    Mark, Part, READ, STORE, add, around, array_name, at_lines, calls_of, conditions, stores_of,
+    Mark, Part, READ, STORE, add, around, array_name, at_lines, calls_of, conditions, stores_of, value_set,
 };
 use crate::findings::hazard_kind::Mistake;
 
@@ -60,6 +60,8 @@ impl Teller<'_> {
         let stored = zero.shared.and_then(|passage| passage.stored).or(zero.loaded).unwrap_or(pair.term.instruction);
         let label = format!("0 is taken here for {}", expected[0].1);
         marks.push(self.stores(stored, Some(self.cell(&zero)), label));
+        // It may have been chosen before, for a variable.
+        add(&mut marks, value_set(&self.origins.location(stored)));
         self.set_by(stored, Part { condition: true, ..READ }, &mut marks);
         let words = [self.product(pair), expected, vec![("sizes", self.asked.sizes())]].concat();
         self.told(Mistake::Zero, "", marks, &words)
@@ -110,7 +112,10 @@ impl Teller<'_> {
         let tile = self.depth_of_tile(side, false).filter(|tile| *tile > 1);
         let of_tile = |tile| arrived.iter().any(|((_, other), _)| other / tile == k / tile);
         let calls: Option<Vec<Location>> = stores.iter().map(|&stored| self.call_of(stored)).collect();
-        if let (Some([first, ..]), Some(false)) = (calls.as_deref(), tile.map(of_tile)) {
+        // If every tile has such a gap, all calls leave out a part.
+        let ks: BTreeSet<u64> = arrived.iter().map(|((_, k), _)| *k).collect();
+        let gaps = ks.iter().zip(ks.iter().skip(1)).filter(|(k, next)| **next > **k + 1).count();
+        if let (Some([first, ..]), Some(false), ..2) = (calls.as_deref(), tile.map(of_tile), gaps) {
             let (function, calls) = calls_of(first);
             add(&mut marks, at_lines(first, calls.iter().copied(), "this brings another tile, or none"));
             let more = [("function", function), ("calls", listed(&calls))];

@@ -285,12 +285,26 @@ impl Teller<'_> {
         let first = pairs
             .get(depth as usize)
             .filter(|pair| !pair.term.matrix && ks.iter().copied().take(depth as usize).eq(0..depth));
-        if let Some((pair, passage)) = first.and_then(|pair| Some((pair, passage(pair)[0]?))) {
+        if let Some((pair, own)) = first.and_then(|pair| Some((pair, passage(pair)[0]?))) {
+            // What was left there has been multiplied from there before.
+            let is_same = |other: &Pair| {
+                let address = |pair: &Pair| passage(pair)[0].map(|it| it.address);
+                other.places() == pair.places() && address(other) == address(pair)
+            };
+            let left = pairs[..depth as usize].iter().any(is_same);
             let mut marks = self.passages(pair);
-            passage.stored.inspect(|&stored| self.set_by(stored, READ, &mut marks));
+            own.stored.inspect(|&stored| self.set_by(stored, READ, &mut marks));
             self.added_here(gap, &mut marks);
-            let found = pair.of(Side::A).map(|(_, value)| self.found(&value)).unwrap_or_default();
-            return self.told(Mistake::Stale, "left over beyond the end", marks, &gap.and(&found));
+            if let Some(&line) = gap.loops.first().filter(|_| !left) {
+                let head = on_line(&gap.place, line);
+                add(&mut marks, at_lines(&gap.place, [line], "it depends on this"));
+                add(&mut marks, set_by(&head, READ));
+            }
+            let found = pair.of(Side::A).map(|(place, value)| (self.asked.name(Side::A, place), self.found(&value)));
+            let (taken, found) = found.unwrap_or_default();
+            let words = gap.and(&[&found[..], &[("taken", taken)]].concat());
+            let cause = if left { "left over beyond the end" } else { "taken again beyond the end" };
+            return self.told(Mistake::Stale, cause, marks, &words);
         }
         // Two lines have put the number into the tile.
         let twice = pairs.iter().enumerate().find_map(|(at, one)| {

@@ -14,7 +14,7 @@ use crate::code::places::{index, triple, who};
 use crate::findings::analysis::HazardReport;
 use crate::findings::diagnostic::{
     Mark, Part, READ, STORE, add, apart, around, at_lines, bounds, code_at, conditions, declared, guards, help,
-    index_names, value_set,
+    index_names, set_by, value_set,
 };
 use crate::findings::hazard_kind::Mistake;
 
@@ -315,6 +315,22 @@ impl Teller<'_> {
             }
             _ => None,
         });
+        // If it was stored there alone, and the other operand somewhere, the index that is read has left its own array.
+        let is_own = |(side, _, value): &(Side, String, &Value)| {
+            let taken = pair.of(*side).map(|(place, _)| place);
+            let arrived = self.arrived(*side).into_iter().filter(|(place, _)| Some(*place) == taken);
+            let places: BTreeSet<u32> = arrived.map(|(_, arrived)| arrived.address).collect();
+            let own = value.shared.is_some_and(|passage| places.len() == 1 && places.contains(&passage.address));
+            own && !self.arrived(side.other()).is_empty()
+        };
+        if let Some((side, _, value)) = wrong.as_ref().filter(|wrong| is_own(wrong)) {
+            let mut marks: Vec<Mark> = self.read(value, "is read here");
+            value.shared.inspect(|passage| self.set_by(passage.loaded, READ, &mut marks));
+            add(&mut marks, self.passage(pair, *side));
+            let array = self.asked.array(side.other()).to_owned();
+            let words = [self.product(pair), self.found(value), vec![("array", array)]].concat();
+            return self.told(Mistake::Operands, "read beyond its own array", marks, &words);
+        }
         if let Some((side, taken, value)) = wrong.filter(|_| self.asked.kind != Kind::Symmetric) {
             let value = Value { loaded: value.loaded.or(Some(pair.term.instruction)), ..*value };
             let array = self.asked.array(side.other()).to_owned();
@@ -431,8 +447,32 @@ impl Teller<'_> {
         let store = self.element.store.as_ref();
         let by_another = store.filter(|store| store.number != pair.term.thread);
         add(&mut marks, by_another.into_iter().flat_map(|store| value_set(&self.origins.location(store.instruction))));
-        let cause = if by_another.is_some() { "product of another thread" } else { "products of several elements" };
-        self.told(Mistake::Line, cause, marks, &words)
+        // In other steps the same words of the tiles hold what belongs to this element.
+        let words_of =
+            |pair: &Pair| Side::BOTH.map(|side| pair.of(side).and_then(|(_, value)| value.shared.map(|it| it.address)));
+        let is_right = |other: &&Pair| other.k_of(self.element.needs).is_some() && words_of(other) == words_of(pair);
+        let of_edge =
+            words_of(pair).iter().all(Option::is_some) && self.element.pairs.iter().any(|other| is_right(&other));
+        let cause = match () {
+            () if by_another.is_some() => "product of another thread",
+            () if of_edge => {
+                for loaded in pair.factors.iter().filter_map(|(_, value)| value.loaded) {
+                    self.set_by(loaded, Part { condition: true, ..READ }, &mut marks);
+                    add(
+                        &mut marks,
+                        at_lines(
+                            &self.origins.location(loaded),
+                            guards(&self.origins.location(loaded)),
+                            "it depends on this",
+                        ),
+                    );
+                }
+                "element in place of 0"
+            }
+            () => "products of several elements",
+        };
+        let found = pair.of(Side::A).map(|(_, value)| self.found(&value)).unwrap_or_default();
+        self.told(Mistake::Line, cause, marks, &[&words[..], &found].concat())
     }
 
     fn elsewhere(&self, place: Place) -> HazardReport {
@@ -445,7 +485,8 @@ impl Teller<'_> {
         marks.extend(multiply.map(|multiply| self.mark(multiply, None, "the sum is formed here")));
         self.parts(&mut marks);
         self.element.store.inspect(|store| self.set_by(store.instruction, STORE, &mut marks));
-        multiply.filter(|_| note.is_none()).inspect(|&multiply| self.set_by(multiply, READ, &mut marks));
+        let of_sum = multiply.filter(|_| note.is_none()).map(|at| set_by(&self.origins.location(at), READ));
+        add(&mut marks, of_sum.into_iter().flatten().map(|mark| Mark { rank: mark.rank + 3, ..mark }));
         let store = self.element.store.map(|store| store.instruction);
         let product = |row: u64| (row / self.asked.problem.m).to_string();
         let (taken, needed) = (product(place.0), product(self.element.needs[0]));

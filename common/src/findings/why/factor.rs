@@ -12,7 +12,7 @@ use super::rule::{Rule, Sample};
 use super::teller::{Teller, listed, noted};
 use crate::findings::analysis::HazardReport;
 use crate::findings::diagnostic::{
-    Part, READ, STORE, add, array_name, help, of_call, of_vector, stores_of, stride, text,
+    Part, READ, STORE, add, array_name, help, of_call, of_vector, stores_of, stride, text, value_set,
 };
 use crate::findings::hazard_kind::Mistake;
 
@@ -153,8 +153,12 @@ impl Teller<'_> {
             {
                 // How the tile was filled does not matter.
                 marks.truncate(1);
-                self.read_set_by(passage, &mut marks);
+                let cell = self.word(passage.address);
+                let index = Part { array: array_name(&cell).unwrap_or_default(), begins: true, ..READ };
+                self.set_by(passage.loaded, index, &mut marks);
                 self.store_marks(&format!("{} is stored here", element.name), Some(side == Side::A), &mut marks);
+                let store = element.store.map(|store| self.origins.location(store.instruction));
+                add(&mut marks, store.iter().flat_map(value_set));
                 self.set_by(multiply, READ, &mut marks);
                 "taken from another row or column of a tile"
             }

@@ -12,8 +12,8 @@ use super::rule;
 use crate::code::places::{index, is_ptx, triple};
 use crate::findings::analysis::{HazardReport, HazardThread};
 use crate::findings::diagnostic::{
-    Diagnostic, Mark, Part, READ, STORE, Word, add, around, array_name, at_lines, conditions, has_word, help, on_line,
-    set_by, set_by_line, text, uses, with_calls,
+    Diagnostic, Mark, Part, READ, STORE, Word, add, around, array_name, at_lines, conditions, has_arguments, has_word,
+    help, on_line, set_by, set_by_line, text, uses, with_calls,
 };
 use crate::findings::hazard_kind::{Mistake, ReportKind};
 
@@ -89,7 +89,9 @@ impl Teller<'_> {
     /// The words for what was found in place of an element: the way of the value.
     pub fn found(&self, value: &Value) -> Vec<Word> {
         let called = value.loaded.map_or_else(String::new, |at| self.called(at));
-        let arguments = if called.is_empty() { "" } else { " and at the arguments of the call" };
+        let call = value.loaded.and_then(|at| self.call_of(at));
+        let has_some = !called.is_empty() && call.is_some_and(|call| has_arguments(&call));
+        let arguments = if has_some { " and at the arguments of the call" } else { "" };
         let put = self.line_of(value.shared.and_then(|passage| passage.stored));
         // A copy loads and stores in one line.
         let apart = !put.is_empty() && put != self.line_of(value.loaded);
