@@ -288,9 +288,17 @@ pub fn unchanged(place: &Location) -> Option<(String, u32)> {
             let names = source.names(&source.statements[head].tokens);
             let names = if source.has(head, |word| matches!(word, "[" | "*" | "->")) { vec![] } else { names };
             let is_variable = |name: &&String| source.sets_around(own).any(|set| set.path == **name) && !is_size(name);
+            let is_in = |at: usize| source.around(at, LOOPS).contains(&head);
+            // A function may change what it is given.
+            let is_given = |at: usize, name: &str| {
+                let Statement { keyword, tokens, .. } = &source.statements[at];
+                let around = |at: usize| [source.text(at - 1), source.text(at + 1)];
+                let is = |at: usize| source.text(at) == name && matches!(around(at), ["(" | "," | "&", ")" | ","]);
+                keyword.is_empty() && tokens.clone().skip(1).any(is)
+            };
             let changes = |name: &String| {
-                let is_in = |set: &&Set| source.around(set.at, LOOPS).contains(&head) && !set.declares;
-                source.sets_around(own).filter(is_in).any(|set| set.path == *name)
+                let given = source.function(own).filter(|&at| is_in(at)).any(|at| is_given(at, name));
+                given || source.sets_around(own).any(|set| set.path == *name && !set.declares && is_in(set.at))
             };
             let of_head: Vec<&String> = names.iter().filter(is_variable).collect();
             let name = of_head.first().filter(|_| !of_head.iter().any(|name| changes(name)))?;
