@@ -272,11 +272,8 @@ pub fn chooses_pointer(place: &Location) -> bool {
 /// Whether the call at a place has arguments.
 pub fn has_arguments(place: &Location) -> bool {
     let source = Source::of(place);
-    let mut all = source.on_lines(place.line.unwrap_or_default(), 1);
-    all.find(|&at| {
-        source.bytes(&(at..at + 1)).end >= place.column.unwrap_or_default() as usize && source.text(at) == "("
-    })
-    .is_none_or(|open| source.text(open + 1) != ")")
+    let open = source.on_from(place).find(|&at| source.text(at) == "(");
+    open.is_none_or(|open| source.text(open + 1) != ")")
 }
 
 /// A variable in the head of a loop around a place, the innermost that has one, which nothing in the loop changes; and that line.
@@ -386,10 +383,8 @@ pub fn lines_with(place: &Location, is_it: impl Fn(&str) -> bool) -> Vec<u32> {
 /// The name of the function that a place calls, and the lines that call it.
 pub fn calls_of(place: &Location) -> (String, BTreeSet<u32>) {
     let source = Source::of(place);
-    let own = source.on_lines(place.line.unwrap_or_default(), 1);
-    let begins = |at: &usize| source.bytes(&(*at..at + 1)).end >= place.column.unwrap_or_default() as usize;
     let is_called = |at: usize| matches!(source.text(at + 1), "(" | "<");
-    let name = own.filter(begins).find(|&at| is_called(at)).map_or("", |at| source.text(at));
+    let name = source.on_from(place).find(|&at| is_called(at)).map_or("", |at| source.text(at));
     let calls = |at: &usize| {
         let Statement { keyword, tokens, .. } = &source.statements[*at];
         *keyword != "fn" && tokens.clone().any(|at| source.text(at) == name && is_called(at))

@@ -102,6 +102,12 @@ impl Source {
         begin(first)..begin(first.saturating_add(count))
     }
 
+    /// The tokens from a place on to the end of its line.
+    pub fn on_from(&self, place: &Location) -> impl Iterator<Item = usize> {
+        let column = place.column.unwrap_or_default() as usize;
+        self.on_lines(place.line.unwrap_or_default(), 1).filter(move |&at| self.bytes(&(at..at + 1)).end >= column)
+    }
+
     /// The bytes that tokens take of their line.
     pub fn bytes(&self, of: &Range<usize>) -> Range<usize> {
         let begin = |at: usize| self.tokens[at].column as usize - 1;

@@ -96,7 +96,7 @@ impl Teller<'_> {
                 self.set_by(arrived.stored, STORE, &mut marks);
                 return Some(self.told(Mistake::Unset, "unset when it is read", marks, &words));
             }
-            self.read_set_by(passage, &mut marks);
+            self.read_set_by(passage, READ, &mut marks);
             self.set_by(arrived.stored, STORE, &mut marks);
             let (mistake, same) = if self.same_but_for_buffer(passage.address, arrived.address) {
                 (Mistake::Stale, "buffer")

@@ -264,7 +264,7 @@ impl Teller<'_> {
             return Some(self.told(Mistake::Part, "k of a tile taken again", marks, &words));
         }
         if let Some(passage) = pair.of(Side::A).and_then(|(_, value)| value.shared) {
-            self.read_set_by(passage, &mut marks);
+            self.read_set_by(passage, READ, &mut marks);
             passage.stored.inspect(|&stored| self.set_by(stored, STORE, &mut marks));
         }
         self.added_here(gap, &mut marks);

@@ -457,15 +457,9 @@ impl Teller<'_> {
             () if by_another.is_some() => "product of another thread",
             () if of_edge => {
                 for loaded in pair.factors.iter().filter_map(|(_, value)| value.loaded) {
-                    self.set_by(loaded, Part { condition: true, ..READ }, &mut marks);
-                    add(
-                        &mut marks,
-                        at_lines(
-                            &self.origins.location(loaded),
-                            guards(&self.origins.location(loaded)),
-                            "it depends on this",
-                        ),
-                    );
+                    let place = self.origins.location(loaded);
+                    add(&mut marks, set_by(&place, Part { condition: true, ..READ }));
+                    add(&mut marks, at_lines(&place, guards(&place), "it depends on this"));
                 }
                 "element in place of 0"
             }

@@ -153,9 +153,7 @@ impl Teller<'_> {
             {
                 // How the tile was filled does not matter.
                 marks.truncate(1);
-                let cell = self.word(passage.address);
-                let index = Part { array: array_name(&cell).unwrap_or_default(), begins: true, ..READ };
-                self.set_by(passage.loaded, index, &mut marks);
+                self.read_set_by(passage, Part { begins: true, ..READ }, &mut marks);
                 self.store_marks(&format!("{} is stored here", element.name), Some(side == Side::A), &mut marks);
                 let store = element.store.map(|store| self.origins.location(store.instruction));
                 add(&mut marks, store.iter().flat_map(value_set));
@@ -169,7 +167,7 @@ impl Teller<'_> {
             (Some(passage), Some(arrived))
                 if passage.address == arrived.address && matches!(rule, Rule::None | Rule::OneIndex("k mixed", _)) =>
             {
-                self.read_set_by(passage, &mut marks);
+                self.read_set_by(passage, READ, &mut marks);
                 self.set_by(arrived.stored, STORE, &mut marks);
                 if taken.0 == needed.0 {
                     mistake = Mistake::Stale;
@@ -188,7 +186,7 @@ impl Teller<'_> {
             {
                 let moved = matches!(rule, Rule::Exchanged(_));
                 note = self.laid_out_in_two_ways(side, &expected, &found).filter(|_| !moved).or(note);
-                self.read_set_by(passage, &mut marks);
+                self.read_set_by(passage, READ, &mut marks);
                 if self.same_but_for_buffer(passage.address, arrived.address) && taken.0 == needed.0 {
                     self.set_by(arrived.stored, STORE, &mut marks);
                     mistake = Mistake::Stale;

@@ -12,8 +12,8 @@ use super::rule;
 use crate::code::places::{index, is_ptx, triple};
 use crate::findings::analysis::{HazardReport, HazardThread};
 use crate::findings::diagnostic::{
-    Diagnostic, Mark, Part, READ, STORE, Word, add, around, array_name, at_lines, conditions, has_arguments, has_word,
-    help, on_line, set_by, set_by_line, text, uses, with_calls,
+    Diagnostic, Mark, Part, STORE, Word, add, around, array_name, at_lines, conditions, has_arguments, has_word, help,
+    on_line, set_by, set_by_line, text, uses, with_calls,
 };
 use crate::findings::hazard_kind::{Mistake, ReportKind};
 
@@ -236,10 +236,10 @@ impl Teller<'_> {
         add(marks, set_by(&self.origins.location(instruction), part));
     }
 
-    /// Those that set the index of a load from shared memory.
-    pub fn read_set_by(&self, passage: Passage, marks: &mut Vec<Mark>) {
+    /// Those that set this part of the index of a load from shared memory.
+    pub fn read_set_by(&self, passage: Passage, part: Part, marks: &mut Vec<Mark>) {
         let cell = self.word(passage.address);
-        self.set_by(passage.loaded, Part { array: array_name(&cell).unwrap_or_default(), ..READ }, marks);
+        self.set_by(passage.loaded, Part { array: array_name(&cell).unwrap_or_default(), ..part }, marks);
     }
 
     pub fn store_mark(&self, label: &str) -> Option<Mark> {
