@@ -31,12 +31,12 @@ function totalRow(name, title) {
 }
 
 /// The table of totals, and how it is brought up to date.
-function makeTotals(counterOf) {
+function makeTotals(view) {
   const body = element("tbody");
-  const rowsOf = keepRows(body, (name) => totalRow(name, counterOf(name).words));
+  const rowsOf = keepRows(body, (name) => totalRow(name, view.counter(name).words));
   const share = (counts, [, of, per]) => (counts[per] ? ratio((counts[of] ?? 0) / counts[per]) : "");
   const draw = (now, end) => {
-    const counters = Object.keys(end).filter((name) => end[name] > 0);
+    const counters = view.counted(end);
     const ratios = RATIOS.filter(([, , per]) => end[per] > 0);
     const rows = rowsOf([...counters, ...ratios.map(([name]) => name)]);
     for (const name of counters) {
@@ -94,7 +94,7 @@ export function makeCounts(view) {
   let counter = "instructions";
   let source = [];
   let shownRun = null;
-  const totals = makeTotals(view.counter);
+  const totals = makeTotals(view);
   const body = element("tbody");
   let rowsOf = () => new Map();
   const chooser = element("label", { text: "By line: " });
@@ -115,7 +115,7 @@ export function makeCounts(view) {
     source = run.kernel.source.split("\n");
     fill(body);
     rowsOf = keepRows(body, (line) => lineRow(line, source));
-    const counters = Object.keys(run.facts.totals).filter((name) => run.facts.totals[name] > 0);
+    const counters = view.counted(run.facts.totals);
     fill(names, element("summary", { text: "The profiler's names" }), namesTable(counters.map(view.counter)));
     if (!counters.includes(counter)) counter = "instructions";
     const select = choose(

@@ -121,6 +121,11 @@ export class Page {
     return this.data.counters?.find((one) => one.name === name) ?? { name, words: "", metric: null };
   }
 
+  /// The names of the counters that are not zero, in the order in which reports have them.
+  counted(counts) {
+    return (this.data.counters ?? []).map(({ name }) => name).filter((name) => counts[name] > 0);
+  }
+
   /// A sentence in place of the page's content; null takes it away.
   tell(sentence, calm = false) {
     this.parts.message.hidden = sentence === null;

@@ -43,6 +43,7 @@ export class View {
   }
 
   counter = (name) => this.page.counter(name);
+  counted = (counts) => this.page.counted(counts);
 
   /// The panel that is shown.
   get shown() {

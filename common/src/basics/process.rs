@@ -2,9 +2,7 @@
 
 use std::io;
 use std::process::{Child, Command, ExitStatus};
-use std::time::Duration;
-
-use wait_timeout::ChildExt as _;
+use std::time::{Duration, Instant};
 
 /// What a program prints, without blanks around it; `None` if it does not start or fails.
 pub fn printed(command: &mut Command) -> Option<String> {
@@ -28,18 +26,22 @@ pub fn heed_leash() {
 
 /// Waits for a process. One that takes longer than `limit` is ended and has no status.
 pub fn wait(child: &mut Child, limit: Duration) -> io::Result<Option<ExitStatus>> {
-    let status = child.wait_timeout(limit)?;
-    if status.is_none() {
-        child.kill()?;
-        child.wait()?;
+    let begin = Instant::now();
+    loop {
+        match child.try_wait()? {
+            None if begin.elapsed() < limit => std::thread::sleep(Duration::from_millis(2)),
+            None => {
+                child.kill()?;
+                child.wait()?;
+                return Ok(None);
+            }
+            status => return Ok(status),
+        }
     }
-    Ok(status)
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::Instant;
-
     use super::*;
 
     #[test]

@@ -1,6 +1,7 @@
 //! Runs a step's kernel, or the learner's own, on a device: opens the device, computes, verifies, times and reports.
 
 use anyhow::{Context as _, Result, ensure};
+use serde::Serialize;
 
 use crate::basics::Operands;
 use crate::code::{Code, Source, file_of};
@@ -51,16 +52,31 @@ struct Asked<'a> {
     args: &'a Args,
 }
 
+/// The launches that a run would make, of which kernel and where.
+#[derive(Serialize)]
+struct Planned<'a> {
+    step: &'a str,
+    variant: Option<&'a str>,
+    source: &'a str,
+    device: &'a DeviceInfo,
+    problem: &'a Problem,
+    plan: &'a Plan,
+}
+
 /// The launches that the run would make on the device that the command line chooses, as JSON.
 pub fn planned(step: &Step, variant: Option<&Variant>, args: &Args) -> Result<String> {
     let device = open(args)?;
     let asked = Asked { step, variant, args };
     let (source, problem) = (asked.source()?, asked.problem(device.as_ref()));
     let plan = asked.plan(&source, &problem, device.info())?;
-    let variant = variant.map(|variant| variant.name);
-    let planned = serde_json::json!({
-        "step": step.name, "variant": variant, "source": source.display, "device": device.info(), "problem": problem, "plan": plan,
-    });
+    let planned = Planned {
+        step: step.name,
+        variant: variant.map(|variant| variant.name),
+        source: &source.display,
+        device: device.info(),
+        problem: &problem,
+        plan: &plan,
+    };
     Ok(serde_json::to_string_pretty(&planned)? + "\n")
 }
 
