@@ -123,7 +123,11 @@ export class Page {
 
   /// The names of the counters that are not zero, in the order in which reports have them.
   counted(counts) {
-    return (this.data.counters ?? []).map(({ name }) => name).filter((name) => counts[name] > 0);
+    const order = new Map((this.data.counters ?? []).map(({ name }, at) => [name, at]));
+    const place = (name) => order.get(name) ?? order.size;
+    return Object.keys(counts)
+      .filter((name) => counts[name] > 0)
+      .sort((one, other) => place(one) - place(other));
   }
 
   /// A sentence in place of the page's content; null takes it away.

@@ -12,7 +12,7 @@ export class Report {
   /// Runs a group of checks. `body` is given `check(holds, what)`.
   async group(name, body) {
     if (this.only !== null && this.only !== name) return;
-    const before = this.failures.length;
+    const [before, begin] = [this.failures.length, performance.now()];
     let number = 0;
     const check = (holds, what) => {
       number += 1;
@@ -26,7 +26,9 @@ export class Report {
       check(false, String(error.message ?? error).split("\n")[0]);
     }
     const failed = this.failures.slice(before);
-    console.log(`${failed.length === 0 ? "ok  " : "FAIL"}  ${name}: ${number} checks${note ? `; ${note}` : ""}`);
+    const seconds = Math.round((performance.now() - begin) / 1000);
+    const done = `${number} checks in ${seconds} s${note ? `; ${note}` : ""}`;
+    console.log(`${failed.length === 0 ? "ok  " : "FAIL"}  ${name}: ${done}`);
     for (const failure of failed.slice(0, 8)) console.log(`      ${failure}`);
     if (failed.length > 8) console.log(`      and ${failed.length - 8} more`);
   }

@@ -3,7 +3,10 @@
 
 use super::{BODY, Request, arrival, begin, kernel, mask, memory, number, script};
 use simt::analyses::counters::Wavefronts;
-use simt::{Access, Analysis, Arrival, BlockInfo, CopyAccess, Counters, Counts, Dim3, Kernel, Observer, Space};
+use simt::{
+    Access, Analysis, Arrival, BlockInfo, CopyAccess, Counters, Counts, Dim3, Kernel, Observer, Space, WarpgroupStep,
+    Work,
+};
 
 /// Returns the counters of a launch of one block, whose events `run` makes.
 fn counted(run: impl FnOnce(&Kernel, &mut dyn Observer)) -> Counters {
@@ -94,6 +97,13 @@ fn step(kernel: &Kernel, block: &mut dyn Observer, step: &str) -> u64 {
         ["enter", lanes] => block.enter(0, 0, 0, 0, mask(lanes)),
         ["guarded", start, lanes] => block.guarded(0, number(start), mask(lanes)),
         ["branch", taken, not_taken] => block.branch(0, 0, mask(taken), mask(not_taken)),
+        // Pieces of 16 bytes that a warpgroup's product reads for a warp, and how many of them are this warp's own.
+        ["product", warp, pieces, own] => {
+            let (pieces, own) = (pieces.parse().unwrap(), own.parse().unwrap());
+            let step = WarpgroupStep::Multiply { pieces: &vec![0; pieces], own };
+            block.warpgroup(warp.parse().unwrap(), number("bar.sync 0"), step);
+            return if warp == "0" { pieces / 8 } else { own / 8 } as u64;
+        }
         [word @ ("waits" | "arrives")] => {
             block.barrier_arrive(&Arrival { waits: word == "waits", ..arrival(0, number("bar.sync 0")) });
         }
@@ -136,7 +146,11 @@ fn requests() {
         let counters = counted(|kernel, block| passes = line.split(';').map(|text| step(kernel, block, text)).sum());
         let counts = counters.total();
         assert_eq!(counts.shared_load_wavefronts + counts.shared_store_wavefronts, passes, "{line}");
-        vec![shown(&counts)]
+        let works = counters.works().unwrap();
+        let work = |(work, blocks): (Work, u64)| {
+            format!("{blocks} x fma {}, issued {}, passes {}", work.fma, work.issued, work.passes)
+        };
+        [shown(&counts)].into_iter().chain(works.kinds().map(work)).collect()
     });
 }
 

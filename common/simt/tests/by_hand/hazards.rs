@@ -4,12 +4,30 @@ use super::{BODY, Request, arrival, begin, kernel, mask, memory, number, script,
 use simt::analyses::declarations::Extents;
 use simt::{
     Analysis, Arg, Arrival, BlockInfo, CopyAccess, CopyLanded, DevicePointer, Dim3, Hazard, Hazards, Kernel,
-    LaunchConfig, Observer,
+    LaunchConfig, Observer, Touched,
 };
 
 #[test]
 fn rules() {
     script("rules.txt", include_str!("rules.txt"), run);
+}
+
+/// What the shadows may take decides whether a launch is refused: about a hundred bytes for each word that is written, and more where
+/// threads wait for each other, since more accesses to it are kept.
+#[test]
+fn the_memory_of_the_shadows_is_estimated() {
+    let words = 1 << 20;
+    let of_a_word = |body: &str| {
+        let bytes = |written| {
+            let touched = Touched { written_bytes: written, block_written_bytes: written, ..Touched::default() };
+            let touched = Touched { all_bytes: written, block_bytes: written, ..touched };
+            Hazards::bytes(&kernel(body), &LaunchConfig::new(1, 96), &touched)
+        };
+        assert!(bytes(0) > 3 * 4096, "each of three warps has pairs of lanes: {}", bytes(0));
+        (bytes(4 * words) - bytes(0)) / words
+    };
+    let [plain, waiting] = [of_a_word(BODY), of_a_word(&waiting_body())];
+    assert!((60..160).contains(&plain) && (250..600).contains(&waiting), "{plain} and {waiting} bytes");
 }
 
 /// A launch whose blocks are driven by hand.
@@ -104,7 +122,8 @@ fn line(hazard: &Hazard) -> String {
         let word = party.location.instruction.split(' ').next().unwrap_or_default().trim_end_matches(';').to_owned();
         text += &format!(" {}/{} {} {word};", party.block.x, party.thread.x, party.action);
     }
-    format!("{text} x{}", hazard.count)
+    let whose = if hazard.is_within_warp(Dim3::new(96, 1, 1)) { ", in a warp" } else { "" };
+    format!("{text} x{}{whose}", hazard.count)
 }
 
 struct Block<'a> {
