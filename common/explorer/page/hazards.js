@@ -73,13 +73,19 @@ export function makeHazards(view) {
     const { witness } = view.page;
     orders.hidden = view.run.facts.hazards.length === 0;
     if (orders.hidden) return;
+    // The button that has the focus is replaced.
+    const had = orders.contains(document.activeElement);
+    const put = (...children) => {
+      fill(orders, ...children);
+      if (had) (orders.querySelector("[aria-pressed=true]") ?? orders.querySelector("button"))?.focus();
+    };
     if (!witness) {
       const find = element("button", {
         type: "button",
         text: `Find an order in which it goes ${view.run.facts.outcome.right ? "wrong" : "right"}`,
         onclick: () => view.page.findWitness(),
       });
-      return fill(orders, find);
+      return put(find);
     }
     const one = (order, text) =>
       order === null
@@ -90,8 +96,7 @@ export function makeHazards(view) {
             "aria-pressed": String(view.run.facts.order === order),
             onclick: () => view.page.inOrder(order),
           });
-    fill(
-      orders,
+    put(
       one(witness.lucky, "The lucky run"),
       one(witness.unlucky, "The unlucky run"),
       element("span", { class: "muted", text: ` ${witness.words}` }),
