@@ -2,6 +2,7 @@
 
 import { element, fill } from "./elements.js";
 import { drawHazard, hazardWords } from "./hazard-drawing.js";
+import { wrongElements } from "./matrices.js";
 import { threadOf } from "./run.js";
 import { actionOn, count, place } from "./words.js";
 
@@ -107,6 +108,11 @@ export function makeHazards(view) {
     const { run } = view;
     const number = chosen;
     const found = number === null ? null : await run.hazard(number).catch(() => null);
+    if (found?.element) {
+      const [row, column] = found.element;
+      const ended = wrongElements(run.facts, await run.atEnd(), run.values.expected);
+      found.ends = ended(row * run.facts.n + column);
+    }
     if (run !== view.run || number !== chosen) return;
     fill(picture, found && drawHazard(found, view.room().width - 4));
     words.textContent = found ? hazardWords(found) : "";

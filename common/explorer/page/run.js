@@ -76,6 +76,12 @@ export class Run {
     return this.ask({ do: "meaning", time: this.time, ...this.chosen, of });
   }
 
+  /// What C holds at the end.
+  async atEnd() {
+    const { copies } = await this.engine.ask({ do: "look", time: this.facts.length, ...this.chosen }, [BULK.indexOf("c")]);
+    return new this.values.c.constructor(Object.values(copies)[0]);
+  }
+
   /// The picture of a hazard, by its place in the list; without one of the hazard that says most.
   hazard(number) {
     return this.ask({ do: "hazard", number });
