@@ -130,7 +130,7 @@ export function makeFragments(view) {
       setText(
         none,
         any
-          ? "The chosen warp has not multiplied on tensor cores yet. Step on to its first `wgmma`."
+          ? "The chosen warp has not multiplied on tensor cores yet. Step on to its first wgmma."
           : "This kernel does not multiply on tensor cores.",
       );
       if (!product) return;

@@ -13,7 +13,7 @@ const named = (held) => (held.meaning && held.value !== null && !held.meaning.st
 const lacks = ({ what, before_line: line }) => `${what} is missing${line ? ` before line ${line}` : ""}`;
 
 /// What the picture shows, in words: for those who do not see it, and below it.
-export function hazardWords({ cell, first, second, old, new: now, missing, element, wrong }) {
+export function hazardWords({ cell, first, second, old, new: now, missing, element, wrong, ends }) {
   const parts = [];
   if (first && second && cell) {
     const apart = first.number !== second.number;
@@ -28,7 +28,7 @@ export function hazardWords({ cell, first, second, old, new: now, missing, eleme
   }
   if (element) {
     const name = `C[${element.join("][")}]`;
-    parts.push(wrong ? `${name} is wrong in this run.` : `${name} happens to be right in this run.`);
+    parts.push(wrong || ends ? `${name} is wrong in this run.` : `${name} happens to be right in this run.`);
   }
   return parts.join(" ");
 }
@@ -50,7 +50,7 @@ function thread({ warp, block, thread: at, action, line }, y, x, width, cell, ap
 
 /// The picture, in `width` pixels.
 export function drawHazard(picture, width) {
-  const { cell, first, second, old, new: now, missing, element, wrong } = picture;
+  const { cell, first, second, old, new: now, missing, element, wrong, ends } = picture;
   if (!cell || !first || !second) return null;
   const [one, other] = [0.3 * width, 0.7 * width];
   const middle = (one + other) / 2;
@@ -75,8 +75,8 @@ export function drawHazard(picture, width) {
   }
   if (element) {
     const name = `C[${element.join("][")}]`;
-    const text = wrong ? `${name} becomes wrong` : `${name} is right by luck`;
-    children.push(drawing("text", { x: SIDE, y: HEIGHT - 12, class: wrong ? "is-wrong" : "is-right" }, text));
+    const text = wrong ? `${name} becomes wrong` : ends ? `${name} is wrong in this run` : `${name} is right by luck`;
+    children.push(drawing("text", { x: SIDE, y: HEIGHT - 12, class: wrong || ends ? "is-wrong" : "is-right" }, text));
   }
   return drawing(
     "svg",

@@ -2,6 +2,7 @@
 
 import { element, fill } from "./elements.js";
 import { drawHazard, hazardWords } from "./hazard-drawing.js";
+import { wrongElements } from "./matrices.js";
 import { threadOf } from "./run.js";
 import { actionOn, count, place } from "./words.js";
 
@@ -73,13 +74,19 @@ export function makeHazards(view) {
     const { witness } = view.page;
     orders.hidden = view.run.facts.hazards.length === 0;
     if (orders.hidden) return;
+    // The button that has the focus is replaced.
+    const had = orders.contains(document.activeElement);
+    const put = (...children) => {
+      fill(orders, ...children);
+      if (had) (orders.querySelector("[aria-pressed=true]") ?? orders.querySelector("button"))?.focus();
+    };
     if (!witness) {
       const find = element("button", {
         type: "button",
         text: `Find an order in which it goes ${view.run.facts.outcome.right ? "wrong" : "right"}`,
         onclick: () => view.page.findWitness(),
       });
-      return fill(orders, find);
+      return put(find);
     }
     const one = (order, text) =>
       order === null
@@ -90,8 +97,7 @@ export function makeHazards(view) {
             "aria-pressed": String(view.run.facts.order === order),
             onclick: () => view.page.inOrder(order),
           });
-    fill(
-      orders,
+    put(
       one(witness.lucky, "The lucky run"),
       one(witness.unlucky, "The unlucky run"),
       element("span", { class: "muted", text: ` ${witness.words}` }),
@@ -102,6 +108,11 @@ export function makeHazards(view) {
     const { run } = view;
     const number = chosen;
     const found = number === null ? null : await run.hazard(number).catch(() => null);
+    if (found?.element) {
+      const [row, column] = found.element;
+      const ended = wrongElements(run.facts, await run.atEnd(), run.values.expected);
+      found.ends = ended(row * run.facts.n + column);
+    }
     if (run !== view.run || number !== chosen) return;
     fill(picture, found && drawHazard(found, view.room().width - 4));
     words.textContent = found ? hazardWords(found) : "";

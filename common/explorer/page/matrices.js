@@ -56,7 +56,7 @@ function layOutShared(arrays, width, height, largest) {
 function baseOf(name, run, tones, marks) {
   const { values, facts } = run;
   if (name === "C") {
-    const wrong = wrongElements(run);
+    const wrong = wrongElements(facts, values.c, values.expected);
     return (index) => {
       if (!values.writesC[index]) return [tones.raised, 1];
       return wrong(index) ? [tones.fault, 0.85] : [tones.tile, 0.45];
@@ -70,11 +70,11 @@ function baseOf(name, run, tones, marks) {
 
 /// Tells which elements of C hold a wrong value. Rounding differs with the order of the additions, so a little is
 /// allowed.
-function wrongElements({ facts, values }) {
+export function wrongElements(facts, c, expected) {
   if (facts.outcome.right) return () => false;
   const allowed = facts.dtype === "i32" ? 0 : 1e-5 * facts.k;
   return (index) =>
-    !(Math.abs(values.c[index] - values.expected[index]) <= allowed * Math.max(1, Math.abs(values.expected[index])));
+    !(Math.abs(c[index] - expected[index]) <= allowed * Math.max(1, Math.abs(expected[index])));
 }
 
 /// The values and the marks of a grid: those of the latest request, and of what the line has done before it.

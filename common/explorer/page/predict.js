@@ -67,7 +67,7 @@ export function makePredict(root, page) {
         : ` (${count(found.of)} in ${count(found.per)})`;
     return element(
       "p",
-      { class: right ? "right" : "not" },
+      { class: right ? "right" : "not", tabindex: -1 },
       element("strong", { text: right ? "Right. " : "Not quite. " }),
       `You said ${numeral(predicted)}. Counted: `,
       element("strong", { text: numeral(found.value) }),
@@ -93,6 +93,8 @@ export function makePredict(root, page) {
       }),
     );
     const body = element("div", { class: "stop-body" });
+    // What had the focus is replaced: the question has it then, or what was counted, so that both are read and the next key goes on there.
+    const had = root.contains(document.activeElement);
     fill(
       root,
       element(
@@ -101,13 +103,14 @@ export function makePredict(root, page) {
         element("span", { class: "dots" }, ...dots),
         element(
           "p",
-          {},
+          { tabindex: -1 },
           ...withCode(stop.look ? `${stop.look} ` : ""),
           element("strong", {}, ...withCode(stop.words)),
         ),
       ),
       body,
     );
+    if (had) root.querySelector("p").focus();
     if (predicted === undefined) return fill(body, form(stop));
     const asked = at;
     try {
@@ -136,6 +139,7 @@ export function makePredict(root, page) {
           }),
         ),
       );
+      if (had) body.querySelector("p").focus();
     } catch (error) {
       fill(body, element("p", { class: "fault", text: error.message }));
     }

@@ -84,7 +84,7 @@ export function happening(run) {
     const told = facts.outcome.right && facts.hazards.length === 0 ? "" : ` At the end: ${last}`;
     return `Warp ${chosen.warp} of block ${place(run.blockName())} has executed nothing yet. Press play, or step.${told}`;
   }
-  const line = step.line === null ? "" : `Line ${step.line}: `;
+  const said = step.line === null ? sentenceOf(step.words) : `Line ${step.line}: ${step.words}.`;
   const where = look.blocks.length > 1 ? ` Block ${place(run.blockName())}.` : "";
-  return `${line}${step.words}.${where}${hazards}${end}`;
+  return `${said}${where}${hazards}${end}`;
 }

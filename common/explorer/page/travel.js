@@ -123,8 +123,9 @@ export class Travel {
     this.ended = null;
     this.page.say(sentences.join(" "));
     this.page.views.forEach((view) => view.say(runs.length > 1 ? happening(view.run) : ""));
-    const { look, chosen, facts } = runs[0];
-    this.page.where.textContent = `warp ${chosen.warp} of ${look.warps.length}, block ${place(runs[0].blockName())} of ${facts.launches[look.launch].grid.slice(0, 2).join("×")}`;
+    const { look, chosen, launch } = runs[0];
+    const grid = launch.grid.slice(0, launch.grid[2] > 1 ? 3 : 2).join("×");
+    this.page.where.textContent = `warp ${chosen.warp} of ${look.warps.length}, block ${place(runs[0].blockName())} of ${grid}`;
     const { hazards } = look;
     this.page.tabs.number("hazards", hazards);
     document.documentElement.dataset.time = String(runs[0].time);
