@@ -8,7 +8,7 @@ extern "C" __global__ void matmul(
     const int col = blockIdx.x * blockDim.x + threadIdx.x;
 
     // TODO task 1: extern __shared__ ELEMENT shared[]; A goes to its beginning, B behind it.
-    // TODO task 1: all threads together copy A and B there. Then comes a barrier.
+    // TODO task 1: all threads copy A and B there together. Who may read the copy, and when?
 
     if (row < M && col < N) {
         ELEMENT sum = 0;

@@ -14,7 +14,7 @@ pub unsafe extern "ptx-kernel" fn matmul(
     let row = block_idx().y * block_dim().y + thread_idx().y;
     let col = block_idx().x * block_dim().x + thread_idx().x;
 
-    // TODO task 1: all threads together copy A and B there. Then comes a barrier.
+    // TODO task 1: all threads copy A and B there together. Who may read the copy, and when?
 
     if row < M && col < N {
         let mut sum = Element::ZERO;

@@ -13,8 +13,8 @@ extern "C" __global__ void matmul(
     ELEMENT* As = shared;
     ELEMENT* Bs = shared + M * K;
 
-    // TODO task 1: a loop over k0 = 0, TILE, 2 * TILE ... In it, every thread copies one element of
-    // A and one of B; then a barrier; then the products of these two tiles; then a barrier again.
+    // TODO task 1: K may be many tiles long. What does a block do with each pair of tiles, and
+    // when must its threads wait for each other?
     const int thread = threadIdx.y * blockDim.x + threadIdx.x;
     const int threads = blockDim.x * blockDim.y;
     for (int i = thread; i < M * K; i += threads)

@@ -19,8 +19,8 @@ pub unsafe extern "ptx-kernel" fn matmul(
     let As = shared();
     let Bs = shared().skip(M * K);
 
-    // TODO task 1: a loop over k0 = 0, TILE, 2 * TILE ... In it, every thread copies one element of
-    // A and one of B; then a barrier; then the products of these two tiles; then a barrier again.
+    // TODO task 1: K may be many tiles long. What does a block do with each pair of tiles, and
+    // when must its threads wait for each other?
     let thread = thread_idx().y * block_dim().x + thread_idx().x;
     let threads = block_dim().x * block_dim().y;
     let mut i = thread;

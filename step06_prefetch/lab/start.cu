@@ -51,9 +51,9 @@ extern "C" __global__ void __launch_bounds__(THREADS) matmul(
     const int b_end = col0 + b_col < N ? K - b_k : 0;
 
     ELEMENT sum[THREAD_M][THREAD_N] = {};
-    // TODO task 1: the first pair of tiles is fetched and stored here, before the loop.
+    // TODO task 1: who fetches the first pair of tiles, if the loop fetches the next one?
     for (int k0 = 0; k0 < K; k0 += TILE_K) {
-        // TODO task 1: fetch the *next* pair into registers here, store it after the multiplying.
+        // TODO task 1: when is the *next* pair fetched into registers, and when is it stored?
         // Cooperative load, as in step 3: a tile has more elements than the block has threads.
         for (int i = 0; i < TILE_M / A_ROWS; ++i) {
             for (int k = 0; k < TILE_K; k += 8)

@@ -54,10 +54,10 @@ pub unsafe extern "ptx-kernel" fn matmul(
     let b_end = if col0 + b_col < N { K.saturating_sub(b_k) } else { 0 };
 
     let mut sum = registers![Element::ZERO; THREAD_M, THREAD_N];
-    // TODO task 1: the first pair of tiles is fetched and stored here, before the loop.
+    // TODO task 1: who fetches the first pair of tiles, if the loop fetches the next one?
     let mut k0 = 0;
     while k0 < K {
-        // TODO task 1: fetch the *next* pair into registers here, store it after the multiplying.
+        // TODO task 1: when is the *next* pair fetched into registers, and when is it stored?
         // Cooperative load, as in step 3: a tile has more elements than the block has threads.
         for i in 0..TILE_M / A_ROWS {
             for k in (0..TILE_K).step_by(8) {

@@ -77,7 +77,7 @@ pub fn all(folder: &Path, only: Option<&Lab>) -> Result<Vec<HandIn>> {
         .collect();
     ensure!(
         !found.is_empty(),
-        "{} holds no hand-in; give the folder with the .cu or .rs files, or with the students' folders",
+        "{} holds no hand-in (step03.cu is one for lab 3 only); give the folder with the .cu or .rs files, or the students'",
         workspace::display(folder)
     );
     for (path, of) in &entries {

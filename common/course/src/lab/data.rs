@@ -49,7 +49,7 @@ impl Lab {
     /// The lab that the learner names: by number, by the step's name, or by the kernel that it leads to; `4-7` is lab 4's
     /// transfer task of seed 7.
     pub fn find(name: &str) -> Result<Self> {
-        if let Some((lab, seed)) = name.split_once('-')
+        if let Some((lab, seed)) = name.split_once('-').filter(|(lab, _)| !lab.is_empty())
             && let Ok(seed) = seed.parse()
         {
             return Self::find(lab)?.drawn(seed);

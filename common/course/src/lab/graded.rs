@@ -118,8 +118,8 @@ fn rounded(value: f64) -> f64 {
 /// How often what is named is told apart by where it is used: it then knows the lines that are so many steps away.
 const ROUNDS: usize = 6;
 
-/// A fingerprint of PTX that is equal for kernels which differ only in names, comments, layout and the order of lines: whatever has a
-/// name, such as a register, is known by the lines that use it.
+/// A fingerprint of PTX that is equal for kernels which differ only in names, comments, layout and the order of lines between two
+/// barriers: whatever has a name, such as a register, is known by the lines that use it.
 fn fingerprint(ptx: &str) -> String {
     let apart = |c: char| !(c.is_alphanumeric() || "_$%.-".contains(c));
     let (mut lines, mut names, mut block): (Vec<Vec<&str>>, BTreeSet<&str>, &str) = Default::default();
@@ -128,7 +128,7 @@ fn fingerprint(ptx: &str) -> String {
         let words = line.split("//").next().unwrap_or_default().split(apart).filter(|word| !word.is_empty());
         match words.clone().next() {
             None | Some(".loc" | ".file" | ".reg") => continue,
-            Some(label) if label.starts_with('$') => block = label,
+            Some(label) if label.starts_with('$') || label.starts_with("bar") => block = label,
             Some(kind) if kind.starts_with('.') => names.extend(words.clone().filter(|word| !word.starts_with('.'))),
             Some(_) => {}
         }
