@@ -144,7 +144,7 @@ fn words(run: &Run, verb: &str, [from, to, values]: &[Vec<Elements>; 3], sums: O
         }
         "multiply" => format!("multiplies {from_words}"),
         "write" => match sums {
-            Some(count) => format!("stores {to_words}, each the sum of {count} products"),
+            Some(count) => format!("stores {to_words}, {count} products an element"),
             None => format!("stores {to_words}"),
         },
         "atomic" => format!("updates {to_words}"),

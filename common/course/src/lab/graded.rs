@@ -100,12 +100,13 @@ pub fn fingerprint_of(lab: &Lab, candidate: &Candidate) -> Option<String> {
     Some(fingerprint(&candidate.code(&plan).ok()?.ptx))
 }
 
-/// The points that the lines of a task bring, and those that they could.
+/// The points that the lines of a task bring, and those that they could. A line counts only if those before it in its part passed: a
+/// kernel without tiles has no bank conflicts either.
 fn points(points: &Points, lines: &[Line]) -> (f64, f64) {
     let parts = [(Part::Correct, points.correct), (Part::Hazards, points.hazards), (Part::Counters, points.counters)];
     parts.iter().fold((0.0, 0.0), |(got, of), &(part, worth)| {
         let asked: Vec<&Line> = lines.iter().filter(|line| line.part == part).collect();
-        let passed = asked.iter().filter(|line| line.state == State::Passed).count();
+        let passed = asked.iter().take_while(|line| line.state == State::Passed).count();
         let share = |count: usize| worth * count as f64 / asked.len().max(1) as f64;
         (got + share(passed), of + share(asked.len()))
     })
