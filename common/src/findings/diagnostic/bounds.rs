@@ -5,14 +5,12 @@ use simt::Location;
 use super::around::{READ, around, called, guards, is_size, of_thread, ranked};
 use super::source::{Set, Source};
 use super::statements::{Token, is_word};
-use super::texts::help;
+use super::texts::{help, words};
 
-/// A comparison that is wrong.
 pub struct Bound {
     pub line: u32,
     /// It compares with the size of another side of the matrix.
     pub of_other_side: bool,
-    /// What to do.
     pub help: String,
 }
 
@@ -42,9 +40,8 @@ fn decides(place: &Location, counter: &str) -> bool {
 fn wrong(place: &Location, line: u32, access: &Location) -> Option<Bound> {
     let source = Source::of(place);
     let bound = |cause, [before, size, right]: [&str; 3]| {
-        let words = [("before", before), ("size", size), ("right", right)].map(|(name, word)| (name, word.to_owned()));
-        let help = help(cause, &[&words[..], &[("line", line.to_string())]].concat());
-        Some(Bound { line, of_other_side: cause == "compared with another side", help })
+        let words = words([("before", before), ("size", size), ("right", right), ("line", &line.to_string())]);
+        Some(Bound { line, of_other_side: cause == "compared with another side", help: help(cause, &words) })
     };
     let on_line = source.on_lines(line, 1);
     let all = source.words(&on_line);
@@ -62,14 +59,10 @@ fn wrong(place: &Location, line: u32, access: &Location) -> Option<Bound> {
         return bound("one comparison is enough", [""; 3]);
     }
     let is_variable = |word: &str| is_word(word) && word.contains(|c: char| c.is_lowercase());
-    // Each such operator with the words before and after it.
-    let compared = |operators: &'static [&str]| {
-        let is_one = move |part: &&[Token]| operators.contains(&&part[1].text[..]);
-        all.windows(3).filter(is_one).map(|part| [0, 1, 2].map(|at| part[at].text.as_str()))
-    };
+    let mut threes = all.windows(3).map(|part| [0, 1, 2].map(|at| part[at].text.as_str()));
     // Here a thread that is beyond the edge returns.
-    let mut above = compared(&[">"]);
-    if let Some([before, _, size]) = above.find(|[before, _, size]| is_size(size) && is_variable(before)) {
+    let is_beyond = |[before, operator, size]: &[&str; 3]| *operator == ">" && is_size(size) && is_variable(before);
+    if let Some([before, _, size]) = threes.find(is_beyond) {
         return bound("one too few", [before, size, ""]);
     }
     if parts("&&", ">=") > 1 {

@@ -6,7 +6,7 @@ use simt::Location;
 
 use super::around::{and_callers, is_size};
 use super::source::Source;
-use super::texts::{Word, help};
+use super::texts::{help, words};
 use super::underline::uses;
 
 /// What to do about a line in which a matrix of A·B has an index with another size than its own columns.
@@ -40,15 +40,12 @@ pub fn remedy(place: &Location, array: &str, columns: &str, layout: &str) -> Opt
 /// What to do about a call, or a macro, that is told another size than the columns of a matrix.
 pub fn of_call(place: &Location, wrong: &str, columns: &str, layout: &str) -> Option<String> {
     let source = Source::of(place);
-    let is_argument = |at: usize| {
-        at > 0
-            && source.text(at) == wrong
-            && matches!(source.text(at - 1), "," | "(")
-            && matches!(source.text(at + 1), "," | ")")
-    };
+    let is_between = |before: &str, after: &str| matches!((before, after), ("," | "(", "," | ")"));
+    let is_argument =
+        |at: usize| at > 0 && source.text(at) == wrong && is_between(source.text(at - 1), source.text(at + 1));
     let mut lines = and_callers(place).filter_map(|place| place.line);
     let line = lines.find(|line| source.on_lines(*line, 1).any(is_argument))?.to_string();
-    let words = words([("line", &line), ("columns", columns), ("wrong", wrong), ("layout", layout)]);
+    let words = words([("wrong", wrong), ("line", &line), ("columns", columns), ("layout", layout)]);
     Some(help("call with another size", &words))
 }
 
@@ -63,12 +60,8 @@ pub fn of_vector(place: &Location) -> Option<String> {
     let index = Some(index + 1..source.behind(index, own.end) - 1).filter(|index| !index.is_empty())?;
     let divides = source.words(&index).iter().any(|token| matches!(&token.text[..], "/" | ">>"));
     let (vector, index) = (&vector.text, source.written(&index));
-    let words = words([("line", &place.line?.to_string()), ("index", index), ("by", &vector[5..]), ("vector", vector)]);
+    let words = words([("index", index), ("line", &place.line?.to_string()), ("by", &vector[5..]), ("vector", vector)]);
     (!divides).then(|| help("index of vectors", &words))
-}
-
-fn words<const COUNT: usize>(words: [(&'static str, &str); COUNT]) -> [Word; COUNT] {
-    words.map(|(name, word)| (name, word.to_owned()))
 }
 
 /// The size by which an index multiplies, if it is not this one.
