@@ -14,7 +14,7 @@ use super::situation::{Role, passed_by};
 use super::source::Source;
 use super::texts::{help, text};
 use super::underline::{Use, array_name, uses};
-use super::{bounds, remedy, stride};
+use super::{indices, remedy};
 use crate::basics::units::grouped;
 use crate::code::places::{index, triple, who};
 
@@ -201,8 +201,8 @@ pub fn fault(fault: &Fault) -> Diagnostic {
     let array = place.and_then(array_name);
     let (location, label) = (fault.location.clone(), format!("{who} {label}"));
     let mut marks = vec![Mark { location, element: place.cloned(), writes, label, ..Mark::default() }];
-    let strides = array.is_some_and(|array| stride::of_product(&fault.location, array).is_some());
-    let bounds = access.and_then(|_| bounds::remedy(&fault.location));
+    let strides = array.is_some_and(|array| indices::of_product(&fault.location, array).is_some());
+    let bounds = access.and_then(|_| indices::bounds(&fault.location));
     match &bounds {
         Some(bound) => marks.push(at_line(&fault.location, bound.line, "this lets it".into())),
         None if access.is_some() => {
@@ -239,7 +239,7 @@ pub fn fault(fault: &Fault) -> Diagnostic {
         help: bounds
             .map(|bound| bound.help)
             .or_else(|| Some(help("bytes in place of elements", &of_bytes?)))
-            .or_else(|| access.and_then(|_| stride::of_vector(&fault.location)))
+            .or_else(|| access.and_then(|_| indices::of_vector(&fault.location)))
             .unwrap_or_else(|| remedy::fault(&fault.kind, &fault.location)),
         vague,
         ..Diagnostic::default()

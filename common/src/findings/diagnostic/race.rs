@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use simt::{Action, Location, Party, Place};
 
 use super::around::{STORE, and_callers, chooses_pointer, lines_with, of_words, pointers, ranked, set_by_line};
+use super::indices;
 use super::situation::{Role, situation};
-use super::stride;
 use super::texts::help;
 use super::underline::{code, uses};
 use crate::code::places;
@@ -31,7 +31,7 @@ pub fn wrong_stride(a: &Party, b: &Party, array: &str, role: Role) -> Option<Str
     if role == Role::Input {
         return None;
     }
-    [a, b].into_iter().find_map(|side| stride::of_product(&side.location, array))
+    [a, b].into_iter().find_map(|side| indices::of_product(&side.location, array))
 }
 
 /// One sentence on what to do about a race of two threads for an element of `array`.

@@ -6,10 +6,9 @@ use std::path::Path;
 use simt::{AccessKind, Action, FaultKind, Hazard, HazardKind, Location, Party, Place, Space};
 
 use super::around::around;
-use super::bounds;
+use super::indices;
 use super::race::{self, at, code_at};
 use super::situation::{Role, passed_by};
-use super::stride;
 use super::texts::help;
 use super::underline::array_name;
 use crate::basics::files::kind;
@@ -62,7 +61,7 @@ fn in_cuda(hazard: &Hazard) -> String {
     };
     // A loop that goes too far reads what nobody has stored.
     if let (HazardKind::UninitialisedShared, [read, ..]) = (hazard.kind, &hazard.parties[..])
-        && let Some(bound) = bounds::remedy(&read.location)
+        && let Some(bound) = indices::bounds(&read.location)
     {
         return bound.help;
     }
@@ -111,7 +110,7 @@ pub fn fault(kind: &FaultKind, location: &Location) -> String {
         FaultKind::OutOfBounds { place: Place::Null(_), .. } => "null pointer",
         FaultKind::OutOfBounds { space, access, place, .. } => {
             let array = array_name(place);
-            if let Some(remedy) = array.and_then(|array| stride::of_product(location, array)) {
+            if let Some(remedy) = array.and_then(|array| indices::of_product(location, array)) {
                 return remedy;
             }
             let inside = if array == Some("A") { "row < M, column < K" } else { "row < K, column < N" };

@@ -8,7 +8,7 @@ use simt::{AccessKind, Action, Array, Dim3, FaultKind, Hazard, HazardKind, Locat
 use super::around::{Part, READ, around, ranked};
 use super::render::Mark;
 use super::source::{Set, Source};
-use super::{bounds, call, remedy, stride, underline};
+use super::{call, indices, remedy, underline};
 use crate::code::places::may_be_shown;
 
 fn cases<T: DeserializeOwned>(of: &str) -> T {
@@ -34,7 +34,7 @@ fn only_line(code: &str) -> Location {
 #[test]
 fn a_comparison_is_wrong_if_it_lets_the_index_reach_the_size_or_compares_with_another_one() {
     for (code, words) in cases::<Vec<(String, Option<String>)>>("bounds") {
-        let said = bounds::remedy(&only_line(&code)).map(|bound| bound.help);
+        let said = indices::bounds(&only_line(&code)).map(|bound| bound.help);
         assert_eq!(said.is_some(), words.is_some(), "{code}: {said:?}");
         says(&said.unwrap_or_default(), words.as_slice());
     }
@@ -44,7 +44,7 @@ fn a_comparison_is_wrong_if_it_lets_the_index_reach_the_size_or_compares_with_an
 #[test]
 fn the_size_in_an_index_is_the_matrix_s_columns_or_is_named() {
     for (code, array, wrong) in cases::<Vec<(String, String, Option<String>)>>("strides") {
-        let said = stride::of_product(&only_line(&code), &array);
+        let said = indices::of_product(&only_line(&code), &array);
         assert_eq!(said.is_some(), wrong.is_some(), "{code}: {said:?}");
         says(&said.unwrap_or_default(), wrong.map(|wrong| format!("and not by {wrong}:")).as_slice());
     }
