@@ -305,11 +305,6 @@ impl Origins {
         triple(index(self.provenance.thread(number)))
     }
 
-    /// An instruction that stores to C, the last one of the kernel that was executed.
-    pub(super) fn store_of_c(&self) -> Option<u32> {
-        self.stores_of_c().values().flatten().map(|store| store.instruction).max()
-    }
-
     /// The field of shared memory that a word is in.
     fn field(&self, at: u32) -> Option<&Field> {
         self.fields.iter().rfind(|field| field.offset <= at)

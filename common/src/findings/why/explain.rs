@@ -251,7 +251,9 @@ impl Teller<'_> {
     }
 
     fn unwritten(&self) -> Option<HazardReport> {
-        let instruction = self.origins.store_of_c()?;
+        let stores = self.origins.stores_of_c();
+        // The last one of the kernel that was executed.
+        let instruction = stores.values().flatten().map(|store| store.instruction).max()?;
         let place = self.place(instruction);
         let label = format!("no thread comes here for {}", self.element.name);
         let mut marks = vec![self.stores_to_c(instruction, label)];
@@ -261,7 +263,7 @@ impl Teller<'_> {
         // If its row was stored in other columns, the column is what no thread has.
         let columns = self.asked.columns();
         let [row, _] = self.element.needs;
-        let by_size = !self.origins.stores_of_c().keys().any(|index| index / columns == row);
+        let by_size = !stores.keys().any(|index| index / columns == row);
         self.set_by(instruction, Part { array: "C", by_size: Some(by_size), ..STORE }, &mut marks);
         // Where an index is set explains more than where a condition's names are.
         let later = |mark: Mark| Mark { rank: mark.rank + usize::from(mark.rank > 0) * LATER, ..mark };

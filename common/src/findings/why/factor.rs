@@ -6,7 +6,7 @@ use simt::analyses::provenance::{Passage, Value};
 use super::asked::{Kind, Place, Side};
 use super::element::Pair;
 use super::judge::{Verdict, whole};
-use super::rule::{Rule, Sample};
+use super::rule::{Rule, Sample, affine};
 use super::teller::{Teller, helped, listed, noted};
 use crate::findings::analysis::HazardReport;
 use crate::findings::diagnostic::{
@@ -125,8 +125,9 @@ impl Teller<'_> {
             pair.is_zero() && other.is_some_and(|(own, k)| own == element.own(side.other()) && k < element.depth)
         };
         let across = rule == Rule::Exchanged(None) && element.with_zeros.iter().any(|pair| is_zero(&pair));
-        // The block keeps every element of the operand that it puts into shared memory.
-        let keeps_all = self.first_fill(side).len() == self.arrived(side).len();
+        // Whether the block keeps all that it puts into shared memory, and whether that lies there with fixed strides at first.
+        let first = self.first_fill(side);
+        let (keeps_all, laid_out) = (first.len() == self.arrived(side).len(), affine(&first).is_some());
         let cause = match (value.shared, arrived) {
             (Some(_), _) if stride.is_some() => {
                 self.set_by(value.loaded, index, &mut marks);
@@ -163,7 +164,7 @@ impl Teller<'_> {
             (Some(passage), Some(arrived))
                 if passage.address != arrived.address
                     && !across
-                    && (!matches!(rule, Rule::Strides(_)) || keeps_all && self.is_laid_out(side))
+                    && (!matches!(rule, Rule::Strides(_)) || keeps_all && laid_out)
                     && (self.same_but_for_buffer(passage.address, arrived.address)
                         || !self.moved(side, needed, passage)) =>
             {
@@ -174,7 +175,8 @@ impl Teller<'_> {
                     self.set_by(arrived.stored, STORE, &mut marks);
                     mistake = Mistake::Stale;
                     "taken from another buffer"
-                } else if !self.is_laid_out(side) && value.loaded.is_some() && !rule.is_of_reader() {
+                } else if !laid_out && value.loaded.is_some() && !rule.is_of_reader() {
+                    // With fixed strides, the read is wrong, and not the store.
                     let put = passage.stored.unwrap_or(arrived.stored);
                     self.set_by(put, index, &mut marks);
                     self.set_by(put, STORE, &mut marks);

@@ -359,12 +359,6 @@ impl Teller<'_> {
         let all: Vec<Vec<(Place, i64)>> = by_k.values().filter(|lines| lines.len() > 1).map(distances).collect();
         !all.windows(2).all(|pair| pair[0] == pair[1]) || all.first().is_none_or(|lines| rule::affine(lines).is_some())
     }
-
-    /// Whether the tile of an operand lies in shared memory with fixed strides when it is first filled. Then the read is wrong, and
-    /// not the store.
-    pub fn is_laid_out(&self, side: Side) -> bool {
-        rule::affine(&self.first_fill(side)).is_some()
-    }
 }
 
 /// A finding with other help, if there is any.
