@@ -5,9 +5,8 @@
 //! draws it. Learners see the same picture in a step's report, on standard error and in a lab.
 
 mod around;
-mod bounds;
-mod call;
 mod found;
+mod indices;
 mod marks;
 mod race;
 mod remedy;
@@ -15,25 +14,24 @@ mod render;
 mod situation;
 mod source;
 mod statements;
-mod stride;
 #[cfg(test)]
 mod tests;
 mod texts;
 mod underline;
 
 pub(crate) use around::{
-    Part, READ, STORE, and_callers, around, calls_of, dead_sum, exits, guards, has_arguments, index_names, keeps,
-    lines_with, on_line, replaced, set_by_line,
+    LOOPS, Part, READ, STORE, and_callers, around, calls_of, dead_sum, exits, guards, has_arguments, index_names,
+    keeps, lines_with, on_line, replaced, set_by_line,
 };
-pub(crate) use bounds::remedy as bounds;
-pub use call::call;
 pub use found::{fault, hazard, limit};
+pub(crate) use indices::{bounds, of_call, of_vector, stride};
 pub(crate) use marks::{
     add, also_set, at_lines, conditions, declared, set_by, sets_of, stores_of, value_set, with_calls,
 };
 pub(crate) use race::{apart, code_at};
+pub use remedy::call;
 pub(crate) use render::Mark;
 pub use render::{Diagnostic, Underlined, plain, render};
-pub(crate) use stride::{of_call, of_vector, remedy as stride};
-pub(crate) use texts::{Word, help, text};
+pub(crate) use statements::is_name;
+pub(crate) use texts::{Word, help, text, words};
 pub(crate) use underline::{array_name, has_word, uses};

@@ -195,7 +195,7 @@ struct Table(String);
 
 impl Table {
     fn hazards(&mut self, hazards: &[HazardReport]) {
-        let warnings = hazards.iter().filter(|hazard| hazard.is_warning()).count();
+        let warnings = hazards.iter().filter(|hazard| hazard.diagnostic.warning).count();
         if warnings < hazards.len() {
             self.styled(BAD, "HAZARDS", (hazards.len() - warnings).to_string());
         } else {

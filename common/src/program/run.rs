@@ -7,7 +7,6 @@ use anyhow::Result;
 use crate::basics::{print, print_whole, wrapped};
 use crate::code::{Source, file_of};
 use crate::device::Choice;
-use crate::findings::HazardReport;
 use crate::program::cli::Args;
 use crate::program::{exit, on_device, on_host};
 use plan::{Step, Variant};
@@ -42,7 +41,7 @@ pub fn execute(step: &Step, variant: Option<&Variant>, args: &Args) -> Result<bo
     } else {
         print(&report.text(args.counters))?;
     }
-    Ok(report.verification.ok && report.hazards.iter().flatten().all(HazardReport::is_warning))
+    Ok(report.verification.ok && report.hazards.iter().flatten().all(|hazard| hazard.diagnostic.warning))
 }
 
 /// A line for each variant: its name and the first comment of its file.

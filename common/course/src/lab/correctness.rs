@@ -226,7 +226,8 @@ impl Candidate {
 
     fn checked(&self, size: [u64; 3]) -> Result<Vec<HazardReport>> {
         let seen = self.run(size, &SimOptions { check: true, ..SimOptions::default() })?;
-        Ok(seen.hazards.into_iter().filter(|hazard| !hazard.is_warning()).map(|hazard| self.told(hazard)).collect())
+        let found = seen.hazards.into_iter().filter(|hazard| !hazard.diagnostic.warning);
+        Ok(found.map(|hazard| self.told(hazard)).collect())
     }
 
     /// Whether the simulator finds no hazard at any of these shapes.

@@ -1,6 +1,6 @@
 //! The root cause first: a hazard that follows from another one is left out. Once the cause is fixed, what remains is shown.
 
-use simt::{Hazard, HazardKind, Place, Space};
+use simt::{Array, Hazard, HazardKind, Space};
 
 /// The hazards that follow from none of the others, in their order.
 pub fn roots(found: Vec<Hazard>) -> Vec<Hazard> {
@@ -15,20 +15,20 @@ pub fn roots(found: Vec<Hazard>) -> Vec<Hazard> {
 /// Whether `other` follows from `cause`; `earlier` says that the cause was found first.
 fn explains(cause: &Hazard, other: &Hazard, earlier: bool) -> bool {
     use HazardKind::{ExitBeforeBarrier, MismatchedBarriers, NeverWritten, Race, UninitialisedShared, WrittenTwice};
+    let two_write = cause.parties.len() == 2 && cause.parties.iter().all(|party| party.action.writes());
+    let is_beside = cause.place.is_beside(&other.place);
+    let is_c = |array: &Array| array.name == "C" && array.space == Space::Global;
+    let in_c = |hazard: &Hazard| hazard.place.array().is_some_and(is_c);
     match (cause.kind, other.kind) {
         // Threads that have left no longer load or store, and are missing at the next barrier too.
         (MismatchedBarriers, ExitBeforeBarrier)
         | (MismatchedBarriers | ExitBeforeBarrier, UninitialisedShared | NeverWritten) => true,
         (ExitBeforeBarrier, ExitBeforeBarrier) => earlier && left_at(cause) == left_at(other),
         // Two threads own one element: it is written twice, and another element is left to nobody.
-        (Race, WrittenTwice | NeverWritten | UninitialisedShared) => {
-            two_write(cause) && cause.place.is_beside(&other.place)
-        }
+        (Race, WrittenTwice | NeverWritten | UninitialisedShared) => two_write && is_beside,
         // The finding that names the threads explains more.
-        (WrittenTwice, WrittenTwice) => {
-            two_write(cause) && other.parties.is_empty() && cause.place.is_beside(&other.place)
-        }
-        (Race, Race) => earlier && two_write(cause) && [cause, other].iter().all(|race| in_c(&race.place)),
+        (WrittenTwice, WrittenTwice) => two_write && is_beside && other.parties.is_empty(),
+        (Race, Race) => earlier && two_write && in_c(cause) && in_c(other),
         _ => false,
     }
 }
@@ -37,20 +37,12 @@ fn left_at(hazard: &Hazard) -> Option<(&Option<String>, Option<u32>)> {
     hazard.parties.get(1).map(|ended| (&ended.location.file, ended.location.line))
 }
 
-fn two_write(hazard: &Hazard) -> bool {
-    hazard.parties.len() == 2 && hazard.parties.iter().all(|party| party.action.writes())
-}
-
-fn in_c(place: &Place) -> bool {
-    place.array().is_some_and(|array| array.name == "C" && array.space == Space::Global)
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
 
     use serde::Deserialize;
-    use simt::{Action, Array, Dim3, Location, Party};
+    use simt::{Action, Dim3, Location, Party, Place};
 
     use super::*;
 

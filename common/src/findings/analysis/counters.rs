@@ -168,9 +168,7 @@ impl Counters {
             }
             text.push('\n');
         }
-        text.push_str(
-            "  gl., gs.: global loads and stores, requests and 32-byte sectors; sh.: shared memory, in wavefronts\n",
-        );
-        text
+        let global = "gl., gs.: global loads and stores, requests and 32-byte sectors";
+        text + &format!("  {global}; sh.: shared memory, in wavefronts\n")
     }
 }

@@ -116,11 +116,6 @@ impl HazardThread {
 }
 
 impl HazardReport {
-    /// Whether it only warns: a run that has nothing but warnings has found nothing wrong.
-    pub fn is_warning(&self) -> bool {
-        self.diagnostic.warning
-    }
-
     /// Whether it makes products wrong in a way that the product itself does not show.
     pub fn is_hidden_cause(&self) -> bool {
         match self.kind {
@@ -145,19 +140,17 @@ impl HazardReport {
     /// from one of them.
     pub fn leads(&self, hazards: &[Self]) -> bool {
         use simt::HazardKind::{ExitBeforeBarrier, MismatchedBarriers, WrongArray};
-        // A thread that misses a barrier is one step ahead from then on, and multiplies tiles that do not belong together.
-        let first =
-            |hazard: &Self| [WrongArray, ExitBeforeBarrier, MismatchedBarriers].iter().any(|kind| hazard.kind == *kind);
-        let fault = |hazard: &Self| matches!(hazard.kind, ReportKind::Fault(_));
-        let zero = self.kind == ReportKind::Product(Mistake::Zero);
-        if hazards.iter().any(|hazard| fault(hazard) && (!hazard.diagnostic.vague || self.may_follow() && !zero)) {
-            return false;
-        }
-        // A value that was never set is best explained by the value that should be there.
-        let unset = self.kind == ReportKind::Product(Mistake::Unset);
-        let causes = |hazard: &Self| if unset { hazard.leads_astray() } else { hazard.is_hidden_cause() };
-        let follows = self.may_follow() && hazards.iter().any(causes);
-        !follows && !hazards.iter().any(first)
+        let follows = self.may_follow();
+        let [zero, unset] = [Mistake::Zero, Mistake::Unset].map(|mistake| self.kind == ReportKind::Product(mistake));
+        let is_behind = |hazard: &Self| match hazard.kind {
+            ReportKind::Fault(_) => !hazard.diagnostic.vague || follows && !zero,
+            // A thread that misses a barrier is one step ahead from then on, and multiplies tiles that do not belong together.
+            ReportKind::Hazard(WrongArray | ExitBeforeBarrier | MismatchedBarriers) => true,
+            // A value that was never set is best explained by the value that should be there.
+            _ if unset => follows && hazard.leads_astray(),
+            _ => follows && hazard.is_hidden_cause(),
+        };
+        !hazards.iter().any(is_behind)
     }
 
     /// Several lines for people, without colours.

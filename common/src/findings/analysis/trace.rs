@@ -82,13 +82,11 @@ impl ThreadReport {
             text.push_str("    accesses nothing, or is not in the grid\n");
         }
         for access in &self.accesses {
-            let line = access.line;
-            let place =
-                access.file.as_ref().map_or_else(|| format!("PTX line {line}"), |file| format!("{file}:{line}"));
-            let width = if access.bytes == 4 { String::new() } else { format!(", {} bytes", access.bytes) };
-            let element = format!("{}[{}]", access.array, access.index);
-            let _ =
-                writeln!(text, "    {:<24} {element:<20} {place}{width}", format!("{} {}", access.space, access.kind));
+            let AccessReport { kind, space, array, index, bytes, file, line } = access;
+            let file = file.as_ref().map_or("PTX line ".to_owned(), |file| format!("{file}:"));
+            let width = if *bytes == 4 { String::new() } else { format!(", {bytes} bytes") };
+            let (does, element) = (format!("{space} {kind}"), format!("{array}[{index}]"));
+            let _ = writeln!(text, "    {does:<24} {element:<20} {file}{line}{width}");
         }
         if self.accesses.len() >= simt::MOST_TRACED {
             let _ = writeln!(text, "    a trace keeps the first {} accesses of a thread", simt::MOST_TRACED);

@@ -25,16 +25,10 @@ pub fn on_line(place: &Location, line: u32) -> Location {
 /// call of its function.
 pub fn around(place: &Location, words: &[&str]) -> Vec<u32> {
     let source = Source::of(place);
-    let mut found = vec![];
-    for at in and_callers(place).filter_map(|place| source.statement(&place)) {
-        let lines = source.around(at, words).into_iter().map(|at| source.line(at));
-        for line in lines.collect::<Vec<_>>() {
-            if !found.contains(&line) {
-                found.push(line);
-            }
-        }
-    }
-    found
+    let mut seen = BTreeSet::new();
+    let own = and_callers(place).filter_map(|place| source.statement(&place));
+    let lines = own.flat_map(|own| source.around(own, words)).map(|at| source.line(at));
+    lines.filter(|line| seen.insert(*line)).collect()
 }
 
 /// The conditions that decide whether a thread comes to a place: those around it, and those above it under which a thread leaves
@@ -50,8 +44,7 @@ pub fn guards(place: &Location) -> Vec<u32> {
                 "break" | "continue" => source.around(at, LOOPS).first().is_some_and(|left| own_loops.contains(left)),
                 _ => false,
             };
-            let condition = source.around(at, &["if"]).first().map(|&at| source.line(at)).filter(|_| leaves);
-            found.extend(condition.filter(|line| !found.contains(line)));
+            found.extend(source.condition(at).filter(|line| leaves && !found.contains(line)));
         }
     }
     found
@@ -60,12 +53,9 @@ pub fn guards(place: &Location) -> Vec<u32> {
 /// The conditions under which the loop in this line is left.
 pub fn exits(place: &Location, line: u32) -> Vec<u32> {
     let source = Source::of(place);
-    let leaves = |at: &usize| {
-        let around = source.around(*at, LOOPS).first().map(|&at| source.line(at));
-        source.statements[*at].keyword == "break" && around == Some(line)
-    };
-    let all = (0..source.statements.len()).filter(leaves);
-    all.filter_map(|at| source.around(at, &["if"]).first().map(|&at| source.line(at))).collect()
+    let is_it = |at: usize| source.around(at, LOOPS).first().is_some_and(|&at| source.line(at) == line);
+    let leaves = |at: &usize| source.statements[*at].keyword == "break" && is_it(*at);
+    (0..source.statements.len()).filter(leaves).filter_map(|at| source.condition(at)).collect()
 }
 
 /// The lines of what a line calls that return a value.
@@ -75,7 +65,8 @@ pub fn called(place: &Location, line: u32) -> Vec<u32> {
     on_line.flat_map(|at| source.returns(at)).map(|(_, line)| line).collect()
 }
 
-const LOOPS: &[&str] = &["for", "while"];
+/// The keywords of loops.
+pub const LOOPS: &[&str] = &["for", "while"];
 
 /// What of a statement counts when one asks which lines decide about an element: without an array, all that stands before the
 /// `=` if it is stored, and all behind it if it is read.
@@ -96,7 +87,6 @@ pub const READ: Part = Part { stores: false, array: "", by_size: None, condition
 pub const STORE: Part = Part { stores: true, ..READ };
 
 impl Part<'_> {
-    /// The names in this part of a statement.
     fn names(&self, source: &Source, at: usize) -> Vec<String> {
         let Range { start, end } = source.statements[at].tokens;
         let access = source.uses(start..end, self.array).into_iter().find(|found| found.reads || self.stores);
@@ -121,18 +111,14 @@ impl Part<'_> {
         // A sum that is added to says nothing about the place of what is added.
         let is_head = source.statements[at].keyword == "for";
         let sums: Vec<&str> = source.sets_of(at).filter(|_| !self.stores && !is_head).map(Set::root).collect();
-        let found: Vec<String> =
-            source.terms(&part).into_iter().filter(is_it).flat_map(|term| source.names(&term)).collect();
-        let mut found = if found.is_empty() { source.names(&part) } else { found };
+        let terms = source.terms(&part).into_iter().filter(is_it);
+        let mut found: Vec<String> = terms.flat_map(|term| source.names(&term)).collect();
+        if found.is_empty() {
+            found = source.names(&part);
+        }
         found.retain(|name| !sums.contains(&name.as_str()));
         found
     }
-}
-
-/// The lines that set what a line uses, and what those lines use in turn, each with the name: at most so many, and first those
-/// that explain most about where an element lies.
-pub fn setters(place: &Location, part: Part, most: usize) -> Vec<(String, u32)> {
-    ranked(place, part, 2).into_iter().map(|(_, name, line)| (name, line)).take(most).collect()
 }
 
 /// The lines that decide which thread of its block stores where: those that name the thread, or scale the number of a row or column.
@@ -144,13 +130,14 @@ pub fn set_by_thread(place: &Location) -> Vec<(usize, String, u32)> {
         has(line, &["*", "/", "%", ">", "<<", "&"])
             && !has(line, &["blockIdx", "block_idx", "blockDim", "for", "while"])
     };
-    let found = ranked(place, STORE, 3).into_iter().map(|(_, name, line)| (0, name, line));
-    let mut found: Vec<(usize, String, u32)> = found.filter(|(.., line)| names_it(*line) || scales(*line)).collect();
+    let mut found = ranked(place, STORE, 3);
+    found.retain(|(.., line)| names_it(*line) || scales(*line));
     found.sort_by_key(|(.., line)| !names_it(*line));
-    found
+    found.into_iter().map(|(_, name, line)| (0, name, line)).collect()
 }
 
-/// Such lines, found by going so many steps back, with the steps that it took.
+/// The lines that set what a line uses, and what those lines use in turn, so many steps back, each with the steps and the name:
+/// first those that explain most about where an element lies.
 pub fn ranked(place: &Location, part: Part, steps: usize) -> Vec<(usize, String, u32)> {
     let source = Source::of(place);
     let Some(own) = source.access(place) else { return vec![] };
@@ -212,8 +199,8 @@ pub fn ranked(place: &Location, part: Part, steps: usize) -> Vec<(usize, String,
     }
     // Of lines as many steps away, those of a pointer into the array come first, then those in which a variable goes on, and then
     // those in which a pointer begins.
-    let points: Vec<&str> =
-        sets.iter().filter(|set| source.has(set.at, |word| word == part.array)).map(|set| &set.path[..]).collect();
+    let points = sets.iter().filter(|set| source.has(set.at, |word| word == part.array));
+    let points: Vec<&str> = points.map(|set| &set.path[..]).collect();
     let decides = |name: &str, line: u32| {
         let one = |set: &Set| match () {
             () if points.contains(&name) => 0,
@@ -307,8 +294,7 @@ pub fn unchanged(place: &Location) -> Option<(String, u32)> {
 /// What a place gives a value: `sum` in `sum[m] += a * b`.
 pub fn set_by_line(place: &Location) -> Option<Set> {
     let source = Source::of(place);
-    let found = source.sets_of(source.access(place)?).find(|set| set.sets);
-    found.cloned()
+    source.sets_of(source.access(place)?).find(|set| set.sets).cloned()
 }
 
 /// Whether the new value of what a place sets contains the old one: by `+=`, or because its name is in the value.

@@ -3,7 +3,7 @@
 use simt::{AccessKind, Action, Fault, FaultKind, Hazard, HazardKind, Limit, Party, Place, Space};
 
 use super::around::{
-    Part, READ, STORE, around, guards, lines_with, of_words, pointers, set_by_line, set_by_thread, unchanged,
+    LOOPS, Part, READ, STORE, around, guards, lines_with, of_words, pointers, set_by_line, set_by_thread, unchanged,
 };
 use super::marks::{
     add, at_line, at_lines, conditions, declared_array, set_by, sets, stores_of, with_calls, without_value,
@@ -14,7 +14,7 @@ use super::situation::{Role, passed_by};
 use super::source::Source;
 use super::texts::{help, text};
 use super::underline::{Use, array_name, uses};
-use super::{bounds, remedy, stride};
+use super::{indices, remedy};
 use crate::basics::units::grouped;
 use crate::code::places::{index, triple, who};
 
@@ -23,7 +23,6 @@ pub fn hazard(hazard: &Hazard, one_warp: bool) -> Diagnostic {
     let (kind, sides) = (hazard.kind, &hazard.parties[..]);
     let (role, array) = (Role::of(&hazard.place), array_name(&hazard.place));
     let (shown, called) = shown(hazard);
-    let part = |stores| Part { stores, array: array.unwrap_or_default(), ..READ };
     // What the first line calls the place may mean something else in the other one.
     let plain = shown.rsplit_once("(which is ").map_or(&shown[..], |(_, plain)| plain.trim_end_matches(')'));
     let mark = |party: &Party| {
@@ -63,20 +62,17 @@ pub fn hazard(hazard: &Hazard, one_warp: bool) -> Diagnostic {
             add(&mut marks, set_by(&side.location, STORE));
         }
     }
-    let mut laid_out = None;
     match (kind, sides, array) {
         (HazardKind::WrongArray, [access], _) => {
             add(&mut marks, set_by(&access.location, Part { stores: access.action.writes(), ..READ }));
-            let loops = around(&access.location, &["for", "while"]);
+            let loops = around(&access.location, LOOPS);
             add(&mut marks, at_lines(&access.location, loops, "it depends on this"));
             let source = Source::of(&access.location);
             let words = source.words(&source.on_lines(access.location.line.unwrap_or_default(), 1)).iter();
             add(&mut marks, words.filter_map(|word| declared_array(&access.location, &word.text)));
         }
         // The lines that store to the array show which of its words have no value.
-        (HazardKind::UninitialisedShared, [read], Some(name)) => {
-            marks.extend(stores_of(&read.location, name));
-        }
+        (HazardKind::UninitialisedShared, [read], Some(name)) => marks.extend(stores_of(&read.location, name)),
         (HazardKind::ExitBeforeBarrier, [waits, _], _) => {
             let barrier = passed_by(&waits.location).map(|(barrier, _)| barrier);
             let label = "not every thread comes to this barrier";
@@ -87,25 +83,21 @@ pub fn hazard(hazard: &Hazard, one_warp: bool) -> Diagnostic {
             let waits = lines_with(&read.location, |word| word.contains("wait")).into_iter().take(2);
             add(&mut marks, at_lines(&read.location, waits, "this waits for copies"));
         }
-        (HazardKind::UnsetRegister, [read], _) => {
-            add(&mut marks, without_value(&read.location));
-        }
-        (HazardKind::Race, [a, b], Some(name)) => {
-            laid_out = race::wrong_stride(a, b, name, role).map(|_| name.to_owned());
-        }
+        (HazardKind::UnsetRegister, [read], _) => add(&mut marks, without_value(&read.location)),
         _ => {}
     }
-    // With several buffers, the race may come from an access to the wrong one.
-    let or = match sides {
-        [a, b] if kind == HazardKind::Race && role == Role::Shared && !owners => {
-            let buffers = race::has_buffers(a, b, &hazard.place);
-            for side in [a, b].into_iter().filter(|_| buffers) {
-                add(&mut marks, set_by(&side.location, part(side.action.writes())));
-            }
-            if buffers { help("race for a tile of several", &[]) } else { String::new() }
-        }
-        _ => String::new(),
+    let laid_out = match (kind, sides, array) {
+        (HazardKind::Race, [a, b], Some(name)) => race::wrong_stride(a, b, name, role).map(|_| name.to_owned()),
+        _ => None,
     };
+    // With several buffers, the race may come from an access to the wrong one.
+    let for_tile = kind == HazardKind::Race && role == Role::Shared && !owners;
+    let buffers = matches!(sides, [a, b] if for_tile && race::has_buffers(a, b, &hazard.place));
+    for side in sides.iter().filter(|_| buffers) {
+        let part = Part { stores: side.action.writes(), array: array.unwrap_or_default(), ..READ };
+        add(&mut marks, set_by(&side.location, part));
+    }
+    let or = if buffers { help("race for a tile of several", &[]) } else { String::new() };
     Diagnostic {
         title: format!("{}: {}", kind.name(), what(hazard, &shown, role == Role::Output)),
         laid_out,
@@ -206,21 +198,20 @@ pub fn fault(fault: &Fault) -> Diagnostic {
     };
     let writes = access.is_some_and(|(_, access, _)| !matches!(access, AccessKind::Load | AccessKind::CopySource));
     let place = access.map(|(place, ..)| place).filter(|place| place.array().is_some());
+    let array = place.and_then(array_name);
     let (location, label) = (fault.location.clone(), format!("{who} {label}"));
     let mut marks = vec![Mark { location, element: place.cloned(), writes, label, ..Mark::default() }];
-    let strides = place.and_then(array_name).is_some_and(|array| stride::of_product(&fault.location, array).is_some());
-    let bounds = access.and_then(|_| bounds::remedy(&fault.location));
+    let strides = array.is_some_and(|array| indices::of_product(&fault.location, array).is_some());
+    let bounds = access.and_then(|_| indices::bounds(&fault.location));
     match &bounds {
         Some(bound) => marks.push(at_line(&fault.location, bound.line, "this lets it".into())),
         None if access.is_some() => {
             if code_at(&fault.location).contains('?') {
                 marks.extend(set_by(&fault.location, Part { condition: true, ..READ }));
             }
-            marks.extend(set_by(
-                &fault.location,
-                Part { stores: writes, array: place.and_then(array_name).unwrap_or_default(), ..READ },
-            ));
-            let loops = around(&fault.location, &["for", "while"]);
+            let part = Part { stores: writes, array: array.unwrap_or_default(), ..READ };
+            marks.extend(set_by(&fault.location, part));
+            let loops = around(&fault.location, LOOPS);
             let mut under = if place.is_some() && !strides { guards(&fault.location) } else { vec![] };
             under.extend(loops.first().filter(|_| !strides));
             add(&mut marks, conditions(&fault.location, under));
@@ -238,18 +229,17 @@ pub fn fault(fault: &Fault) -> Diagnostic {
     // A store to A or B is wrong, whatever their layout is.
     let stray = writes && place.is_some_and(|place| Role::of(place) == Role::Input);
     let by_layout = bounds.as_ref().map_or(past_global && (strides || !stray), |bound| bound.of_other_side);
-    let in_bytes = marks.iter().any(|mark| code_at(&mark.location).contains("sizeof"));
-    let in_bytes = place
-        .and_then(array_name)
-        .filter(|_| in_bytes)
-        .map(|array| help("bytes in place of elements", &[("array", array.to_owned())]));
+    let has_bytes = || marks.iter().any(|mark| code_at(&mark.location).contains("sizeof"));
+    let of_bytes = array.filter(|_| has_bytes()).map(|array| [("array", array.to_owned())]);
     let global = place.and_then(Place::array).filter(|array| by_layout && array.space == Space::Global);
     Diagnostic {
         title: format!("fault of the kernel: {}", fault.kind.to_string().trim_end_matches(',')),
         marks: with_calls(marks),
         laid_out: global.map(|array| array.name.clone()),
-        help: (bounds.map(|bound| bound.help).or(in_bytes))
-            .or_else(|| access.and_then(|_| stride::of_vector(&fault.location)))
+        help: bounds
+            .map(|bound| bound.help)
+            .or_else(|| Some(help("bytes in place of elements", &of_bytes?)))
+            .or_else(|| access.and_then(|_| indices::of_vector(&fault.location)))
             .unwrap_or_else(|| remedy::fault(&fault.kind, &fault.location)),
         vague,
         ..Diagnostic::default()
@@ -279,7 +269,7 @@ pub fn limit(limit: &Limit) -> Option<Diagnostic> {
     }
     let label = "a warp was here when the limit was reached".into();
     let mut marks = vec![Mark { location: location.clone(), label, ..Mark::default() }];
-    let loops = around(location, &["for", "while"]);
+    let loops = around(location, LOOPS);
     if let Some((name, line)) = unchanged(location) {
         add(&mut marks, [at_line(location, line, format!("nothing in this loop changes `{name}`"))]);
         help = self::help("loop whose condition never changes", &[("name", name), ("line", line.to_string())]);

@@ -19,7 +19,6 @@ pub fn set_by(place: &Location, part: Part) -> Vec<Mark> {
     marks
 }
 
-/// Lines that set variables.
 pub fn sets(place: &Location, found: Vec<(usize, String, u32)>) -> Vec<Mark> {
     let mark = |(number, (step, name, line)): (usize, (usize, String, u32))| {
         let how = if name.ends_with(')') { "computed" } else { "set" };
@@ -32,12 +31,10 @@ pub fn sets(place: &Location, found: Vec<(usize, String, u32)>) -> Vec<Mark> {
 /// Conditions and loops in these lines, and the lines that set what they compare.
 pub fn conditions(place: &Location, lines: impl IntoIterator<Item = u32>) -> Vec<Mark> {
     let mut marks = at_lines(place, lines, "it depends on this");
-    let compared = |head: &Mark| {
-        let head = Location { column: None, ..head.location.clone() };
-        set_by(&head, Part { condition: true, ..READ })
-    };
-    let sets: Vec<Mark> = marks.iter().flat_map(compared).collect();
-    marks.extend(sets);
+    for at in 0..marks.len() {
+        let head = Location { column: None, ..marks[at].location.clone() };
+        marks.extend(set_by(&head, Part { condition: true, ..READ }));
+    }
     marks
 }
 
@@ -113,7 +110,6 @@ pub fn without_value(place: &Location) -> Vec<Mark> {
     names.filter_map(|name| declared_above(place, &name, "has no value")).collect()
 }
 
-/// The line that declares a shared array.
 pub fn declared_array(place: &Location, name: &str) -> Option<Mark> {
     shared(&Source::of(place), name).map(|set| at_line(place, set.line, format!("`{name}` is declared here")))
 }

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 
 use simt::{Action, Location, Party, Place};
 
-use super::around::{STORE, and_callers, chooses_pointer, lines_with, of_words, pointers, set_by_line, setters};
-use super::situation::{Role, Way, situation};
-use super::stride;
+use super::around::{STORE, and_callers, chooses_pointer, lines_with, of_words, pointers, ranked, set_by_line};
+use super::indices;
+use super::situation::{Role, situation};
 use super::texts::help;
 use super::underline::{code, uses};
 use crate::code::places;
@@ -26,17 +26,12 @@ pub fn code_at(location: &Location) -> String {
     known.and_then(|(file, line)| places::line(file, line)).map(|line| code(&line).to_owned()).unwrap_or_default()
 }
 
-/// What to do when a thread reads what another thread copies.
-pub fn copied_by_another(copy: &Party, read: &Party) -> String {
-    help("copied by another thread", &[("copy", at(&copy.location)), ("read", at(&read.location))])
-}
-
 /// What to do if one of the two lines multiplies a row by another size than that of the array's columns.
 pub fn wrong_stride(a: &Party, b: &Party, array: &str, role: Role) -> Option<String> {
     if role == Role::Input {
         return None;
     }
-    [a, b].into_iter().find_map(|side| stride::of_product(&side.location, array))
+    [a, b].into_iter().find_map(|side| indices::of_product(&side.location, array))
 }
 
 /// One sentence on what to do about a race of two threads for an element of `array`.
@@ -45,7 +40,7 @@ pub fn remedy(a: &Party, b: &Party, array: &str, role: Role) -> String {
     // The access that is not atomic, if the other one is.
     let plain = if a.action == Action::Updates { b } else { a };
     let situation = situation(&a.location, &b.location);
-    let words = [("writer", writer), ("reader", reader), ("plain", plain)];
+    let words = [("writer", writer), ("reader", reader), ("plain", plain), ("one", writer), ("two", reader)];
     let mut words = words.map(|(name, party)| (name, at(&party.location))).to_vec();
     let [above, below] = situation.as_ref().map(|both| both.lines).unwrap_or_default();
     words.extend([("above", above), ("below", below)].map(|(name, line)| (name, format!("line {line}"))));
@@ -60,10 +55,10 @@ pub fn remedy(a: &Party, b: &Party, array: &str, role: Role) -> String {
         return help(between_blocks(a, b, array), &words);
     }
     let both_write = a.action.writes() && b.action.writes();
-    let way = situation.as_ref().map(|both| both.way);
+    let in_one_line = situation.is_some() && above == below;
     // One function, called from two lines, stores to both.
     let calls = std::iter::zip(&a.location.calls[..], &b.location.calls[..]).find(|(one, other)| one.0 != other.0);
-    if let Some((one, other)) = calls.filter(|_| way == Some(Way::Same) && a.action.writes() && b.action.writes()) {
+    if let Some((one, other)) = calls.filter(|_| in_one_line && both_write) {
         let lines = BTreeSet::from([one.0, other.0]).into_iter().map(|line| format!("line {line}"));
         let both = lines.collect::<Vec<_>>().join(" and ") + " store";
         return help("one place for two arrays", &[("both", both)]);
@@ -72,32 +67,40 @@ pub fn remedy(a: &Party, b: &Party, array: &str, role: Role) -> String {
     let [first, second] = if is_first(a) { [a, b] } else { [b, a] }.map(|party| party.action);
     let is_copied = writer.action == Action::Copies && reader.action == Action::Reads;
     // If there is no barrier in the loop, what is stored below is read above in the next pass.
-    let next_pass = situation.as_ref().is_some_and(|both| both.in_one_loop && !both.barrier_in_loop)
+    let next_pass = situation.as_ref().is_some_and(|both| both.barrier_in_loop == Some(false))
         && first == Action::Reads
         && second.writes();
-    let is_taken = situation.as_ref().is_some_and(|both| both.way == Way::Down && both.barrier_before);
+    let is_taken = situation.as_ref().is_some_and(|both| !both.barrier_between && both.barrier_before);
     let two_names = (both_write && role == Role::Shared).then(|| apart([&a.location, &b.location], array)).flatten();
-    let cause = match way {
+    let cause = match situation {
         _ if both_write && (a.action == Action::Updates) != (b.action == Action::Updates) => {
             "race of an atomic and a plain access"
         }
-        Some(Way::Same) if adds(a, b, array) => "race of threads that add in one line",
-        Some(Way::Same) if both_write => "race of stores in one line",
-        Some(Way::Same) if role == Role::Output => "race in one line for an output",
-        Some(Way::Same) => "race in one line",
+        Some(_) if in_one_line && adds(a, b, array) => "race of threads that add in one line",
+        Some(_) if in_one_line && both_write => "race of stores in one line",
+        Some(_) if in_one_line && role == Role::Output => "race in one line for an output",
+        Some(_) if in_one_line => "race in one line",
         _ if two_names.is_some() => return two_names.unwrap_or_default(),
         _ if both_write && role == Role::Output => "race of stores to an output",
         // No block has to exchange values in C, so a barrier would only hide that an element has two owners.
         _ if array == "C" && role == Role::Output => "race in C",
         _ if is_copied && is_taken && first == Action::Copies => "copy into what is read",
-        None if is_copied => return copied_by_another(writer, reader),
+        None if is_copied => "copied by another thread",
         None => "race",
-        _ => {
-            let under = situation.and_then(|both| both.conditional_barrier).map(|line| line.to_string());
-            let more = under.map(|line| help("barrier under a condition", &[("line", line)])).unwrap_or_default();
-            let of_warp = !lines_with(&a.location, |word| word == "__syncwarp").is_empty();
-            let more = if of_warp { more + &help("barrier of a warp", &[]) } else { more };
-            return help(barrier(next_pass || way != Some(Way::Down), first, second), &words) + &more;
+        Some(both) => {
+            let under = |line: u32| help("barrier under a condition", &[("line", line.to_string())]);
+            let under = both.conditional_barrier.map(under).unwrap_or_default();
+            let of_warp = lines_with(&a.location, |word| word == "__syncwarp");
+            let of_warp = of_warp.first().map(|_| help("barrier of a warp", &[])).unwrap_or_default();
+            // The barrier belongs between the two lines, or on the way back from the lower to the upper one in a loop's next pass.
+            let way = if next_pass || both.barrier_between { "race back" } else { "race down" };
+            let protects = match (first, second) {
+                (Action::Copies, _) if way == "race down" => ": copied above",
+                (first, Action::Reads) if first.writes() => ": read below",
+                (Action::Reads, second) if second.writes() => ": read above",
+                _ => "",
+            };
+            return help(&[way, protects].concat(), &words) + &under + &of_warp;
         }
     };
     help(cause, &words)
@@ -109,7 +112,8 @@ pub fn has_buffers(a: &Party, b: &Party, place: &Place) -> bool {
     let many = pointers(&a.location, &array.name).len() > 1
         || !of_words(&a.location, &array.name)
         || chooses_pointer(&a.location);
-    place.index().len() == 3 || many && situation(&a.location, &b.location).is_some_and(|both| both.in_one_loop)
+    place.index().len() == 3
+        || many && situation(&a.location, &b.location).is_some_and(|both| both.barrier_in_loop.is_some())
 }
 
 /// Whether one of two lines reads and writes the element, as `C[i] += x` does.
@@ -118,14 +122,15 @@ fn adds(a: &Party, b: &Party, array: &str) -> bool {
     changes(a) || changes(b)
 }
 
-/// The cause of a race of two blocks.
 fn between_blocks(a: &Party, b: &Party, array: &str) -> &'static str {
+    // With atomic operations, blocks may signal each other.
+    let signals = |line: &String| code(line).contains("atomic");
     match [a, b].map(|side| side.action == Action::Updates) {
         [true, true] => "blocks whose updates are atomic for one block only",
         [true, false] | [false, true] => "blocks, one of which is not atomic",
         _ if adds(a, b, array) => "blocks that add",
         _ if a.action.writes() && b.action.writes() => "blocks that write",
-        _ if counts(&a.location) => "blocks that tell each other",
+        _ if places::lines_of(&a.location).iter().any(signals) => "blocks that tell each other",
         _ => "blocks that read what others write",
     }
 }
@@ -136,10 +141,10 @@ pub fn apart([a, b]: [&Location; 2], array: &str) -> Option<String> {
     let distinct = one != other && !one.is_empty() && !other.is_empty() && one != array && other != array;
     distinct.then(|| {
         let begins = |name: &str, place: &Location| {
-            let set = setters(place, STORE, 9);
+            let set = ranked(place, STORE, 2);
             // A member of a structure is set with all of it.
             let root = set_by_line(place).map_or(String::new(), |set| set.root().to_owned());
-            let of = |name: &str| set.iter().find(|(known, _)| known == name).map(|(_, line)| *line);
+            let of = |name: &str| set.iter().take(9).find(|(_, known, _)| known == name).map(|(.., line)| *line);
             of(name).or_else(|| of(&root))
         };
         // The array that is declared last begins behind the other one.
@@ -153,24 +158,4 @@ pub fn apart([a, b]: [&Location; 2], array: &str) -> Option<String> {
         let line = line.map_or_else(String::new, |line| format!(" in line {line}"));
         help(cause, &[("one", one), ("other", other), ("in_line", line)])
     })
-}
-
-/// Whether the file has atomic operations, with which blocks may signal each other.
-fn counts(place: &Location) -> bool {
-    let lines = places::lines_of(place);
-    lines.iter().any(|line| code(line).contains("atomic"))
-}
-
-/// Where the barrier belongs, and what it protects: between the two lines, or on the way back from the lower to the upper one
-/// in the next pass of a loop.
-fn barrier(back: bool, above: Action, below: Action) -> &'static str {
-    match (back, above, below) {
-        (true, first, Action::Reads) if first.writes() => "race back: read below",
-        (true, Action::Reads, second) if second.writes() => "race back: read above",
-        (true, ..) => "race back",
-        (false, Action::Copies, _) => "race down: copied above",
-        (false, first, Action::Reads) if first.writes() => "race down: read below",
-        (false, Action::Reads, second) if second.writes() => "race down: read above",
-        (false, ..) => "race down",
-    }
 }

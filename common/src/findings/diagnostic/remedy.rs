@@ -6,10 +6,9 @@ use std::path::Path;
 use simt::{AccessKind, Action, FaultKind, Hazard, HazardKind, Location, Party, Place, Space};
 
 use super::around::around;
-use super::bounds;
-use super::race::{self, at, code_at, copied_by_another};
+use super::indices;
+use super::race::{self, at, code_at};
 use super::situation::{Role, passed_by};
-use super::stride;
 use super::texts::help;
 use super::underline::array_name;
 use crate::basics::files::kind;
@@ -52,9 +51,7 @@ fn in_cuda(hazard: &Hazard) -> String {
     let array = array_name(&hazard.place).unwrap_or("the array");
     let cause = match (hazard.kind, &hazard.parties[..]) {
         (HazardKind::Race, [a, b]) => return race::remedy(a, b, array, Role::of(&hazard.place)),
-        (HazardKind::CopyNotWaited, [copy, read]) if copy.thread != read.thread => {
-            return copied_by_another(copy, read);
-        }
+        (HazardKind::CopyNotWaited, [copy, read]) if copy.thread != read.thread => "copied by another thread",
         (HazardKind::CopyOverwritten, [copy, write]) if write.action == Action::Copies => {
             let is_one = copy.location.line == write.location.line && copy.location.calls == write.location.calls;
             if is_one { "two copies of one line" } else { "copy over a copy" }
@@ -64,7 +61,7 @@ fn in_cuda(hazard: &Hazard) -> String {
     };
     // A loop that goes too far reads what nobody has stored.
     if let (HazardKind::UninitialisedShared, [read, ..]) = (hazard.kind, &hazard.parties[..])
-        && let Some(bound) = bounds::remedy(&read.location)
+        && let Some(bound) = indices::bounds(&read.location)
     {
         return bound.help;
     }
@@ -113,17 +110,24 @@ pub fn fault(kind: &FaultKind, location: &Location) -> String {
         FaultKind::OutOfBounds { place: Place::Null(_), .. } => "null pointer",
         FaultKind::OutOfBounds { space, access, place, .. } => {
             let array = array_name(place);
-            if let Some(remedy) = array.and_then(|array| stride::of_product(location, array)) {
+            if let Some(remedy) = array.and_then(|array| indices::of_product(location, array)) {
                 return remedy;
             }
             let inside = if array == Some("A") { "row < M, column < K" } else { "row < K, column < N" };
-            let array = array.unwrap_or("the array").to_owned();
-            let call =
-                location.calls.last().map(|(line, _)| help("arguments of a call", &[("line", line.to_string())]));
-            words.extend([("array", array), ("inside", inside.to_owned()), ("call", call.unwrap_or_default())]);
-            match place {
-                Place::Outside { index: ..0, .. } => "before an array",
-                _ => out_of_bounds(*space, *access, place),
+            let call = |(line, _): &(u32, u32)| help("arguments of a call", &[("line", line.to_string())]);
+            let call = location.calls.last().map(call).unwrap_or_default();
+            let name = array.unwrap_or("the array").to_owned();
+            words.extend([("array", name), ("inside", inside.to_owned()), ("call", call)]);
+            let reads = matches!(access, AccessKind::Load | AccessKind::CopySource);
+            match (space, Role::of(place), array) {
+                _ if matches!(place, Place::Outside { index: ..0, .. }) => "before an array",
+                (Space::Shared, ..) => "past a shared array",
+                (Space::Global, Role::Input, Some(_)) if reads => "read outside of a matrix",
+                (Space::Global, Role::Input, Some(_)) => "store outside of an input",
+                (Space::Global, Role::Output, Some("C")) if !reads => "store outside of C",
+                (Space::Global, Role::Output, Some(_)) => "access outside of an output",
+                (Space::Global, ..) => "address of no array",
+                _ => "access outside of an array",
             }
         }
         FaultKind::Misaligned { space, bytes, .. } => {
@@ -140,16 +144,20 @@ pub fn fault(kind: &FaultKind, location: &Location) -> String {
     help(cause, &words)
 }
 
-/// The cause of an access out of bounds.
-fn out_of_bounds(space: Space, access: AccessKind, place: &Place) -> &'static str {
-    let reads = matches!(access, AccessKind::Load | AccessKind::CopySource);
-    match (space, Role::of(place), array_name(place)) {
-        (Space::Shared, ..) => "past a shared array",
-        (Space::Global, Role::Input, Some(_)) if reads => "read outside of a matrix",
-        (Space::Global, Role::Input, Some(_)) => "store outside of an input",
-        (Space::Global, Role::Output, Some("C")) if !reads => "store outside of C",
-        (Space::Global, Role::Output, Some(_)) => "access outside of an output",
-        (Space::Global, ..) => "address of no array",
-        _ => "access outside of an array",
-    }
+/// What to do about a call that the simulator cannot follow: a recursive one, or one of a function of this name in the PTX that
+/// only a GPU's driver has.
+pub fn call(function: &str, recursive: bool, location: &Location) -> String {
+    // The name as the source has it: `sum_of` for `_Z6sum_ofPKfi`.
+    let plain = function.strip_prefix("_Z").and_then(|rest| {
+        let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+        rest.get(digits..digits + rest[..digits].parse().unwrap_or(0)).filter(|name| !name.is_empty())
+    });
+    let name = plain.unwrap_or(function);
+    let cause = match function {
+        _ if recursive => "recursion",
+        "malloc" | "free" => "memory of a kernel",
+        _ if name.starts_with("__dp") => "function that is only declared",
+        _ => "function that is not in the file",
+    };
+    help(cause, &[("line", at(location)), ("name", name.to_owned())])
 }

@@ -96,31 +96,20 @@ fn draw(diagnostic: &Diagnostic, renderer: &Renderer) -> String {
     renderer.clone().term_width(WIDTH).render(&[group]) + "\n"
 }
 
-/// A file of which lines are shown, and what is marked in it.
-struct Shown {
-    path: String,
-    text: String,
-    /// Number of the first line of `text`.
-    first: u32,
-    marks: Vec<Annotation<'static>>,
-}
-
 /// One picture for each file, with all its marks, and one for each PTX instruction.
 fn snippets(marks: &[Mark]) -> Vec<Snippet<'static, Annotation<'static>>> {
-    let mut shown: Vec<Shown> = Vec::new();
+    let mut shown: Vec<(String, Snippet<'static, Annotation<'static>>)> = vec![];
     for mark in marks {
         let (path, first, text, span) = source_of(mark);
         let kind = if mark.aside { AnnotationKind::Context } else { AnnotationKind::Primary };
-        let one = kind.span(span).label(mark.label.clone());
-        match shown.iter_mut().find(|shown| shown.path == path && path != PTX) {
-            Some(known) => known.marks.push(one),
-            None => shown.push(Shown { path, text, first, marks: vec![one] }),
+        let at = shown.iter().position(|(known, _)| *known == path && path != PTX).unwrap_or(shown.len());
+        if at == shown.len() {
+            shown.push((path.clone(), Snippet::source(text).line_start(first as usize).path(path)));
         }
+        let (path, snippet) = shown.remove(at);
+        shown.insert(at, (path, snippet.annotation(kind.span(span).label(mark.label.clone()))));
     }
-    let snippet = |Shown { path, text, first, marks }| {
-        Snippet::source(text).line_start(first as usize).path(path).annotations(marks)
-    };
-    shown.into_iter().map(snippet).collect()
+    shown.into_iter().map(|(_, snippet)| snippet).collect()
 }
 
 /// What is shown in place of a file that is not known.
@@ -129,11 +118,11 @@ const PTX: &str = "PTX";
 /// The file of a mark, the number of the first line of its text, that text, and the bytes to underline. What the file does not
 /// have is shown as the PTX instruction.
 fn source_of(mark: &Mark) -> (String, u32, String, Range<usize>) {
-    let Location { file, line, column, ptx_line, instruction, .. } = &mark.location;
+    let Location { file, line, ptx_line, instruction, .. } = &mark.location;
     let source = Source::of(&mark.location);
     match (file, line) {
         (Some(file), Some(line)) if (1..=source.lines.len()).contains(&(*line as usize)) => {
-            let (line, span) = underline::access(&source, *line, *column, mark.element.as_ref(), mark.writes);
+            let (line, span) = underline::access(&source, mark);
             let start: usize = source.lines[..line as usize - 1].iter().map(|line| line.len() + 1).sum();
             (file.clone(), 1, source.lines.join("\n"), start + span.start..start + span.end)
         }

@@ -3,7 +3,7 @@
 
 use simt::{Array, Location, Place, Space};
 
-use super::around::and_callers;
+use super::around::{LOOPS, and_callers};
 use super::source::Source;
 
 /// What an array is to the kernel.
@@ -19,7 +19,6 @@ pub enum Role {
 }
 
 impl Role {
-    /// What the array of a place is.
     pub fn of(place: &Place) -> Self {
         match place.array() {
             None => Self::Unknown,
@@ -30,29 +29,17 @@ impl Role {
     }
 }
 
-/// How two places of a kernel lie to each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
-    /// One line.
-    Same,
-    /// The first comes before the second, and no barrier lies between them.
-    Down,
-    /// A barrier lies between them: the one that is missing belongs on the way back, in the next pass of a loop.
-    Back,
-}
-
 /// How two accesses lie to each other in the function that both belong to. An access in a function that it calls counts as the
 /// line of the call.
 pub struct Situation {
-    pub way: Way,
     /// The upper one first.
     pub lines: [u32; 2],
+    /// Then the barrier that is missing belongs on the way back, in the next pass of a loop.
+    pub barrier_between: bool,
     /// The line of a condition around a barrier, if neither access is under that condition.
     pub conditional_barrier: Option<u32>,
-    /// Both stand in one loop.
-    pub in_one_loop: bool,
-    /// In that loop there is a barrier.
-    pub barrier_in_loop: bool,
+    /// If both stand in one loop, whether there is a barrier in it.
+    pub barrier_in_loop: Option<bool>,
     /// In that loop a barrier comes before both.
     pub barrier_before: bool,
 }
@@ -60,7 +47,7 @@ pub struct Situation {
 /// The line of a barrier under a condition in the function of a place, and the line of the condition.
 pub fn passed_by(place: &Location) -> Option<(u32, u32)> {
     let source = Source::of(place);
-    let conditional = |at: usize| Some((source.line(at), source.line(*source.around(at, &["if"]).first()?)));
+    let conditional = |at: usize| Some((source.line(at), source.condition(at)?));
     source.function(source.statement(place)?).filter(|&at| source.is_barrier(at)).find_map(conditional)
 }
 
@@ -88,18 +75,14 @@ pub fn situation(one: &Location, other: &Location) -> Option<Situation> {
     let condition_of = |barrier: usize| conditions(barrier).into_iter().find(|at| !shared.contains(at));
     let barriers: Vec<usize> = source.function(first).filter(|&at| source.is_barrier(at)).collect();
     let lies_between = |at: usize| above < source.line(at) && source.line(at) < below;
-    let between = barriers.iter().any(|&at| lies_between(at) && condition_of(at).is_none());
-    let way = match between {
-        _ if above == below => Way::Same,
-        _ if between => Way::Back,
-        _ => Way::Down,
-    };
-    let conditional_barrier = barriers.iter().find_map(|&at| condition_of(at)).map(|at| source.line(at));
-    let loops = |at: usize| source.around(at, &["for", "while"]);
+    let loops = |at: usize| source.around(at, LOOPS);
     let common = loops(first).into_iter().find(|at| loops(second).contains(at));
-    let barrier_before =
-        common.is_some_and(|common| barriers.iter().any(|&at| at < first && loops(at).contains(&common)));
-    let in_one_loop = common.is_some();
-    let barrier_in_loop = common.is_some_and(|common| barriers.iter().any(|&at| loops(at).contains(&common)));
-    Some(Situation { way, lines: [above, below], conditional_barrier, in_one_loop, barrier_in_loop, barrier_before })
+    let in_loop = |barrier: &&usize| common.is_some_and(|common| loops(**barrier).contains(&common));
+    Some(Situation {
+        lines: [above, below],
+        barrier_between: barriers.iter().any(|&at| lies_between(at) && condition_of(at).is_none()),
+        conditional_barrier: barriers.iter().find_map(|&at| condition_of(at)).map(|at| source.line(at)),
+        barrier_in_loop: common.map(|_| barriers.iter().any(|at| in_loop(&at))),
+        barrier_before: barriers.iter().filter(in_loop).any(|&at| at < first),
+    })
 }

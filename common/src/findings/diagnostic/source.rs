@@ -23,7 +23,6 @@ pub struct Source {
 /// A variable that a statement declares or gives a value.
 #[derive(Clone)]
 pub struct Set {
-    /// The statement.
     pub at: usize,
     /// `sum`, or `me.row` of a structure.
     pub path: String,
@@ -91,12 +90,10 @@ impl Source {
         self.tokens.get(at).map_or(0, |token| token.line)
     }
 
-    /// How many tokens there are.
     pub fn end(&self) -> usize {
         self.tokens.len()
     }
 
-    /// The tokens of so many lines.
     pub fn on_lines(&self, first: u32, count: u32) -> Range<usize> {
         let begin = |line: u32| self.tokens.partition_point(|token| token.line < line);
         begin(first)..begin(first.saturating_add(count))
@@ -142,7 +139,6 @@ impl Source {
         })
     }
 
-    /// The statement of a place.
     pub fn statement(&self, place: &Location) -> Option<usize> {
         self.at(place.line?, place.column)
     }
@@ -164,11 +160,8 @@ impl Source {
 
     /// Whether a declaration is in scope at a statement below it: it is around that, or beside something that is.
     pub fn is_seen(&self, declares: usize, number: usize) -> bool {
-        let around = if self.statements[declares].keyword.is_empty() {
-            self.statements[declares].parent
-        } else {
-            Some(declares)
-        };
+        let Statement { keyword, parent, .. } = self.statements[declares];
+        let around = if keyword.is_empty() { parent } else { Some(declares) };
         around.is_none_or(|around| self.outwards(number).any(|at| at == around))
     }
 
@@ -177,12 +170,16 @@ impl Source {
         self.outwards(number).filter(|&at| keywords.contains(&self.statements[at].keyword)).collect()
     }
 
+    /// The line of the innermost condition around a statement.
+    pub fn condition(&self, number: usize) -> Option<u32> {
+        self.around(number, &["if"]).first().map(|&at| self.line(at))
+    }
+
     /// Whether a statement that begins in a line has a word of this kind.
     pub fn line_has(&self, line: u32, is_it: impl Fn(&str) -> bool) -> bool {
         (0..self.statements.len()).any(|at| self.line(at) == line && self.has(at, &is_it))
     }
 
-    /// Whether a statement has a word of this kind.
     pub fn has(&self, number: usize, is_it: impl Fn(&str) -> bool) -> bool {
         self.words(&self.statements[number].tokens).iter().any(|token| is_it(&token.text))
     }
@@ -234,12 +231,9 @@ impl Source {
     pub fn is_barrier(&self, number: usize) -> bool {
         let waits = |number: usize| self.has(number, |word| word == "__syncthreads" || word == "sync_threads");
         let is_head = self.statements[number].keyword == "fn";
-        waits(number)
-            || !is_head
-                && (1..).zip(&self.functions).any(|(function, name)| {
-                    self.has(number, |word| word == name)
-                        && (0..self.statements.len()).any(|at| self.statements[at].function == function && waits(at))
-                })
+        let is_called = |name: &String| !is_head && self.has(number, |word| word == name);
+        let mut called = (1..).zip(&self.functions).filter(|(_, name)| is_called(name));
+        waits(number) || called.any(|(function, _)| self.of_function(function).any(waits))
     }
 
     /// Where the functions that a statement calls return a value, each with its name: `row_of()`.
@@ -255,10 +249,12 @@ impl Source {
         (0..self.statements.len()).filter(|_| !is_head).filter_map(returned).collect()
     }
 
-    /// The statements of the function that a statement is in.
     pub fn function(&self, number: usize) -> impl Iterator<Item = usize> {
-        let function = self.statements[number].function;
-        (0..self.statements.len()).filter(move |&other| self.statements[other].function == function)
+        self.of_function(self.statements[number].function)
+    }
+
+    fn of_function(&self, function: usize) -> impl Iterator<Item = usize> {
+        (0..self.statements.len()).filter(move |&at| self.statements[at].function == function)
     }
 
     /// What all statements declare and set, in their order.
@@ -266,7 +262,6 @@ impl Source {
         self.sets.get_or_init(|| (0..self.statements.len()).flat_map(|number| self.read_sets(number)).collect())
     }
 
-    /// What a statement declares and sets.
     pub fn sets_of(&self, number: usize) -> impl Iterator<Item = &Set> {
         self.sets().iter().filter(move |set| set.at == number)
     }
@@ -292,10 +287,8 @@ impl Source {
             // The other parts of a loop's head declare nothing.
             declared_at = declared_at.filter(|_| text(at) != ";");
             let before = if at > start { text(at - 1) } else { "" };
-            if !is_word(text(at))
-                || [&KEYWORDS[..], &ALIGNMENTS].concat().contains(&text(at))
-                || matches!(before, "." | "->" | "::")
-            {
+            let is_name = is_word(text(at)) && !KEYWORDS.contains(&text(at)) && !ALIGNMENTS.contains(&text(at));
+            if !is_name || matches!(before, "." | "->" | "::") {
                 at += 1;
                 continue;
             }

@@ -220,20 +220,15 @@ impl Parser<'_> {
                     let head_of = if of_function { "fn" } else { "for" };
                     let keyword = if is_set { "" } else { head_of };
                     let own = self.push(keyword, start, parent, function);
-                    let inner = if of_function {
-                        let open =
-                            (start..head).find(|&at| self.text(at + 1) == "(" && !self.text(at).starts_with("__l"));
-                        let name = open.map_or(String::new(), |at| self.text(at).to_owned());
+                    if of_function {
+                        let is_it = |at: &usize| self.text(at + 1) == "(" && !self.text(*at).starts_with("__l");
+                        let name = (start..head).find(is_it).map_or("", |at| self.text(at)).to_owned();
                         self.functions.push(name);
-                        self.functions.len()
-                    } else {
-                        function
-                    };
-                    let outer = self.body;
-                    if keyword != "for" {
-                        self.body = head;
                     }
-                    self.block(if keyword == "for" { Some(own) } else { parent }, inner);
+                    let inner = if of_function { self.functions.len() } else { function };
+                    let (outer, is_loop) = (self.body, keyword == "for");
+                    self.body = if is_loop { outer } else { head };
+                    self.block(if is_loop { Some(own) } else { parent }, inner);
                     self.body = outer;
                     self.take(";");
                     return;

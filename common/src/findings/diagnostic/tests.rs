@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use serde::de::DeserializeOwned;
 use simt::{AccessKind, Action, Array, Dim3, FaultKind, Hazard, HazardKind, Location, Party, Place, Space};
 
-use super::around::{Part, READ, around, setters};
+use super::around::{Part, READ, around, ranked};
+use super::render::Mark;
 use super::source::{Set, Source};
-use super::{bounds, call, remedy, stride, underline};
+use super::{call, indices, remedy, underline};
 use crate::code::places::may_be_shown;
 
 fn cases<T: DeserializeOwned>(of: &str) -> T {
@@ -33,7 +34,7 @@ fn only_line(code: &str) -> Location {
 #[test]
 fn a_comparison_is_wrong_if_it_lets_the_index_reach_the_size_or_compares_with_another_one() {
     for (code, words) in cases::<Vec<(String, Option<String>)>>("bounds") {
-        let said = bounds::remedy(&only_line(&code)).map(|bound| bound.help);
+        let said = indices::bounds(&only_line(&code)).map(|bound| bound.help);
         assert_eq!(said.is_some(), words.is_some(), "{code}: {said:?}");
         says(&said.unwrap_or_default(), words.as_slice());
     }
@@ -43,7 +44,7 @@ fn a_comparison_is_wrong_if_it_lets_the_index_reach_the_size_or_compares_with_an
 #[test]
 fn the_size_in_an_index_is_the_matrix_s_columns_or_is_named() {
     for (code, array, wrong) in cases::<Vec<(String, String, Option<String>)>>("strides") {
-        let said = stride::of_product(&only_line(&code), &array);
+        let said = indices::of_product(&only_line(&code), &array);
         assert_eq!(said.is_some(), wrong.is_some(), "{code}: {said:?}");
         says(&said.unwrap_or_default(), wrong.map(|wrong| format!("and not by {wrong}:")).as_slice());
     }
@@ -70,10 +71,13 @@ fn the_access_is_found() {
     type Case = (String, Option<u32>, Option<String>, bool, String);
     for (text, column, array, writes, found) in cases::<Vec<Case>>("underlined") {
         let source = Source::read(text.lines().map(str::to_owned).collect::<Vec<_>>());
-        let (line, span) = underline::access(&source, 1, column, array.as_ref().map(element).as_ref(), writes);
+        let location = Location { line: Some(1), column, ..Location::default() };
+        let mark = Mark { location, element: array.as_ref().map(element), writes, ..Mark::default() };
+        let (line, span) = underline::access(&source, &mark);
         assert_eq!(source.lines[line as usize - 1][span], found, "{text}");
     }
-    assert_eq!(underline::access(&Source::read([]), 1, None, None, false), (1, 0..0));
+    let first = Mark { location: Location { line: Some(1), ..Location::default() }, ..Mark::default() };
+    assert_eq!(underline::access(&Source::read([]), &first), (1, 0..0));
 }
 
 /// A line's sets are told as `+sum` if they are declared and set, `!s` if they are declared alone, and `sum[]` for elements.
@@ -116,11 +120,9 @@ fn a_line_has_what_is_around_it_and_the_lines_that_set_what_it_uses() {
     may_be_shown("around.cu", &lines.join("\n"));
     for (line, heads, stores, most, set) in all {
         let place = Location { file: Some("around.cu".into()), line: Some(line), ..Location::default() };
-        assert_eq!(
-            (around(&place, &["for", "if"]), setters(&place, Part { stores, ..READ }, most)),
-            (heads, set),
-            "{line}"
-        );
+        let found = ranked(&place, Part { stores, ..READ }, 2).into_iter().take(most);
+        let found: Vec<(String, u32)> = found.map(|(_, name, line)| (name, line)).collect();
+        assert_eq!((around(&place, &["for", "if"]), found), (heads, set), "{line}");
     }
 }
 
@@ -183,19 +185,15 @@ fn a_fault_has_the_remedy_of_its_array_and_of_reading_or_writing() {
     use AccessKind::{CopySource, Load, Store};
     use Space::{Global, Shared};
     let past = |name| Place::Outside { array: array(name), index: 64, bytes: 0, of: 64 };
-    for (space, access, place, words) in [
-        (Global, CopySource, past("B"), ["row < K, column < N", "take 0"]),
-        (Global, Store, past("A"), ["A is only read", "belongs to C"]),
-        (Global, Load, Place::NoArray(1 << 46), ["how the address is computed", ""]),
-        (Shared, Load, Place::SharedAddress(0x9999), ["extents of the array", ""]),
+    let outside = |space, access, place| FaultKind::OutOfBounds { space, access, bytes: 4, place };
+    for (fault, words) in [
+        (outside(Global, CopySource, past("B")), ["row < K, column < N", "take 0"]),
+        (outside(Global, Store, past("A")), ["A is only read", "belongs to C"]),
+        (outside(Global, Load, Place::NoArray(1 << 46)), ["how the address is computed", ""]),
+        (outside(Shared, Load, Place::SharedAddress(0x9999)), ["extents of the array", ""]),
+        (FaultKind::MissingLanes { named: 3, present: 1 }, ["name only lanes that come here together", ""]),
+        (FaultKind::NoSuchBarrier { id: 16 }, ["name one barrier from 0 to 15", ""]),
     ] {
-        let outside = FaultKind::OutOfBounds { space, access, bytes: 4, place };
-        says(&remedy::fault(&outside, &Location::default()), &words);
+        says(&remedy::fault(&fault, &Location::default()), &words);
     }
-    let lanes = FaultKind::MissingLanes { named: 3, present: 1 };
-    says(&remedy::fault(&lanes, &Location::default()), &["name only lanes that come here together"]);
-    says(
-        &remedy::fault(&FaultKind::NoSuchBarrier { id: 16 }, &Location::default()),
-        &["name one barrier from 0 to 15"],
-    );
 }

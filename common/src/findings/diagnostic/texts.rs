@@ -5,6 +5,10 @@ const TEXTS: &str = include_str!("texts.txt");
 /// A name in braces, and what stands for it.
 pub type Word = (&'static str, String);
 
+pub fn words<const COUNT: usize>(words: [(&'static str, impl ToString); COUNT]) -> [Word; COUNT] {
+    words.map(|(name, word)| (name, word.to_string()))
+}
+
 /// What happens, and what to do about it.
 pub fn text(name: &str, words: &[Word]) -> [String; 2] {
     let found = TEXTS.split("\n\n").find_map(|part| {

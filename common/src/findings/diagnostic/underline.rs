@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use simt::{Location, Place};
 
+use super::render::Mark;
 use super::source::{Source, is_assignment};
 use super::statements::{is_name, is_word};
 
@@ -23,28 +24,25 @@ pub fn code(line: &str) -> &str {
     line.split("//").next().unwrap_or_default().trim_end()
 }
 
-/// The line and the bytes of it to underline, for an access to an element such as `As[3][17]` by the statement that starts at
-/// this line and column.
-pub fn access(
-    source: &Source,
-    line: u32,
-    column: Option<u32>,
-    element: Option<&Place>,
-    writes: bool,
-) -> (u32, Range<usize>) {
+/// The line and the bytes of it to underline: the access of a mark by the statement that starts at its line and column.
+pub fn access(source: &Source, mark: &Mark) -> (u32, Range<usize>) {
+    let Mark { location, element, writes, .. } = mark;
+    let line = location.line.unwrap_or_default();
     let own = source.on_lines(line, 1);
-    let begins = own.clone().find(|&at| source.bytes(&(at..at + 1)).end >= column.unwrap_or(0) as usize);
+    let begins = source.on_from(location).next();
     // Of `As.load(y, k)` the compiler of Rust tells the column of `load`.
     let start = begins.map(|at| if at > own.start + 1 && source.text(at - 1) == "." { at - 2 } else { at });
-    let ends =
-        |at: &usize| matches!(source.text(*at), ";" | "{" | "}") && source.line_of(at + 1) != source.line_of(*at);
+    let is_last = |at: usize| source.line_of(at + 1) != source.line_of(at);
+    let ends = |at: &usize| matches!(source.text(*at), ";" | "{" | "}") && is_last(*at);
     let all = source.on_lines(line, LINES);
     let end = all.clone().find(ends).unwrap_or(all.end);
-    let found = element.and_then(array_name).map(|array| source.uses(start.unwrap_or(own.end)..end, array));
+    let array = element.as_ref().and_then(array_name);
+    let found = array.map(|array| source.uses(start.unwrap_or(own.end)..end, array));
+    let index = element.as_ref().map(Place::index).unwrap_or_default();
     // Among equals, the one that comes first in the line.
     let best = found.into_iter().flatten().rev().max_by_key(|found| {
-        let direction = if writes { found.writes } else { found.reads };
-        (direction, agrees(source.written(&found.tokens), &element.map(Place::index).unwrap_or_default()))
+        let direction = if *writes { found.writes } else { found.reads };
+        (direction, agrees(source.written(&found.tokens), &index))
     });
     match best {
         Some(Use { tokens, .. }) => (source.line_of(tokens.start), source.bytes(&tokens)),
@@ -73,13 +71,11 @@ fn whole(source: &Source, Range { start, end }: Range<usize>) -> Range<usize> {
     start..(start..end).find(ends).unwrap_or(end)
 }
 
-/// The uses of an array in the line of a place.
 pub fn uses(place: &Location, array: &str) -> Vec<Use> {
     let source = Source::of(place);
     source.uses(source.on_lines(place.line.unwrap_or_default(), 1), array)
 }
 
-/// Whether the line of a place has a word of this kind.
 pub fn has_word(place: &Location, is_it: impl Fn(&str) -> bool) -> bool {
     let source = Source::of(place);
     source.words(&source.on_lines(place.line.unwrap_or_default(), 1)).iter().any(|word| is_it(&word.text))

@@ -18,12 +18,12 @@ impl Teller<'_> {
         let mut marks = vec![];
         self.store_marks("this sum is 0", None, &mut marks);
         if !self.origins.multiplies() {
-            self.element.store.inspect(|store| self.set_by(store.instruction, READ, &mut marks));
+            self.set_by(self.store(), READ, &mut marks);
             return self.told(Mistake::Empty, "no product in the kernel", marks, &[]);
         }
         // The thread multiplies for other elements.
         let Some(pair) = self.own_product() else { return self.told(Mistake::Empty, "", marks, &[]) };
-        let place = self.origins.location(pair.term.instruction);
+        let place = self.place(pair.term.instruction);
         let product = self.mark(pair.term.instruction, None, "the thread multiplies for its other elements here");
         add(&mut marks, [product]);
         let loops = BTreeSet::from_iter(around(&place, &["for", "while", "if"]));
@@ -61,7 +61,7 @@ impl Teller<'_> {
         let label = format!("0 is taken here for {}", expected[0].1);
         marks.push(self.stores(stored, Some(self.cell(&zero)), label));
         // It may have been chosen before, for a variable.
-        add(&mut marks, value_set(&self.origins.location(stored)));
+        add(&mut marks, value_set(&self.place(stored)));
         self.set_by(stored, Part { condition: true, ..READ }, &mut marks);
         let words = [self.product(pair), expected, vec![("sizes", self.asked.sizes())]].concat();
         self.told(Mistake::Zero, "", marks, &words)
@@ -87,7 +87,7 @@ impl Teller<'_> {
         let need = self.asked.name(side, needed);
         let arrived = self.arrival(side, needed, value);
         let [found, expected] = [self.found(value), self.expected(side, needed, arrived)];
-        let words = [&found[..], &expected].concat();
+        let words = [found.clone(), expected.clone()].concat();
         if let Some(arrived) = arrived {
             let passage = value.shared?;
             let there = self.word(arrived.address);
@@ -118,17 +118,12 @@ impl Teller<'_> {
         if let (Some([first, ..]), Some(false), ..2) = (calls.as_deref(), tile.map(of_tile), gaps) {
             let (function, calls) = calls_of(first);
             add(&mut marks, at_lines(first, calls.iter().copied(), "this brings another tile, or none"));
-            let more = [("function", function), ("calls", listed(&calls))];
-            return Some(self.told(
-                Mistake::Unset,
-                "unset, and loaded by no call",
-                marks,
-                &[&words[..], &more].concat(),
-            ));
+            let words = [words, vec![("function", function), ("calls", listed(&calls))]].concat();
+            return Some(self.told(Mistake::Unset, "unset, and loaded by no call", marks, &words));
         }
         let mut lines = BTreeSet::new();
         if stores.is_empty() {
-            let read = value.shared.map(|passage| self.origins.location(passage.loaded))?;
+            let read = value.shared.map(|passage| self.place(passage.loaded))?;
             let cell = self.cell(value);
             for store in stores_of(&read, array_name(&cell).unwrap_or_default()) {
                 let heads = conditions(&store.location, around(&store.location, &["for", "while", "if"]));
@@ -136,13 +131,9 @@ impl Teller<'_> {
             }
         }
         for &stored in &stores {
-            let location = self.origins.location(stored);
-            // An unrolled loop has many instructions for one line.
-            if !lines.insert(location.line.unwrap_or_default()) {
-                continue;
-            }
-            // A vector is often stored in four lines.
-            if lines.len() > 2 {
+            let location = self.place(stored);
+            // An unrolled loop has many instructions for one line, and a vector is often stored in four lines.
+            if !lines.insert(location.line.unwrap_or_default()) || lines.len() > 2 {
                 continue;
             }
             let label = format!("elements of {} are stored here, but not {need}", self.asked.array(side));
@@ -151,7 +142,7 @@ impl Teller<'_> {
             self.set_by(stored, STORE, &mut marks);
         }
         // If the store is also reached without a condition, no condition is to blame.
-        let ifs: Vec<Vec<u32>> = stores.iter().map(|&stored| around(&self.origins.location(stored), &["if"])).collect();
+        let ifs: Vec<Vec<u32>> = stores.iter().map(|&stored| around(&self.place(stored), &["if"])).collect();
         let under_all = !ifs.iter().any(Vec::is_empty);
         let conditions: BTreeSet<u32> = ifs.into_iter().flatten().filter(|_| under_all).collect();
         let cause = match stores.len() {
@@ -166,7 +157,7 @@ impl Teller<'_> {
 
     /// The sum holds a variable without a value, for which the compiler takes NaN.
     pub fn undefined(&self) -> HazardReport {
-        let mut marks: Vec<Mark> = self.store_mark("this is no number").into_iter().collect();
+        let mut marks = Vec::from_iter(self.store_mark("this is no number"));
         if let Some(pair) = &self.own_product() {
             marks.push(self.mark(pair.term.instruction, None, "products are formed here"));
             self.set_by(pair.term.instruction, READ, &mut marks);

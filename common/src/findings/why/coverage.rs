@@ -7,40 +7,34 @@ use simt::analyses::provenance::{Arrived, Source};
 
 use super::asked::{Kind, Side};
 use super::element::Pair;
-use super::teller::{Teller, listed, of_k};
-use crate::code::places::{index, triple};
+use super::teller::{Teller, helped, listed, of_k};
 use crate::findings::analysis::HazardReport;
 use crate::findings::diagnostic::{
-    Mark, READ, STORE, Word, add, also_set, and_callers, around, at_lines, bounds, code_at, dead_sum, exits, has_word,
-    help, keeps, lines_with, on_line, replaced, set_by, set_by_line, sets_of, value_set,
+    LOOPS, Mark, READ, STORE, Word, add, also_set, and_callers, around, at_lines, bounds, code_at, dead_sum, exits,
+    has_word, help, keeps, lines_with, on_line, replaced, set_by, set_by_line, sets_of, value_set, words,
 };
 use crate::findings::hazard_kind::Mistake;
 
 impl Teller<'_> {
     pub fn beyond(&self, pair: &Pair) -> HazardReport {
-        let at = self.origins.location(pair.term.instruction);
+        let at = self.place(pair.term.instruction);
         let mut marks = vec![self.mark(pair.term.instruction, None, "it is multiplied here")];
         marks.extend(self.passages(pair));
         let bound = bounds(&at);
-        let lines = bound.as_ref().map_or_else(|| around(&at, &["for", "while"]), |bound| vec![bound.line]);
+        let lines = bound.as_ref().map_or_else(|| around(&at, LOOPS), |bound| vec![bound.line]);
         let lines = of_k(&at, lines, true);
         marks.extend(at_lines(&at, lines, "this lets it"));
         let k = self.element.depth;
         let cause = if k == self.asked.problem.k { "k too large" } else { "k that the element does not need" };
         let words = [self.product(pair), vec![("k", k.to_string())]].concat();
         // With a tile it follows from what was loaded, and a fault of that load may explain it better.
-        let of_tile = Side::BOTH.iter().any(|&side| pair.of(side).is_some_and(|(_, value)| value.shared.is_some()));
+        let of_tile = Side::BOTH.iter().any(|&side| pair.shared(side).is_some());
         let mistake = if of_tile { Mistake::Part } else { Mistake::Beyond };
-        let mut report = self.told(mistake, cause, marks, &words);
-        if let Some(bound) = bound {
-            report.diagnostic.help = bound.help;
-        }
-        report
+        helped(self.told(mistake, cause, marks, &words), bound.map(|bound| bound.help))
     }
 
-    /// Whether an operand is multiplied from shared memory.
     fn is_shared(&self, side: Side) -> bool {
-        self.element.pairs.iter().any(|pair| pair.of(side).is_some_and(|(_, value)| value.shared.is_some()))
+        self.element.pairs.iter().any(|pair| pair.shared(side).is_some())
     }
 
     /// Where an element that belongs here was put, if the operand is multiplied from shared memory.
@@ -60,17 +54,18 @@ impl Teller<'_> {
         };
         // A sum with missing or repeated k has at least one product. The line of most of them is in the loop over k.
         let mut counts: BTreeMap<Option<u32>, usize> = BTreeMap::new();
-        let mut count = |pair: &Pair| {
-            let count = counts.entry(self.origins.line(pair.term.instruction)).or_default();
+        let multiplies = self.element.pairs.iter().map(|pair| pair.term.instruction);
+        let most = multiplies.max_by_key(|&multiply| {
+            let count = counts.entry(self.origins.line(multiply)).or_default();
             *count += 1;
-            (*count, pair.term.instruction)
-        };
-        let most = self.element.pairs.iter().map(&mut count).max_by_key(|(count, _)| *count);
-        let multiply = most.map_or(0, |(_, multiply)| multiply);
-        let place = self.origins.location(multiply);
-        let loops = around(&place, &["for", "while"]);
+            *count
+        });
+        let multiply = most.unwrap_or_default();
+        let place = self.place(multiply);
+        let loops = around(&place, LOOPS);
         let words = vec![("what", what), ("never", never), ("twice", twice)];
-        let gap = Gap { missing, repeated, multiply, place, loops, words };
+        let ks = self.element.pairs.iter().filter_map(|pair| pair.k_of(self.element.needs)).collect();
+        let gap = Gap { missing, repeated, ks, multiply, place, loops, words };
         self.lacking(&gap)
             .or_else(|| self.taken_again(&gap))
             .or_else(|| self.called_for_another_tile(&gap))
@@ -82,29 +77,26 @@ impl Teller<'_> {
     /// Products that were formed and are not in the sum.
     fn lacking(&self, gap: &Gap) -> Option<HazardReport> {
         let element = self.element;
-        let is_missing =
-            |pair: &Pair| !pair.has_part() && pair.k_of(element.needs).is_some_and(|k| gap.missing.contains(&k));
+        let lacks = |k| gap.missing.contains(&k);
+        let is_missing = |pair: &Pair| !pair.has_part() && pair.k_of(element.needs).is_some_and(lacks);
         let formed = self.origins.products(self.asked, element, is_missing);
         let (pair, later) = formed.iter().find(|(pair, _)| self.is_own(pair)).or(formed.first())?;
-        let location = self.origins.location(pair.term.instruction);
-        let thread = triple(index(self.origins.thread(pair.term.thread)));
+        let location = self.place(pair.term.instruction);
+        let thread = self.origins.thread(pair.term.thread);
         let words = [self.product(pair), gap.words.clone(), vec![("thread", thread)]].concat();
         let mut marks = vec![self.mark(pair.term.instruction, None, "the product is formed here")];
         if !self.is_own(pair) || !element.formed.passages.is_empty() {
             self.parts(&mut marks);
             marks.extend(self.store_mark("this sum lacks them"));
-            let stores = element.store.iter();
-            add(&mut marks, stores.flat_map(|store| value_set(&self.origins.location(store.instruction))));
-            let by_shuffles = lines_with(&location, |word| word.contains("shfl"));
-            for &line in &by_shuffles {
+            add(&mut marks, self.store().into_iter().flat_map(|store| value_set(&self.place(store))));
+            let mut lanes = String::new();
+            for line in lines_with(&location, |word| word.contains("shfl")) {
                 let at = on_line(&location, line);
                 add(&mut marks, at_lines(&at, [line], "lanes exchange values here"));
                 add(&mut marks, at_lines(&at, around(&at, &["for", "while", "if"]), "it depends on this"));
+                lanes = help("parts put together by shuffles", &[]);
             }
-            let lanes =
-                if by_shuffles.is_empty() { String::new() } else { help("parts put together by shuffles", &[]) };
-            let store = self.line_of(element.store.map(|store| store.instruction));
-            let words = [words, vec![("lanes", lanes), ("store", store)]].concat();
+            let words = [words, vec![("lanes", lanes)]].concat();
             return Some(self.told(Mistake::Lost, "parts lost", marks, &words));
         }
         if *later {
@@ -122,14 +114,14 @@ impl Teller<'_> {
         let root = |place: &Location| set_by_line(place).map(|set| set.root().to_owned());
         let own = root(&location);
         add(&mut marks, begins.filter(|mark| own.is_some() && root(&mark.location) == own));
-        element.store.inspect(|store| self.set_by(store.instruction, READ, &mut marks));
+        self.set_by(self.store(), READ, &mut marks);
         let cause = if pair.term.matrix { "begun again" } else { "replaced elsewhere" };
         Some(self.told(Mistake::Lost, cause, marks, &words))
     }
 
     /// A line in the loop gives the sum a new value: that which multiplies, one that calls it, or another one.
     fn replaced(&self, gap: &Gap, more: Vec<Mark>) -> Option<HazardReport> {
-        let store = self.element.store.map(|store| self.origins.location(store.instruction));
+        let store = self.store().map(|store| self.place(store));
         let (line, name) = and_callers(&gap.place).find_map(|place| replaced(&place, store.as_ref()))?;
         let mut marks = at_lines(&gap.place, [line], "the sum is overwritten here");
         marks[0].aside = false;
@@ -142,22 +134,20 @@ impl Teller<'_> {
     fn taken_again(&self, gap: &Gap) -> Option<HazardReport> {
         let pairs = &self.element.pairs;
         let of_a = |pair: &Pair| pair.of(Side::A).map(|(place, _)| place);
-        let again: Vec<(&Pair, &Pair)> = (pairs.iter().enumerate())
-            .filter_map(|(at, one)| Some((one, pairs[..at].iter().find(|other| of_a(one) == of_a(other))?)))
-            .collect();
+        let before = |(at, one): (usize, _)| Some((one, pairs[..at].iter().find(|other| of_a(one) == of_a(other))?));
+        let again: Vec<(&Pair, &Pair)> = pairs.iter().enumerate().filter_map(before).collect();
         // Of a product that two lines form of the same factors, the compiler makes one.
         let is_one = |(one, other): &&(&Pair, &Pair)| one.term.tag == other.term.tag && !one.term.matrix;
         if let Some((one, _)) = again.iter().find(is_one).filter(|_| gap.missing.is_empty()) {
             let mut marks = vec![self.mark(one.term.instruction, None, "the sum is formed here, once")];
             self.parts(&mut marks);
             self.store_marks("and it is in this more than once", None, &mut marks);
-            let store = self.element.store.map(|store| store.instruction);
-            let loops = self.common_loops(store, &mut marks);
+            let loops = self.common_loops(self.store(), &mut marks);
             let cause = if loops.is_empty() { "sum added twice" } else { "sum stored in each step" };
             return Some(self.told(Mistake::Part, cause, marks, &gap.and(&[("loops", loops)])));
         }
         let (one, other) = again.into_iter().find(|(one, other)| one.term.thread != other.term.thread)?;
-        let [other_thread, thread] = [other, one].map(|pair| triple(index(self.origins.thread(pair.term.thread))));
+        let [other_thread, thread] = [other, one].map(|pair| self.origins.thread(pair.term.thread));
         let mut marks = vec![self.mark(one.term.instruction, None, "all of them multiply here")];
         marks.extend(gap.loops("it is done in this loop"));
         self.parts(&mut marks);
@@ -167,8 +157,7 @@ impl Teller<'_> {
 
     /// All tiles come in order, but a call has loaded one before or after the one that comes next.
     fn called_for_another_tile(&self, gap: &Gap) -> Option<HazardReport> {
-        let element = self.element;
-        let ks: Vec<u64> = element.pairs.iter().filter_map(|pair| pair.k_of(element.needs)).collect();
+        let (element, ks) = (self.element, &gap.ks);
         let shift = |at: usize| ks[at] as i64 - at as i64;
         let at = (0..ks.len()).find(|&at| shift(at) != 0)?;
         let by = shift(at);
@@ -183,9 +172,9 @@ impl Teller<'_> {
         let many = ks.len() - at > 2 * by.unsigned_abs() as usize;
         // What was loaded for another step may have been read in place of the right tile, which came as well.
         let missing = *gap.missing.first()?;
-        let times = self.arrived(Side::A).iter().filter(|(place, _)| *place == (element.own(Side::A), ks[at])).count();
+        let again = self.arrivals(Side::A, (element.own(Side::A), ks[at])).len() > 1;
         let came = Side::BOTH.into_iter().any(|side| self.came(side, missing).is_some());
-        let is_load = if by < 0 { times > 1 } else { !came };
+        let is_load = if by < 0 { again } else { !came };
         // Only the first tile is another one, or only the first is not, if a call of its own loads it.
         let is_one = at == 0 && (1..ks.len()).any(|at| shift(at) == 0) || at > 0 && lines(&before) != lines(&calls);
         (!calls.is_empty() && in_order && is_load && (is_one || at > 0 && many)).then_some(())?;
@@ -208,35 +197,25 @@ impl Teller<'_> {
         let arrived = Side::BOTH.into_iter().find_map(|side| Some((side, self.came(side, k)?)));
         // The arrivals of an element that is multiplied again.
         let times = again.zip(Side::BOTH.into_iter().find(|&side| self.is_shared(side)));
-        let came: Vec<Arrived> = times.map_or(vec![], |(&again, side)| {
-            let of = self.arrived(side).into_iter().filter(|(place, _)| *place == (element.own(side), again));
-            of.map(|(_, arrived)| arrived).collect()
-        });
+        let came = times.map_or(vec![], |(&again, side)| self.arrivals(side, (element.own(side), again)));
         let loads: BTreeSet<Option<u32>> = came.iter().map(|arrived| arrived.value.loaded).collect();
         let arrived = arrived.filter(|_| loads.len() < 2);
         let Some((side, arrived)) = arrived.filter(|_| again.is_some() || stands_for_zero()) else {
             again?;
             let pair = element.pairs.last()?;
             let mut marks = self.passages(pair);
-            if came.len() == 1
-                && let Some((side, (place, value))) =
-                    (Side::BOTH.into_iter()).find_map(|side| Some((side, pair.of(side)?)))
-            {
+            let first = || Side::BOTH.into_iter().find_map(|side| Some((side, pair.of(side)?)));
+            if let ([_], Some((side, (place, value)))) = (&came[..], first()) {
                 let passage = value.shared?;
                 // The first tile may be stored by a line of its own. The line that stores the others is to blame.
-                let is_in = |at: u32| {
-                    let loops = around(&self.origins.location(at), &["for", "while"]);
-                    gap.loops.last().is_some_and(|over| loops.contains(over))
-                };
-                let mut others = self.arrived(side).into_iter().map(|(_, arrived)| arrived);
-                let other = others.rfind(|other| {
-                    Some(other.stored) != passage.stored
-                        && self.same_but_for_buffer(other.address, passage.address)
-                        && !passage.stored.is_some_and(is_in)
-                });
+                let loops = passage.stored.map_or(vec![], |stored| around(&self.place(stored), LOOPS));
+                let in_loop = gap.loops.last().is_some_and(|over| loops.contains(over));
+                let others = self.arrived(side).into_iter().filter(|_| !in_loop).map(|(_, arrived)| arrived);
+                let mut others = others.filter(|other| self.same_but_for_buffer(other.address, passage.address));
+                let other = others.rfind(|other| Some(other.stored) != passage.stored);
                 let stored = other.map(|other| other.stored).or(passage.stored)?;
                 add(&mut marks, other.map(|_| self.stores(stored, None, "tiles of other steps are stored here")));
-                let under = Self::not_only_under(&self.origins.location(stored), &mut marks);
+                let under = Self::not_only_under(&self.place(stored), &mut marks);
                 self.added_here(gap, &mut marks);
                 let words = [
                     ("one", self.asked.name(side, place)),
@@ -263,9 +242,9 @@ impl Teller<'_> {
             marks.extend(gap.loops("it depends on this"));
             return Some(self.told(Mistake::Part, "k of a tile taken again", marks, &words));
         }
-        if let Some(passage) = pair.of(Side::A).and_then(|(_, value)| value.shared) {
+        if let Some(passage) = pair.shared(Side::A) {
             self.read_set_by(passage, READ, &mut marks);
-            passage.stored.inspect(|&stored| self.set_by(stored, STORE, &mut marks));
+            self.set_by(passage.stored, STORE, &mut marks);
         }
         self.added_here(gap, &mut marks);
         Some(self.told(Mistake::Stale, "tile read in place of the next", marks, &words))
@@ -277,23 +256,17 @@ impl Teller<'_> {
 
     /// No k is missing, and some are there too often.
     fn again(&self, gap: &Gap) -> HazardReport {
-        let pairs = &self.element.pairs;
-        let ks: Vec<u64> = pairs.iter().filter_map(|pair| pair.k_of(self.element.needs)).collect();
-        let depth = self.element.depth;
-        let passage = |pair: &Pair| Side::BOTH.map(|side| pair.of(side).and_then(|(_, value)| value.shared));
+        let (pairs, depth) = (&self.element.pairs, self.element.depth as usize);
+        let passage = |pair: &Pair| Side::BOTH.map(|side| pair.shared(side));
         // The first products are those of the sum, in their order.
-        let first = pairs
-            .get(depth as usize)
-            .filter(|pair| !pair.term.matrix && ks.iter().copied().take(depth as usize).eq(0..depth));
-        if let Some((pair, own)) = first.and_then(|pair| Some((pair, passage(pair)[0]?))) {
+        let in_order = gap.ks.iter().copied().take(depth).eq(0..self.element.depth);
+        let first = pairs.get(depth).filter(|pair| !pair.term.matrix && in_order);
+        if let Some((pair, own)) = first.and_then(|pair| Some((pair, pair.shared(Side::A)?))) {
             // What was left there has been multiplied from there before.
-            let is_same = |other: &Pair| {
-                let address = |pair: &Pair| passage(pair)[0].map(|it| it.address);
-                other.places() == pair.places() && address(other) == address(pair)
-            };
-            let left = pairs[..depth as usize].iter().any(is_same);
+            let is_there = |other: &Pair| other.shared(Side::A).is_some_and(|it| it.address == own.address);
+            let left = pairs[..depth].iter().any(|other| other.places() == pair.places() && is_there(other));
             let mut marks = self.passages(pair);
-            own.stored.inspect(|&stored| self.set_by(stored, READ, &mut marks));
+            self.set_by(own.stored, READ, &mut marks);
             self.added_here(gap, &mut marks);
             if let Some(&line) = gap.loops.first().filter(|_| !left) {
                 let head = on_line(&gap.place, line);
@@ -308,9 +281,9 @@ impl Teller<'_> {
         }
         // Two lines have put the number into the tile.
         let twice = pairs.iter().enumerate().find_map(|(at, one)| {
-            let stored = |pair: &Pair| passage(pair).map(|it| it.and_then(|it| it.stored));
-            let other =
-                pairs[..at].iter().find(|other| other.places() == one.places() && stored(other) != stored(one))?;
+            let stored = |pair: &Pair| passage(pair).map(|it| it?.stored);
+            let is_other = |other: &&Pair| other.places() == one.places() && stored(other) != stored(one);
+            let other = pairs[..at].iter().find(is_other)?;
             let both = std::iter::zip(stored(other), stored(one)).find(|(one, other)| one != other)?;
             Some([both.0?, both.1?])
         });
@@ -342,7 +315,7 @@ impl Teller<'_> {
 
     /// The loop over k goes on by less than a tile has.
     fn overlapping(&self, gap: &Gap) -> Option<HazardReport> {
-        let ks: Vec<u64> = self.element.pairs.iter().filter_map(|pair| pair.k_of(self.element.needs)).collect();
+        let ks = &gap.ks;
         let begins: Vec<usize> = (0..ks.len()).filter(|&at| at == 0 || ks[at] != ks[at - 1] + 1).collect();
         let last = ks.len() - begins.last()?;
         let depth = begins.windows(2).map(|pair| pair[1] - pair[0]).chain([last]).max()? as u64;
@@ -358,23 +331,22 @@ impl Teller<'_> {
         let mut marks = gap.loops("it is done in this loop");
         self.added_here(gap, &mut marks);
         add(&mut marks, set_by(&on_line(&gap.place, *outer), READ));
-        let words =
-            [("step", step.to_string()), ("depth", depth.to_string()), ("loop", format!("the loop in line {outer}"))];
+        let over = format!("the loop in line {outer}");
+        let words = [("step", step.to_string()), ("depth", depth.to_string()), ("loop", over)];
         Some(self.told(Mistake::Part, "tiles overlap", marks, &gap.and(&words)))
     }
 
     /// Some k are not multiplied at all.
     fn left_out(&self, gap: &Gap) -> HazardReport {
         let (missing, place, depth) = (gap.missing, &gap.place, self.element.depth);
-        let shared = Side::BOTH.iter().any(|&side| self.is_shared(side));
+        let sides: Vec<Side> = Side::BOTH.into_iter().filter(|&side| self.is_shared(side)).collect();
+        let shared = !sides.is_empty();
         // Whole tiles are left out by the outer loop, and what else was loaded and not multiplied by the inner one.
-        let tile =
-            Side::BOTH.into_iter().filter(|&side| self.is_shared(side)).find_map(|side| self.depth_of_tile(side, true));
-        let of_tile =
-            |k: u64, tile: u64| (k / tile * tile..depth.min(k / tile * tile + tile)).all(|k| missing.contains(&k));
-        let whole_tiles = tile.is_some_and(|tile| tile > 1 && missing.iter().all(|&k| of_tile(k, tile)));
-        let came = Side::BOTH.into_iter().all(|side| !self.is_shared(side) || self.came(side, missing[0]).is_some());
-        let inner = came && !whole_tiles;
+        let tile = sides.iter().find_map(|&side| self.depth_of_tile(side, true));
+        let is_missing = |first: u64, tile: u64| (first..depth.min(first + tile)).all(|k| missing.contains(&k));
+        let is_whole = |tile: u64| tile > 1 && missing.iter().all(|k| is_missing(k / tile * tile, tile));
+        let came = sides.iter().all(|&side| self.came(side, missing[0]).is_some());
+        let inner = came && !tile.is_some_and(is_whole);
         // Only the end of the sum is left, and nothing was replaced by zeros.
         let lost = missing.len() as u64;
         let is_end = lost * 2 >= depth && missing.last() == Some(&(lost - 1));
@@ -383,8 +355,8 @@ impl Teller<'_> {
         if is_end && no_zeros && came || sets && lost + 1 == depth {
             let mut marks = vec![self.mark(gap.multiply, None, "the sum is set here")];
             add(&mut marks, also_set(place));
-            let told = |marks| self.told(Mistake::Lost, "sum set in the loop", marks, &gap.words);
-            return self.replaced(gap, vec![]).unwrap_or_else(|| told(marks));
+            let told = || self.told(Mistake::Lost, "sum set in the loop", marks, &gap.words);
+            return self.replaced(gap, vec![]).unwrap_or_else(told);
         }
         let columns = self.asked.are_columns(missing);
         let head = |line: u32| Location { calls: place.calls.clone(), ..on_line(place, line) };
@@ -392,10 +364,8 @@ impl Teller<'_> {
         let mut over = if self.asked.kind == Kind::RowSums { of_k(place, all, !columns) } else { all };
         // The loop that counts k is also around the line that reads a factor.
         let reads = self.element.pairs[0].factors.map(|(_, value)| value.shared.map(|it| it.loaded).or(value.loaded));
-        let around_one = |line: &u32| {
-            let loops = |at: &u32| around(&self.origins.location(*at), &["for", "while"]);
-            reads.iter().flatten().any(|at| loops(at).contains(line))
-        };
+        let of_reads: Vec<u32> = reads.iter().flatten().flat_map(|&at| around(&self.place(at), LOOPS)).collect();
+        let around_one = |line: &u32| of_reads.contains(line);
         if over.iter().any(around_one) {
             over.retain(around_one);
         }
@@ -440,8 +410,7 @@ impl Teller<'_> {
         let cycle = tile.filter(|_| inner).unwrap_or(depth);
         let lacks: BTreeSet<u64> = missing.iter().map(|k| k % cycle).collect();
         let [first, last] = [lacks.first(), lacks.last()].map(|k| k.copied().unwrap_or_default());
-        let ks: Vec<u64> = self.element.pairs.iter().filter_map(|pair| pair.k_of(self.element.needs)).collect();
-        let falls = if inner { ks.first() > ks.get(1) } else { ks.first() > ks.last() };
+        let falls = gap.ks.first() > if inner { gap.ks.get(1) } else { gap.ks.last() };
         let how = match (first == 0, last + 1 == cycle) {
             (_, true) | (true, _) if last + 1 - first > lacks.len() as u64 => "it leaves some out",
             (begin, end) if if falls { end } else { begin } => "it begins too late",
@@ -461,10 +430,8 @@ impl Teller<'_> {
             return self.told(Mistake::Lost, "sum that nobody stores", marks, &gap.and(&words));
         }
         let called = self.called(gap.multiply);
-        let which =
-            found.map_or_else(|| "the loop over k".to_owned(), |line| format!("the loop in line {line}{called}"));
-        let size = size.unwrap_or_default().to_owned();
-        let words = [("how", how.to_owned()), ("all", all.to_owned()), ("loop", which), ("size", size)];
+        let which = found.map_or_else(|| "the loop over k".into(), |line| format!("the loop in line {line}{called}"));
+        let words = words([("how", how), ("all", all), ("loop", &which), ("size", size.unwrap_or_default())]);
         self.told(Mistake::Part, cause, marks, &gap.and(&words))
     }
 }
@@ -473,7 +440,8 @@ impl Teller<'_> {
 struct Gap<'a> {
     missing: &'a [u64],
     repeated: &'a [u64],
-    /// The instruction that multiplies.
+    /// The k of the products that are there, in order.
+    ks: Vec<u64>,
     multiply: u32,
     place: Location,
     /// The loops around it, the innermost first.

@@ -1,13 +1,13 @@
 //! A launch of a product as the simulator followed it: each element of C with the pairs of A and B that formed it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use simt::analyses::provenance::{Arrived, Formed, Provenance, Source, Store, Term, Value, single};
+use simt::analyses::provenance::{Arrived, Formed, Passage, Provenance, Source, Store, Term, Value, single};
 use simt::{Kernel, Location, Space};
 
 use super::asked::{Asked, Kind, Place, Side};
 use super::layout::Field;
-use crate::code::places::told;
+use crate::code::places::{index, told, triple};
 
 /// What a factor is.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -79,6 +79,11 @@ impl Pair {
         })
     }
 
+    /// How an element of an operand last went through shared memory, if it did.
+    pub fn shared(&self, side: Side) -> Option<Passage> {
+        self.of(side)?.1.shared
+    }
+
     /// The elements of A and of B that are multiplied here, if it is one of each.
     pub fn places(&self) -> Option<[Place; 2]> {
         let [a, b] = Side::BOTH.map(|side| self.of(side).map(|(place, _)| place));
@@ -92,12 +97,10 @@ impl Pair {
     }
 }
 
-/// An element of C.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Element {
     /// Its row of A and its column of B, as [`Asked`] counts them.
     pub needs: [u64; 2],
-    /// Products that it needs.
     pub depth: u64,
     /// The factor of all its products, and the factor of what was in C.
     pub weights: [f32; 2],
@@ -147,27 +150,15 @@ impl Origins {
     /// All elements of C, in an order in which the first ones are spread over all of it.
     pub(super) fn elements(&self, asked: &Asked) -> impl Iterator<Item = Element> {
         const PRIME: u64 = 7919;
-        let mut stores = self.stores_of_c();
+        let stores = self.stores_of_c();
         let total = asked.rows() * asked.columns();
         // Each of them comes once, unless their number is a multiple of the prime.
         let step = if total.is_multiple_of(PRIME) { 1 } else { PRIME };
-        (0..total)
-            .map(move |number| number * step % total)
-            .map(move |index| self.element(asked, index, stores.remove(&index).unwrap_or_default()))
+        (0..total).map(move |number| self.element(asked, number * step % total, &stores))
     }
 
-    /// One element of C.
-    pub(super) fn at(&self, asked: &Asked, [row, col]: [u64; 2]) -> Element {
-        let index = row * asked.columns() + col;
-        self.element(asked, index, self.stores_of_c().remove(&index).unwrap_or_default())
-    }
-
-    /// The elements of C that were stored, by their place in memory.
-    pub(super) fn stored(&self) -> BTreeSet<u64> {
-        self.stores_of_c().into_keys().collect()
-    }
-
-    fn stores_of_c(&self) -> BTreeMap<u64, Vec<Store>> {
+    /// The stores to each element of C that was stored, by its place in memory.
+    pub(super) fn stores_of_c(&self) -> BTreeMap<u64, Vec<Store>> {
         let mut stores: BTreeMap<u64, Vec<Store>> = BTreeMap::new();
         for store in self.provenance.stores().into_iter().filter(|store| self.arrays[store.array] == "C") {
             stores.entry(store.index).or_default().push(store);
@@ -175,7 +166,9 @@ impl Origins {
         stores
     }
 
-    fn element(&self, asked: &Asked, index: u64, mut earlier: Vec<Store>) -> Element {
+    /// One element of C, of these stores.
+    pub(super) fn element(&self, asked: &Asked, index: u64, stores: &BTreeMap<u64, Vec<Store>>) -> Element {
+        let mut earlier = stores.get(&index).cloned().unwrap_or_default();
         let store = earlier.pop();
         let mut formed = store.as_ref().map(|store| self.provenance.formed(store)).unwrap_or_default();
         // A compiler doubles a factor by adding it to itself, which gives its product twice.
@@ -197,56 +190,40 @@ impl Origins {
             formed.rest.push(Value::default());
         }
         let needs = asked.needs(index);
-        let mut with_zeros: Vec<Pair> = formed.terms.drain(..).map(|term| self.pair(asked, needs, &term)).collect();
-        let mut weights = asked.weights;
-        let mut reads_of_c = vec![];
+        let (depth, name, weights) = (asked.depth(needs[0]), asked.name_of_c(index), asked.weights);
+        let mut all: Vec<Pair> = formed.terms.drain(..).map(|term| self.pair(asked, needs, &term)).collect();
+        let mut element = Element { needs, depth, weights, name, store, of_sums, earlier, ..Element::default() };
         if asked.kind == Kind::Scaled {
-            weights[1] = 0.0;
+            element.weights[1] = 0.0;
             // A product with an element of C adds what was in C before.
-            with_zeros.retain(|pair| match pair.factors.map(|(factor, _)| factor) {
+            all.retain(|pair| match pair.factors.map(|(factor, _)| factor) {
                 [Factor::Number(number), Factor::Other] | [Factor::Other, Factor::Number(number)] => {
-                    weights[1] += pair.term.scale * if pair.term.negative { -number } else { number };
-                    reads_of_c.extend(pair.factors.iter().filter_map(|(_, value)| value.loaded));
+                    element.weights[1] += pair.term.scale * if pair.term.negative { -number } else { number };
+                    element.reads_of_c.extend(pair.factors.iter().filter_map(|(_, value)| value.loaded));
                     false
                 }
                 _ => true,
             });
-            let of_c = |value: &Value| self.factor(asked, value) == Factor::Other;
             let weight = |value: &Value| if value.negated { -value.scale } else { value.scale };
-            weights[1] += formed.rest.iter().filter(|value| of_c(value)).map(weight).sum::<f32>();
-            reads_of_c.extend(formed.rest.iter().filter(|value| of_c(value)).filter_map(|value| value.loaded));
-            formed.rest.retain(|value| !of_c(value));
+            let of_c = formed.rest.extract_if(.., |value| self.factor(asked, value) == Factor::Other);
+            let of_c: Vec<Value> = of_c.collect();
+            element.weights[1] += of_c.iter().map(weight).sum::<f32>();
+            element.reads_of_c.extend(of_c.iter().filter_map(|value| value.loaded));
         }
         let is_lost = |pair: &Pair, side| pair.is_loss(needs) && pair.of(side).is_some_and(|(_, value)| value.part);
-        let losses = Side::BOTH.map(|side| with_zeros.iter().any(|pair| is_lost(pair, side)));
-        with_zeros.retain(|pair| !pair.is_loss(needs));
-        if asked.kind == Kind::Scaled && with_zeros.iter().all(|pair| pair.term.negative) {
-            for Pair { term, .. } in &mut with_zeros {
+        element.losses = Side::BOTH.map(|side| all.iter().any(|pair| is_lost(pair, side)));
+        all.retain(|pair| !pair.is_loss(needs));
+        if asked.kind == Kind::Scaled && all.iter().all(|pair| pair.term.negative) {
+            for Pair { term, .. } in &mut all {
                 (term.negative, term.scale) = (false, -term.scale);
             }
         }
-        let another = |pair: &&Pair| !pair.is_zero() && pair.term.scale.to_bits() != asked.weights[0].to_bits();
-        let scaled = with_zeros.iter().find(another).map(|pair| pair.term);
-        weights[0] = scaled.map_or(weights[0], |term| term.scale);
-        let pairs = with_zeros.iter().filter(|pair| !pair.is_zero()).copied().collect();
-        let depth = asked.depth(needs[0]);
-        let scaled = scaled.and_then(|term| term.scaled);
-        let name = asked.name_of_c(index);
-        Element {
-            needs,
-            depth,
-            weights,
-            scaled,
-            name,
-            store,
-            pairs,
-            with_zeros,
-            losses,
-            formed,
-            of_sums,
-            reads_of_c,
-            earlier,
+        let another = |pair: &&Pair| !pair.is_zero() && pair.term.scale.to_bits() != weights[0].to_bits();
+        if let Some(Pair { term, .. }) = all.iter().find(another) {
+            (element.weights[0], element.scaled) = (term.scale, term.scaled);
         }
+        element.pairs = all.iter().filter(|pair| !pair.is_zero()).copied().collect();
+        Element { with_zeros: all, formed, ..element }
     }
 
     /// The pairs of another store of the element.
@@ -257,14 +234,9 @@ impl Origins {
     }
 
     /// The products of this kind that the block of an element formed, and of each whether it goes on with the sum that was stored.
-    pub(super) fn products(
-        &self,
-        asked: &Asked,
-        element: &Element,
-        wanted: impl Fn(&Pair) -> bool,
-    ) -> Vec<(Pair, bool)> {
-        let pair = |term: Term| Some(self.pair(asked, element.needs, &term)).filter(&wanted);
-        element.store.iter().flat_map(|store| self.provenance.products(store, pair)).collect()
+    pub(super) fn products(&self, asked: &Asked, of: &Element, wanted: impl Fn(&Pair) -> bool) -> Vec<(Pair, bool)> {
+        let pair = |term: Term| Some(self.pair(asked, of.needs, &term)).filter(&wanted);
+        of.store.iter().flat_map(|store| self.provenance.products(store, pair)).collect()
     }
 
     fn pair(&self, asked: &Asked, [row, col]: [u64; 2], term: &Term) -> Pair {
@@ -307,12 +279,11 @@ impl Origins {
 
     /// The elements of an operand that a block put into shared memory, in order.
     pub(super) fn arrived(&self, asked: &Asked, block: simt::Dim3, side: Side) -> Vec<(Place, Arrived)> {
-        let all = self.provenance.arrived(block).into_iter();
         let place = |arrived: Arrived| match self.factor(asked, &arrived.value) {
             Factor::Of(of, place) if asked.array(of) == asked.array(side) => Some((place, arrived)),
             _ => None,
         };
-        all.filter_map(place).collect()
+        self.provenance.arrived(block).into_iter().filter_map(place).collect()
     }
 
     pub(super) fn location(&self, instruction: u32) -> Location {
@@ -325,20 +296,13 @@ impl Origins {
 
     /// Whether any instruction of the kernel multiplies numbers that are not whole.
     pub(super) fn multiplies(&self) -> bool {
-        let does = |text: &str| {
-            ["fma.", "mma.", "wgmma."].iter().any(|name| text.contains(name))
-                || text.contains("mul") && text.contains(".f")
-        };
+        let has = |text: &str, words: &[&str]| words.iter().any(|word| text.contains(word));
+        let does = |text: &str| has(text, &["fma.", "mma."]) || has(text, &["mul"]) && has(text, &[".f"]);
         (0..self.kernel.instruction_count()).any(|number| does(&self.kernel.location(number).instruction))
     }
 
-    pub(super) fn thread(&self, number: u32) -> simt::Dim3 {
-        self.provenance.thread(number)
-    }
-
-    /// An instruction that stores to C, the last one of the kernel that was executed.
-    pub(super) fn store_of_c(&self) -> Option<u32> {
-        self.stores_of_c().values().flatten().map(|store| store.instruction).max()
+    pub(super) fn thread(&self, number: u32) -> String {
+        triple(index(self.provenance.thread(number)))
     }
 
     /// The field of shared memory that a word is in.
@@ -356,21 +320,16 @@ impl Origins {
     pub(super) fn in_buffer(&self, at: u32) -> (Option<u32>, (&str, &str, u32)) {
         let Some(field) = self.field(at) else { return (None, ("", "", at)) };
         let rest = at - field.offset;
-        let buffer = match &field.extents[..] {
-            _ if field.number.is_some() => None,
-            [first, tile @ ..] if tile.len() == 2 || *first <= 4 && tile.iter().product::<u32>() >= 256 => {
-                Some(field.bytes / first)
-            }
-            _ => None,
-        };
+        let (buffers, tile) = field.extents.split_first().unwrap_or((&1, &[]));
+        let several = tile.len() == 2 || *buffers <= 4 && tile.iter().product::<u32>() >= 256;
+        let buffer = (several && field.number.is_none()).then(|| field.bytes / buffers);
         let number = field.number.or(buffer.map(|bytes| rest / bytes));
         (number, (&field.root, &field.member, rest % buffer.unwrap_or(u32::MAX)))
     }
 
     /// The element of a shared array that a word of shared memory is.
     pub(super) fn word(&self, at: u32) -> simt::Place {
-        let Some(field) = self.field(at) else { return simt::Place::Shared(at.into()) };
-        field.element(at)
+        self.field(at).map_or(simt::Place::Shared(at.into()), |field| field.element(at))
     }
 }
 

@@ -3,18 +3,18 @@
 use std::collections::BTreeSet;
 
 use plan::Problem;
-use simt::analyses::provenance::{Source, Store, Value};
+use simt::analyses::provenance::{Store, Value};
 
 use super::asked::{Asked, Kind, Place, Side};
 use super::element::{Element, Factor, Origins, Pair};
 use super::judge::{Verdict, judge, whole};
 use super::rule;
-use super::teller::{Teller, listed, noted};
-use crate::code::places::{index, triple, who};
+use super::teller::{Teller, helped, listed, noted};
+use crate::code::places::who;
 use crate::findings::analysis::HazardReport;
 use crate::findings::diagnostic::{
     Mark, Part, READ, STORE, add, apart, around, at_lines, bounds, code_at, conditions, declared, guards, help,
-    index_names, set_by, value_set,
+    index_names, set_by, value_set, words,
 };
 use crate::findings::hazard_kind::Mistake;
 
@@ -26,7 +26,7 @@ pub fn explain(origins: &Origins, asked: &Asked) -> Option<HazardReport> {
     // The sums that are complete for some element, with where each is stored; and whether any sum is not.
     let mut sums: Vec<(Place, i64)> = vec![];
     let mut mixed = false;
-    let stored = origins.stored();
+    let stored = origins.stores_of_c();
     let mut products = 0;
     for element in origins.elements(asked).take(MOST_ELEMENTS) {
         // One more element that is wrong in the same way tells nothing new.
@@ -55,7 +55,7 @@ pub fn explain(origins: &Origins, asked: &Asked) -> Option<HazardReport> {
     let mut changed = false;
     for (element, verdict) in &mut kept {
         let is_moved = |&(row, col): &Place| {
-            let is_stored = stored.contains(&(row * asked.columns() + col % asked.columns()));
+            let is_stored = stored.contains_key(&(row * asked.columns() + col % asked.columns()));
             (moved.is_some() || !is_stored) && [row, col] != element.needs
         };
         if let Some(of) = whole(element).filter(is_moved) {
@@ -69,11 +69,10 @@ pub fn explain(origins: &Origins, asked: &Asked) -> Option<HazardReport> {
             count(&mut counts, key(element, verdict));
         }
     }
-    let weight = |(key, count): &(Key, u64)| (key.0, *count);
-    let (commonest, count) =
-        counts.iter().copied().reduce(|best, next| if weight(&next) > weight(&best) { next } else { best })?;
-    let alike: Vec<&(Element, Verdict)> =
-        kept.iter().filter(|(element, verdict)| key(element, verdict) == commonest).collect();
+    // Of those that explain as much, the first one.
+    let &(commonest, count) = counts.iter().rev().max_by_key(|(key, count)| (key.0, *count))?;
+    let is_alike = |(element, verdict): &&(Element, Verdict)| key(element, verdict) == commonest;
+    let alike: Vec<&(Element, Verdict)> = kept.iter().filter(is_alike).collect();
     // The clearest example has small indices, no two of them the same, and none that is 0.
     let clear = |(element, _): &&(Element, Verdict)| {
         let Element { needs: [row, col], depth, .. } = *element;
@@ -159,9 +158,9 @@ impl Teller<'_> {
             Verdict::Outside(place) => self.outside(*place),
             Verdict::Mixed(at) => self.mixed(&element.pairs[*at]),
             Verdict::Factor(side, at, k) => self.factor(*side, *at, *k)?,
-            Verdict::Part { missing, repeated } => self.part(missing, repeated),
+            Verdict::Part(missing, repeated) => self.part(missing, repeated),
             Verdict::Weight => self.weight(),
-            Verdict::Chosen(instruction) if self.origins.location(*instruction).instruction.contains("abs.") => {
+            Verdict::Chosen(instruction) if self.place(*instruction).instruction.contains("abs.") => {
                 let marks = vec![self.mark(*instruction, None, "the sign is taken away here")];
                 self.told(Mistake::Sign, "sign taken away", marks, &[("line", self.line(*instruction))])
             }
@@ -186,7 +185,7 @@ impl Teller<'_> {
     /// A mistake of the line of an instruction, with the line that declares what it sets.
     fn at_one_line(&self, mistake: Mistake, cause: &str, instruction: u32, label: &str) -> HazardReport {
         let mut marks = vec![self.mark(instruction, None, label)];
-        marks.extend(declared(&self.origins.location(instruction)));
+        marks.extend(declared(&self.place(instruction)));
         self.told(mistake, cause, marks, &[("line", self.line(instruction))])
     }
 
@@ -219,16 +218,11 @@ impl Teller<'_> {
         let ([sum, before], [by, of_c]) = (element.weights, self.asked.weights);
         let [sum, before, by, of_c] = [sum, before, by, of_c].map(told);
         let scaled = element.scaled.map(|at| self.mark(at, None, format!("this takes them {sum} times")));
-        let mut marks: Vec<Mark> =
-            scaled.into_iter().filter(|mark| code_at(&mark.location).contains(['*', '/'])).collect();
+        let mut marks = Vec::from_iter(scaled.filter(|mark| code_at(&mark.location).contains(['*', '/'])));
         let scale = |pair: &Pair| pair.factors.iter().map(|(_, value)| value.scale).product::<f32>();
         let other = element.pairs.iter().find(|pair| (scale(pair) - 1.0).abs() > 0.0);
-        add(
-            &mut marks,
-            other.map(|pair| {
-                self.mark(pair.term.instruction, None, format!("each product is multiplied by {} here", scale(pair)))
-            }),
-        );
+        let times = |pair: &Pair| format!("each product is multiplied by {} here", scale(pair));
+        add(&mut marks, other.map(|pair| self.mark(pair.term.instruction, None, times(pair))));
         // A read that the compiler has moved out of a loop has no line.
         let reads = element.reads_of_c.iter().filter(|at| self.origins.line(**at).is_some());
         add(&mut marks, reads.map(|&at| self.mark(at, None, "C is read here")));
@@ -251,14 +245,16 @@ impl Teller<'_> {
             None if self.asked.kind == Kind::Scaled => "sum or C with another factor",
             None => "",
         };
-        let line = self.line_of(part.map(|pair| pair.term.instruction));
+        let line = self.line(part.map(|pair| pair.term.instruction));
         let words = [("sum", sum), ("before", before), ("by", by), ("of_c", of_c), ("loops", loops), ("line", line)];
         self.told(Mistake::Weight, cause, marks, &words)
     }
 
     fn unwritten(&self) -> Option<HazardReport> {
-        let instruction = self.origins.store_of_c()?;
-        let place = self.origins.location(instruction);
+        let stores = self.origins.stores_of_c();
+        // The last one of the kernel that was executed.
+        let instruction = stores.values().flatten().map(|store| store.instruction).max()?;
+        let place = self.place(instruction);
         let label = format!("no thread comes here for {}", self.element.name);
         let mut marks = vec![self.stores_to_c(instruction, label)];
         let mut lines = BTreeSet::from_iter(around(&place, &["for", "while", "if"]));
@@ -267,7 +263,7 @@ impl Teller<'_> {
         // If its row was stored in other columns, the column is what no thread has.
         let columns = self.asked.columns();
         let [row, _] = self.element.needs;
-        let by_size = !self.origins.stored().iter().any(|index| index / columns == row);
+        let by_size = !stores.keys().any(|index| index / columns == row);
         self.set_by(instruction, Part { array: "C", by_size: Some(by_size), ..STORE }, &mut marks);
         // Where an index is set explains more than where a condition's names are.
         let later = |mark: Mark| Mark { rank: mark.rank + usize::from(mark.rank > 0) * LATER, ..mark };
@@ -286,20 +282,16 @@ impl Teller<'_> {
         let mut marks: Vec<Mark> = vec![];
         for (factor, value) in &pair.factors {
             let array = if let Factor::Of(side, _) = factor { self.asked.array(*side) } else { "C" };
-            for mark in self.way(&factor.name(self.asked), array, value) {
-                if marks.iter().all(|known| known.label != mark.label) {
-                    marks.push(mark);
-                }
-            }
+            let mut way = self.way(&factor.name(self.asked), array, value);
+            way.retain(|mark| marks.iter().all(|known| known.label != mark.label));
+            marks.extend(way);
         }
-        for stored in pair.factors.iter().filter_map(|(_, value)| value.shared?.stored) {
-            self.set_by(stored, STORE, &mut marks);
+        for (_, value) in &pair.factors {
+            self.set_by(value.shared.and_then(|passage| passage.stored), STORE, &mut marks);
         }
         add(&mut marks, [self.mark(pair.term.instruction, None, "they are multiplied here")]);
         if let Some(overlap) = self.overlap(pair) {
-            let mut report = self.told(Mistake::Operands, "", marks, &self.product(pair));
-            report.diagnostic.help = overlap;
-            return report;
+            return helped(self.told(Mistake::Operands, "", marks, &self.product(pair)), Some(overlap));
         }
         let number = pair.factors.iter().find(|(factor, _)| matches!(factor, Factor::Number(_)));
         if let Some((number, _)) = number {
@@ -309,33 +301,29 @@ impl Teller<'_> {
             return self.told(Mistake::Operands, "number in place of an element", marks, &words);
         }
         // Which of two elements of one operand belongs to it shows the row or the column.
-        let wrong = pair.factors.iter().find_map(|(factor, value)| match *factor {
-            Factor::Of(side, place) if pair.of(side.other()).is_none() && place.0 != self.element.own(side) => {
-                Some((side, self.asked.name(side, place), value))
-            }
+        let wrong = pair.factors.iter().find_map(|&(factor, value)| match factor {
+            Factor::Of(side, place) if place.0 != self.element.own(side) => Some((side, place, value)),
             _ => None,
         });
-        // If it was stored there alone, and the other operand somewhere, the index that is read has left its own array.
-        let is_own = |(side, _, value): &(Side, String, &Value)| {
-            let taken = pair.of(*side).map(|(place, _)| place);
-            let arrived = self.arrived(*side).into_iter().filter(|(place, _)| Some(*place) == taken);
-            let places: BTreeSet<u32> = arrived.map(|(_, arrived)| arrived.address).collect();
+        if let Some((side, taken, value)) = wrong.filter(|(side, ..)| pair.of(side.other()).is_none()) {
+            let first = pair.of(side).map_or(vec![], |(place, _)| self.arrivals(side, place));
+            let places: BTreeSet<u32> = first.iter().map(|arrived| arrived.address).collect();
             let own = value.shared.is_some_and(|passage| places.len() == 1 && places.contains(&passage.address));
-            own && !self.arrived(side.other()).is_empty()
-        };
-        if let Some((side, _, value)) = wrong.as_ref().filter(|wrong| is_own(wrong)) {
-            let mut marks: Vec<Mark> = self.read(value, "is read here");
-            value.shared.inspect(|passage| self.set_by(passage.loaded, READ, &mut marks));
-            add(&mut marks, self.passage(pair, *side));
-            let array = self.asked.array(side.other()).to_owned();
-            let words = [self.product(pair), self.found(value), vec![("array", array)]].concat();
-            return self.told(Mistake::Operands, "read beyond its own array", marks, &words);
-        }
-        if let Some((side, taken, value)) = wrong.filter(|_| self.asked.kind != Kind::Symmetric) {
-            let value = Value { loaded: value.loaded.or(Some(pair.term.instruction)), ..*value };
-            let array = self.asked.array(side.other()).to_owned();
-            let words = [self.product(pair), self.found(&value), vec![("taken", taken), ("array", array)]].concat();
-            return self.told(Mistake::Operands, "element of the other operand", marks, &words);
+            let words = [("taken", self.asked.name(side, taken)), ("array", self.asked.array(side.other()).to_owned())];
+            let words = [self.product(pair), words.to_vec()].concat();
+            // If it was stored there alone, and the other operand somewhere, the index that is read has left its own array.
+            if own && !self.arrived(side.other()).is_empty() {
+                let mut marks = self.read(&value, "is read here");
+                self.set_by(value.shared.map(|passage| passage.loaded), READ, &mut marks);
+                add(&mut marks, self.passage(pair, side));
+                let words = [words, self.found(&value)].concat();
+                return self.told(Mistake::Operands, "read beyond its own array", marks, &words);
+            }
+            if self.asked.kind != Kind::Symmetric {
+                let value = Value { loaded: value.loaded.or(Some(pair.term.instruction)), ..value };
+                let words = [words, self.found(&value)].concat();
+                return self.told(Mistake::Operands, "element of the other operand", marks, &words);
+            }
         }
         let of_sum = self.element.of_sums || pair.factors.iter().any(|(factor, _)| *factor == Factor::Computed);
         self.told(Mistake::Operands, if of_sum { "sum multiplied" } else { "" }, marks, &self.product(pair))
@@ -348,7 +336,7 @@ impl Teller<'_> {
             let arrived = self.arrived(side.other()).into_iter();
             let before = arrived.map(|(_, arrived)| arrived).find(|arrived| arrived.address == passage.address)?;
             let lines = [before.stored, passage.stored?];
-            let [one, other] = lines.map(|at| self.origins.location(at));
+            let [one, other] = lines.map(|at| self.place(at));
             let both = lines.map(|at| self.line(at));
             let both =
                 if both[0] == both[1] { format!("{} stores both", both[0]) } else { both.join(" and ") + " store" };
@@ -359,15 +347,12 @@ impl Teller<'_> {
 
     fn beginning(&self) -> HazardReport {
         let rest = self.element.formed.rest.iter().find(|value| value.bits as u32 & 0x7fff_ffff != 0);
-        let constant = match rest.map(|value| value.source) {
-            Some(Source::Constant(bits)) => Some(f32::from_bits(bits as u32)),
-            _ => None,
-        };
-        if constant.is_some_and(f32::is_nan) {
+        let factor = rest.map(|value| self.origins.factor(self.asked, value));
+        if matches!(factor, Some(Factor::Number(number)) if number.is_nan()) {
             return self.undefined();
         }
         let first = self.element.pairs.first();
-        let with = match rest.map(|value| self.origins.factor(self.asked, value)) {
+        let with = match factor {
             Some(Factor::Other) => "what was in C before".to_owned(),
             Some(factor) => factor.name(self.asked),
             None => {
@@ -379,18 +364,16 @@ impl Teller<'_> {
         let mut marks = vec![];
         if let Some(at) = rest.and_then(|value| value.loaded).or(multiply) {
             marks.push(self.mark(at, None, "it comes from here"));
-            marks.extend(declared(&self.origins.location(multiply.unwrap_or(at))));
-        }
-        let of_scaled = self.asked.kind == Kind::Scaled && constant.is_some();
-        if of_scaled {
-            add(&mut marks, self.store_mark("it is stored here"));
+            marks.extend(declared(&self.place(multiply.unwrap_or(at))));
         }
         let words = [("with", with), ("of_c", self.asked.weights[1].to_string())];
-        let from_c = rest.is_some_and(|value| self.origins.factor(self.asked, value) == Factor::Other);
-        let cause = match () {
-            () if of_scaled => "number in place of C",
-            () if from_c => "sum added to what was in C",
-            () => "",
+        let cause = match factor {
+            Some(Factor::Number(_)) if self.asked.kind == Kind::Scaled => {
+                add(&mut marks, self.store_mark("it is stored here"));
+                "number in place of C"
+            }
+            Some(Factor::Other) => "sum added to what was in C",
+            _ => "",
         };
         self.told(Mistake::Beginning, cause, marks, &words)
     }
@@ -402,7 +385,7 @@ impl Teller<'_> {
             let label = |store: &Store| format!("{} {does}", who(store.block, store.thread));
             marks.extend(store.map(|store| self.stores_to_c(store.instruction, label(store))));
         }
-        last.inspect(|store| self.set_by(store.instruction, STORE, &mut marks));
+        self.set_by(self.store(), STORE, &mut marks);
         let other = whole(self.element)
             .map_or_else(|| "another sum".into(), |place| format!("the sum for {}", self.asked.name_of(place)));
         self.told(Mistake::Overwritten, "", marks, &[("other", other)])
@@ -411,53 +394,47 @@ impl Teller<'_> {
     /// Whether the element of the operand that a wrong factor stands for was put into shared memory.
     fn has_arrived(&self, verdict: &Verdict) -> bool {
         let &Verdict::Factor(side, at, k) = verdict else { return true };
-        let value = self.element.pairs[at].of(side).map(|(_, value)| value).filter(|value| value.shared.is_some());
-        value.is_none_or(|value| self.arrival(side, (self.element.own(side), k), &value).is_some())
+        let shared = self.element.pairs[at].of(side).filter(|(_, value)| value.shared.is_some());
+        shared.is_none_or(|(_, value)| self.arrival(side, (self.element.own(side), k), &value).is_some())
     }
 
     /// A thread beyond the edge of C stores to an element of another thread.
     fn outside(&self, (row, column): Place) -> HazardReport {
-        let mut marks: Vec<Mark> = self.store_mark("it is stored here").into_iter().collect();
+        let mut marks = Vec::from_iter(self.store_mark("it is stored here"));
         let mut bound = None;
-        if let Some(store) = &self.element.store {
-            let place = self.origins.location(store.instruction);
+        if let Some(store) = self.store() {
+            let place = self.place(store);
             marks.extend(at_lines(&place, guards(&place), "this lets it"));
-            self.set_by(store.instruction, STORE, &mut marks);
+            self.set_by(store, STORE, &mut marks);
             bound = bounds(&place);
             add(&mut marks, at_lines(&place, bound.iter().map(|bound| bound.line), "this lets it"));
         }
-        let words = [("row", row), ("col", column), ("columns", self.asked.columns())];
-        let words = words.map(|(name, number)| (name, number.to_string()));
-        let mut report = self.told(Mistake::Overwritten, "sum of what lies beyond the edge", marks, &words);
-        if let Some(bound) = bound {
-            report.diagnostic.help = bound.help;
-        }
-        report
+        let words = words([("row", row), ("col", column), ("columns", self.asked.columns())]);
+        let told = self.told(Mistake::Overwritten, "sum of what lies beyond the edge", marks, &words);
+        helped(told, bound.map(|bound| bound.help))
     }
 
     /// A product that belongs to another element.
     fn mixed(&self, pair: &Pair) -> HazardReport {
         let mut marks = vec![self.mark(pair.term.instruction, None, "it is added here")];
         marks.extend(self.passages(pair));
-        marks.extend(declared(&self.origins.location(pair.term.instruction)));
+        marks.extend(declared(&self.place(pair.term.instruction)));
         add(&mut marks, self.store_mark("the sum is stored here"));
         let of = pair.places().map(|[(row, _), (col, _)]| self.asked.name_of((row, col))).unwrap_or_default();
-        let thread = triple(index(self.origins.thread(pair.term.thread)));
+        let thread = self.origins.thread(pair.term.thread);
         let words = [self.product(pair), vec![("of", of), ("thread", thread)]].concat();
         let store = self.element.store.as_ref();
         let by_another = store.filter(|store| store.number != pair.term.thread);
-        add(&mut marks, by_another.into_iter().flat_map(|store| value_set(&self.origins.location(store.instruction))));
+        add(&mut marks, by_another.into_iter().flat_map(|store| value_set(&self.place(store.instruction))));
         // In other steps the same words of the tiles hold what belongs to this element.
-        let words_of =
-            |pair: &Pair| Side::BOTH.map(|side| pair.of(side).and_then(|(_, value)| value.shared.map(|it| it.address)));
-        let is_right = |other: &&Pair| other.k_of(self.element.needs).is_some() && words_of(other) == words_of(pair);
-        let of_edge =
-            words_of(pair).iter().all(Option::is_some) && self.element.pairs.iter().any(|other| is_right(&other));
+        let words_of = |pair: &Pair| Side::BOTH.map(|side| Some(pair.shared(side)?.address));
+        let is_right = |other: &Pair| other.k_of(self.element.needs).is_some() && words_of(other) == words_of(pair);
+        let of_edge = words_of(pair).iter().all(Option::is_some) && self.element.pairs.iter().any(is_right);
         let cause = match () {
             () if by_another.is_some() => "product of another thread",
             () if of_edge => {
                 for loaded in pair.factors.iter().filter_map(|(_, value)| value.loaded) {
-                    let place = self.origins.location(loaded);
+                    let place = self.place(loaded);
                     add(&mut marks, set_by(&place, Part { condition: true, ..READ }));
                     add(&mut marks, at_lines(&place, guards(&place), "it depends on this"));
                 }
@@ -473,15 +450,13 @@ impl Teller<'_> {
         let (name, of) = (&self.element.name, self.asked.name_of(place));
         let index = |strides| rule::index(["row", "col"], strides, self.asked);
         let note = self.moved.map(|strides| help("C in another layout", &[("index", index(strides))]));
-        let mut marks: Vec<Mark> =
-            self.store_mark(&format!("the sum for {of} is stored in {name}")).into_iter().collect();
+        let mut marks = Vec::from_iter(self.store_mark(&format!("the sum for {of} is stored in {name}")));
         let multiply = self.element.pairs.first().map(|pair| pair.term.instruction);
         marks.extend(multiply.map(|multiply| self.mark(multiply, None, "the sum is formed here")));
         self.parts(&mut marks);
-        self.element.store.inspect(|store| self.set_by(store.instruction, STORE, &mut marks));
-        let of_sum = multiply.filter(|_| note.is_none()).map(|at| set_by(&self.origins.location(at), READ));
+        self.set_by(self.store(), STORE, &mut marks);
+        let of_sum = multiply.filter(|_| note.is_none()).map(|at| set_by(&self.place(at), READ));
         add(&mut marks, of_sum.into_iter().flatten().map(|mark| Mark { rank: mark.rank + 3, ..mark }));
-        let store = self.element.store.map(|store| store.instruction);
         let product = |row: u64| (row / self.asked.problem.m).to_string();
         let (taken, needed) = (product(place.0), product(self.element.needs[0]));
         let cause = match note {
@@ -491,8 +466,7 @@ impl Teller<'_> {
         };
         let words = [
             ("of", of),
-            ("multiply", self.line_of(multiply)),
-            ("store", self.line_of(store)),
+            ("multiply", self.line(multiply)),
             ("row", place.0.to_string()),
             ("col", place.1.to_string()),
             ("taken", taken),

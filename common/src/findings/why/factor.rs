@@ -1,15 +1,13 @@
 //! A sum in which the elements of one operand are not those that belong there: which were taken, by what rule, and where they
 //! should have come from.
 
-use std::collections::BTreeSet;
-
 use simt::analyses::provenance::{Passage, Value};
 
 use super::asked::{Kind, Place, Side};
 use super::element::Pair;
 use super::judge::{Verdict, whole};
-use super::rule::{Rule, Sample};
-use super::teller::{Teller, listed, noted};
+use super::rule::{Rule, Sample, affine};
+use super::teller::{Teller, helped, listed, noted};
 use crate::findings::analysis::HazardReport;
 use crate::findings::diagnostic::{
     Part, READ, STORE, add, array_name, help, of_call, of_vector, stores_of, stride, text, value_set,
@@ -21,10 +19,7 @@ impl Teller<'_> {
     fn samples(&self, side: Side, line: Option<u32>) -> Vec<Sample> {
         let mut samples = vec![];
         for (element, verdict) in self.alike {
-            let Verdict::Factor(of, at, k) = verdict else { continue };
-            if *of != side {
-                continue;
-            }
+            let Verdict::Factor(_, at, k) = verdict else { continue };
             // The k of the example shows how to number the others: by the other factor, or by their order.
             let other = side.other();
             let by_other = element.pairs[*at].of(other).is_some_and(|((_, other), _)| other == *k);
@@ -40,17 +35,9 @@ impl Teller<'_> {
         samples
     }
 
-    /// Whether all products of a row sum are there. Then they do not show which index is the wrong one.
-    fn has_all_products(&self) -> bool {
-        let [row, _] = self.element.needs;
-        let fits = |pair: &&Pair| pair.places().is_some_and(|[(own, p), (_, q)]| own == row && p == q);
-        self.element.pairs.iter().filter(fits).count() as u64 >= self.element.depth
-    }
-
     /// Whether a word was stored once, for a step in which it was read rightly, and is read again.
     fn is_left_over(&self, side: Side, taken: Place, passage: Passage) -> bool {
-        let arrived = self.arrived(side);
-        let times = arrived.iter().filter(|(place, it)| *place == taken && it.address == passage.address).count();
+        let times = self.arrivals(side, taken).iter().filter(|it| it.address == passage.address).count();
         let is_same = |(place, value): (Place, Value)| {
             place == taken && value.shared.is_some_and(|other| other.address == passage.address)
         };
@@ -59,9 +46,8 @@ impl Teller<'_> {
         times == 1 && reads > 1
     }
 
-    /// The operands whose chunks of 8 k do not lie where tensor cores look for them, if that explains all products.
-    fn unswizzled(&self) -> Option<Vec<Side>> {
-        let pairs = || self.alike.iter().flat_map(|(element, _)| &element.pairs);
+    /// What to do if the chunks of 8 k of some operands do not lie where tensor cores look for them, and that explains all products.
+    fn swizzle(&self, pair: &Pair) -> Option<String> {
         let fits = |sides: &[Side], places: [Place; 2]| {
             let [a, b] = Side::BOTH.map(|side| {
                 let (own, k) = places[side as usize];
@@ -69,19 +55,16 @@ impl Teller<'_> {
             });
             a == b
         };
-        let all =
-            |sides: &[Side]| pairs().all(|pair| pair.term.matrix && pair.places().is_some_and(|it| fits(sides, it)));
-        [&[Side::A][..], &[Side::B], &Side::BOTH].into_iter().find(|sides| all(sides)).map(<[Side]>::to_vec)
-    }
-
-    /// What to do if the chunks of a tile for tensor cores are not exchanged.
-    fn swizzle(&self, pair: &Pair) -> Option<String> {
+        let explains = |sides: &&[Side]| {
+            let mut pairs = self.alike.iter().flat_map(|(element, _)| &element.pairs);
+            pairs.all(|pair| pair.term.matrix && pair.places().is_some_and(|places| fits(sides, places)))
+        };
         let stored = |side: &Side| {
-            let place = self.origins.location(pair.of(*side)?.1.shared?.stored?);
+            let place = self.place(pair.shared(*side)?.stored?);
             place.calls.last().map(|(line, _)| *line).or(place.line)
         };
-        let lines: BTreeSet<u32> = self.unswizzled()?.iter().filter_map(stored).collect();
-        Some(help("swizzle left out", &[("lines", listed(&lines))]))
+        let sides = [&[Side::A][..], &[Side::B], &Side::BOTH].into_iter().find(explains)?;
+        Some(help("swizzle left out", &[("lines", listed(&sides.iter().filter_map(stored).collect()))]))
     }
 
     pub fn factor(&self, side: Side, at: usize, k: u64) -> Option<HazardReport> {
@@ -122,7 +105,7 @@ impl Teller<'_> {
         if pair.of(side.other()).is_some_and(|(place, _)| place != (element.own(side.other()), k)) {
             marks.extend(self.passage(pair, side.other()));
         }
-        let written = value.loaded.map(|loaded| self.origins.location(loaded));
+        let written = value.loaded.map(|loaded| self.place(loaded));
         let [rows, columns] = asked.extents(side).map(|(name, _)| name);
         let layout = asked.layout(side);
         let size = rule.wrong_size(side, asked);
@@ -132,8 +115,8 @@ impl Teller<'_> {
         });
         // If one index alone is wrong, and not the pointer to a product of a batch, only its part of what is written counts.
         let own = taken.0 != needed.0;
-        let by_size =
-            (own != (taken.1 != needed.1) && of_taken == of_needed).then(|| own == (asked.strides(side).1 == 1));
+        let one_alone = own != (taken.1 != needed.1) && of_taken == of_needed;
+        let by_size = one_alone.then(|| own == (asked.strides(side).1 == 1));
         let index = Part { array, by_size, ..READ };
         let (mut under, mut later) = (String::new(), None);
         // A tile that is turned around has no zeros inside the matrix.
@@ -142,9 +125,12 @@ impl Teller<'_> {
             pair.is_zero() && other.is_some_and(|(own, k)| own == element.own(side.other()) && k < element.depth)
         };
         let across = rule == Rule::Exchanged(None) && element.with_zeros.iter().any(|pair| is_zero(&pair));
+        // Whether the block keeps all that it puts into shared memory, and whether that lies there with fixed strides at first.
+        let first = self.first_fill(side);
+        let (keeps_all, laid_out) = (first.len() == self.arrived(side).len(), affine(&first).is_some());
         let cause = match (value.shared, arrived) {
             (Some(_), _) if stride.is_some() => {
-                value.loaded.inspect(|&loaded| self.set_by(loaded, index, &mut marks));
+                self.set_by(value.loaded, index, &mut marks);
                 "not brought to shared memory"
             }
             // Both the tile and the sum are right, but the sum is that of another row or column.
@@ -155,8 +141,7 @@ impl Teller<'_> {
                 marks.truncate(1);
                 self.read_set_by(passage, Part { begins: true, ..READ }, &mut marks);
                 self.store_marks(&format!("{} is stored here", element.name), Some(side == Side::A), &mut marks);
-                let store = element.store.map(|store| self.origins.location(store.instruction));
-                add(&mut marks, store.iter().flat_map(value_set));
+                add(&mut marks, self.store().into_iter().flat_map(|store| value_set(&self.place(store))));
                 self.set_by(multiply, READ, &mut marks);
                 "taken from another row or column of a tile"
             }
@@ -179,8 +164,7 @@ impl Teller<'_> {
             (Some(passage), Some(arrived))
                 if passage.address != arrived.address
                     && !across
-                    && (!matches!(rule, Rule::Strides { .. })
-                        || self.is_stored_once(side) && self.is_laid_out(side))
+                    && (!matches!(rule, Rule::Strides(_)) || keeps_all && laid_out)
                     && (self.same_but_for_buffer(passage.address, arrived.address)
                         || !self.moved(side, needed, passage)) =>
             {
@@ -191,21 +175,22 @@ impl Teller<'_> {
                     self.set_by(arrived.stored, STORE, &mut marks);
                     mistake = Mistake::Stale;
                     "taken from another buffer"
-                } else if !self.is_laid_out(side) && value.loaded.is_some() && !rule.is_of_reader() {
+                } else if !laid_out && value.loaded.is_some() && !rule.is_of_reader() {
+                    // With fixed strides, the read is wrong, and not the store.
                     let put = passage.stored.unwrap_or(arrived.stored);
                     self.set_by(put, index, &mut marks);
                     self.set_by(put, STORE, &mut marks);
                     "put into another place"
                 } else {
                     self.set_by(arrived.stored, STORE, &mut marks);
-                    value.loaded.inspect(|&loaded| self.set_by(loaded, index, &mut marks));
+                    self.set_by(value.loaded, index, &mut marks);
                     "taken from another place"
                 }
             }
             (Some(passage), None) if taken.0 == needed.0 && self.is_left_over(side, taken, passage) => {
                 (mistake, note) = (Mistake::Stale, None);
                 // If a line below stores to the same array, it is the one that should have.
-                let place = self.origins.location(passage.stored.unwrap_or(passage.loaded));
+                let place = self.place(passage.stored.unwrap_or(passage.loaded));
                 let others = stores_of(&place, array_name(&self.word(passage.address)).unwrap_or_default());
                 let below = others.into_iter().find(|mark| mark.location.line > place.line);
                 under = Self::not_only_under(below.as_ref().map_or(&place, |mark| &mark.location), &mut marks);
@@ -214,23 +199,20 @@ impl Teller<'_> {
                 "tile not stored again"
             }
             (shared, _) => {
-                value.loaded.inspect(|&loaded| self.set_by(loaded, index, &mut marks));
-                if shared.is_some() {
-                    "not brought to shared memory"
-                } else if let Some(shuffle) = value.shuffled {
-                    add(
-                        &mut marks,
-                        [self.mark(shuffle, None, format!("{taken_name} is taken from another lane here"))],
-                    );
-                    "taken from another lane"
-                } else if of_rows && self.has_all_products() {
-                    "multiplied by the sum for another k"
-                } else if of_rows {
-                    "taken with another k"
-                } else if load != Some(multiply) && self.line_of(load) != self.line(multiply) {
-                    "multiplied after another load"
-                } else {
-                    "read from another place"
+                self.set_by(value.loaded, index, &mut marks);
+                let by_shuffle = value.shuffled.filter(|_| shared.is_none());
+                let label = format!("{taken_name} is taken from another lane here");
+                add(&mut marks, by_shuffle.map(|shuffle| self.mark(shuffle, None, label)));
+                let fits = |[(own, p), (_, q)]: &[Place; 2]| *own == element.needs[0] && p == q;
+                let all = element.pairs.iter().filter_map(Pair::places).filter(fits).count();
+                match () {
+                    () if shared.is_some() => "not brought to shared memory",
+                    () if by_shuffle.is_some() => "taken from another lane",
+                    // All products of a row sum do not show which index is the wrong one.
+                    () if of_rows && all as u64 >= element.depth => "multiplied by the sum for another k",
+                    () if of_rows => "taken with another k",
+                    () if self.line(load) != self.line(multiply) => "multiplied after another load",
+                    () => "read from another place",
                 }
             }
         };
@@ -245,15 +227,13 @@ impl Teller<'_> {
             ("of", side.line().to_owned()),
             ("taken", taken.0.to_string()),
             ("needed", needed.0.to_string()),
-            ("store", self.line_of(element.store.map(|store| store.instruction))),
             ("under", under),
             ("layout_of_a", layout_of_a),
             ("layout_of_b", layout_of_b),
         ];
         let later = later.map(|line| ("put", line));
         let words = [later.as_slice(), &told, &words].concat();
-        let mut report = noted(self.told(mistake, cause, marks, &words), note);
-        report.diagnostic.help = stride.or_else(|| self.swizzle(pair)).unwrap_or(report.diagnostic.help);
-        Some(report)
+        let told = noted(self.told(mistake, cause, marks, &words), note);
+        Some(helped(told, stride.or_else(|| self.swizzle(pair))))
     }
 }

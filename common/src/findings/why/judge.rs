@@ -8,13 +8,11 @@ use simt::analyses::provenance::Source;
 use super::asked::{Asked, Kind, Place, Side};
 use super::element::{Element, Factor, Origins, Pair};
 
-/// What is wrong with an element.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Verdict {
     Right,
     /// Not everything could be followed.
     Unknown,
-    /// Nobody stored it.
     Unwritten,
     /// It was right, and another sum was stored over it.
     Overwritten,
@@ -44,11 +42,8 @@ pub enum Verdict {
     Beyond(usize),
     /// The elements of one operand are not those that belong here: the first such pair, and the k that it should have.
     Factor(Side, usize, u64),
-    /// Some k are missing, or are there more than once.
-    Part {
-        missing: Vec<u64>,
-        repeated: Vec<u64>,
-    },
+    /// These k are missing, and these are there more than once.
+    Part(Vec<u64>, Vec<u64>),
     /// Its products are right, and their sum or what is added of C has another factor.
     Weight,
     /// The larger or the smaller one of two sums was kept.
@@ -59,7 +54,6 @@ pub enum Verdict {
     Converted(u32),
 }
 
-/// The verdict on an element.
 pub fn judge(origins: &Origins, asked: &Asked, element: &Element) -> Verdict {
     if element.store.is_none() {
         return Verdict::Unwritten;
@@ -145,24 +139,18 @@ fn of_sum(asked: &Asked, element: &Element) -> Verdict {
         let too_large = |at: usize| ks[at].is_some() || pairs[at].of(Side::B).is_some_and(|((_, k), _)| k >= most);
         let of_another = |pair: &Pair| element.store.is_some_and(|store| store.number != pair.term.thread);
         let mut strangers = pairs.iter().zip(&ks).filter(|(_, k)| !right(k)).map(|(pair, _)| pair);
-        match ks.len().checked_sub(depth) {
+        let more = ks.len().checked_sub(depth).filter(|_| own.len() == depth);
+        match (more, pairs[at].of(Side::A)) {
             _ if own.len() + 1 >= depth && too_large(at) => return Verdict::Beyond(at),
             // Products before a complete sum are what the sum began with.
-            Some(more) if own.len() == depth && is_whole(&ks[more..]) => return Verdict::Beginning,
+            (Some(more), _) if is_whole(&ks[more..]) => return Verdict::Beginning,
             // Products after it are too many. Products of parts of numbers may come last.
-            Some(_) if own.len() == depth && is_whole(&ks[..depth]) && !pairs[at].has_part() => {
-                return Verdict::Beyond(at);
-            }
+            (Some(_), _) if is_whole(&ks[..depth]) && !pairs[at].has_part() => return Verdict::Beyond(at),
             // In a row sum, the sum of elements of B goes on with another k.
-            Some(_)
-                if own.len() == depth
-                    && of_rows
-                    && pairs[at].of(Side::A).is_some_and(|it| it.0.0 == element.needs[0]) =>
-            {
-                let k = pairs[at].of(Side::A).map_or(0, |((_, k), _)| k);
+            (Some(_), Some(((row, k), _))) if of_rows && row == element.needs[0] => {
                 return Verdict::Factor(Side::B, at, k);
             }
-            Some(_) if own.len() == depth => return Verdict::Mixed(at),
+            (Some(_), _) => return Verdict::Mixed(at),
             _ if !own.is_empty() && strangers.all(of_another) => return Verdict::Mixed(at),
             _ => {}
         }
@@ -227,19 +215,12 @@ fn other_sum(element: &Element, pairs: &[Pair]) -> Option<usize> {
 
 /// Which operand's elements are the wrong ones, if the two do not fit: the first that tells it, and the k that it should have.
 fn wrong_side(asked: &Asked, element: &Element, places: &[[Place; 2]]) -> (Side, usize, u64) {
+    // Whether all are in the right row, whether each k is there once, and whether the k ascend.
     let fits = |side: Side| {
-        let (mut last, mut seen) = (None, BTreeSet::new());
-        let mut ascending = true;
-        let mut own = true;
-        for place in places {
-            let (line, k) = place[side as usize];
-            own &= line == element.own(side);
-            ascending &= last < Some(k);
-            last = Some(k);
-            seen.insert(k);
-        }
-        // Whether all are in the right row, whether each k is there once, and whether the k ascend.
-        (own, seen.len() == places.len(), ascending, places.len() as u64 == element.depth)
+        let own = places.iter().all(|place| place[side as usize].0 == element.own(side));
+        let ks: Vec<u64> = places.iter().map(|place| place[side as usize].1).collect();
+        let once = BTreeSet::from_iter(&ks).len() == ks.len();
+        (own, once, ks.is_sorted_by(|k, next| k < next), ks.len() as u64 == element.depth)
     };
     let [a, b] = Side::BOTH.map(fits);
     let side = if b > a { Side::A } else { Side::B };
@@ -300,7 +281,7 @@ fn coverage(element: &Element, ks: &[Option<u64>]) -> Verdict {
         return zero;
     }
     if !(missing.is_empty() && repeated.is_empty()) {
-        return Verdict::Part { missing, repeated };
+        return Verdict::Part(missing, repeated);
     }
     // For tensor cores, the elements have to be converted.
     let own = element.pairs.iter().filter(|pair| !pair.term.matrix);

@@ -3,13 +3,16 @@
 use std::collections::BTreeSet;
 
 use simt::analyses::declarations::{Extents, shared_extents};
-use simt::{Array, Place, Space};
+use simt::{Place, Space};
 
-/// The members of a structure, in their order.
-type Members = Vec<(String, Extents)>;
+use super::element::element_of;
+use crate::findings::diagnostic::is_name;
+
+/// A member of a structure.
+type Member = (String, Extents);
 
 /// A shared array, or an array that is a member of a structure there.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Field {
     /// The shared variable.
     pub root: String,
@@ -26,13 +29,7 @@ pub struct Field {
 }
 
 impl Field {
-    /// As one writes it: `slot[0].a`.
-    pub fn name(&self) -> String {
-        let number = self.number.map_or_else(String::new, |number| format!("[{number}]"));
-        format!("{}{number}{}", self.root, self.member)
-    }
-
-    /// The element that a byte of shared memory is in.
+    /// The element that a byte of shared memory is in, as one writes it: `slot[0].a[3]`.
     pub fn element(&self, at: u32) -> Place {
         let count = product(&self.extents).unwrap_or(u32::MAX).max(1);
         let size = if self.extents.is_empty() { 4 } else { (self.bytes / count).clamp(2, 4) };
@@ -43,7 +40,8 @@ impl Field {
             rest /= u64::from(extent.max(1));
         }
         index.insert(0, rest);
-        Place::Element { array: Array { name: self.name(), space: Space::Shared }, index, bytes: 0 }
+        let number = self.number.map_or_else(String::new, |number| format!("[{number}]"));
+        element_of(&format!("{}{number}{}", self.root, self.member), Space::Shared, index)
     }
 }
 
@@ -68,30 +66,27 @@ const MOST: usize = 64;
 
 /// The structures of a source, each with its name, or with that of the variable that it is declared with; a template with each
 /// list of numbers that any use of a template has.
-fn structures(source: &str, constants: &[(&str, i64)]) -> Vec<(String, Members)> {
-    let is_name = |c: char| c.is_alphanumeric() || c == '_';
+fn structures(source: &str, constants: &[(&str, i64)]) -> Vec<(String, Vec<Member>)> {
     let plain = source.replace("__shared__", "");
     let number = |text: &str| {
         let known = constants.iter().find(|(name, _)| *name == text).map(|(_, number)| *number);
         text.parse().ok().or(known)
     };
     let list = |text: &str| text.split(',').map(|part| number(part.trim())).collect::<Option<Vec<i64>>>();
-    let lists: BTreeSet<Vec<i64>> =
-        source.split('<').filter_map(|rest| list(rest.split_once('>')?.0)).take(MOST).collect();
+    let lists = source.split('<').filter_map(|rest| list(rest.split_once('>')?.0));
+    let lists: BTreeSet<Vec<i64>> = lists.take(MOST).collect();
     let mut found = vec![];
     for (at, word) in source.match_indices("struct ").take(MOST) {
         let Some((head, rest)) = source[at + word.len()..].split_once('{') else { continue };
-        let Some((body, behind)) = rest.split_once('}').filter(|_| !head.contains([';', '&', '*', ',', '='])) else {
+        let Some((body, behind)) = rest.split_once('}') else { continue };
+        if head.contains([';', '&', '*', ',', '=']) {
             continue;
-        };
+        }
         let declared = behind.split([';', '[']).next().unwrap_or_default();
         let names = [head, declared].map(|part| part.rsplit(|c| !is_name(c)).find(|name| !name.is_empty()));
         let template = source[..at].trim_end().strip_suffix('>').and_then(|before| before.rsplit_once('<'));
-        let parameters: Vec<&str> = template
-            .iter()
-            .flat_map(|(_, list)| list.split(','))
-            .filter_map(|one| one.split(' ').next_back())
-            .collect();
+        let parameters = template.iter().flat_map(|(_, list)| list.split(','));
+        let parameters: Vec<&str> = parameters.filter_map(|one| one.split(' ').next_back()).collect();
         // The members are read like shared arrays; one that is no array has no known size, and then the sizes will not agree.
         let text = format!("{plain}\n__shared__ {};", body.split(';').collect::<Vec<_>>().join("; __shared__ "));
         let none = BTreeSet::from([vec![]]);
@@ -106,32 +101,21 @@ fn structures(source: &str, constants: &[(&str, i64)]) -> Vec<(String, Members)>
 }
 
 /// The fields of the shared arrays of a kernel.
-pub fn fields(
-    kernel: &simt::Kernel,
-    source: &str,
-    constants: &[(&str, i64)],
-    extents: &[(String, Extents)],
-) -> Vec<Field> {
+pub fn fields(kernel: &simt::Kernel, source: &str, constants: &[(&str, i64)], extents: &[Member]) -> Vec<Field> {
     let structures = structures(source, constants);
-    let size = |(_, of): &(String, Extents)| product(&of.extents)?.checked_mul(of.element_bytes);
+    let size = |(_, of): &Member| product(&of.extents)?.checked_mul(of.element_bytes);
     let mut fields = vec![];
     for array in kernel.shared_arrays() {
         let root = &array.source_name;
         let known = extents.iter().find(|(name, _)| name == root).map_or(&[][..], |(_, known)| &known.extents);
         let count = product(known).unwrap_or(u32::MAX).max(1);
-        let fits = |(name, members): &&(String, Members)| {
+        let fits = |(name, members): &&(String, Vec<Member>)| {
             let whole = members.iter().try_fold(0_u32, |sum, member| sum.checked_add(size(member)?));
             let bytes = whole.filter(|whole| *whole > 0).and_then(|whole| whole.checked_mul(count));
             known.len() < 2 && bytes == Some(array.bytes) && (name == root || declares(source, name, root))
         };
-        let mut field = Field {
-            root: root.clone(),
-            number: None,
-            member: String::new(),
-            offset: array.offset,
-            bytes: array.bytes,
-            extents: known.to_vec(),
-        };
+        let (root, offset, bytes) = (root.clone(), array.offset, array.bytes);
+        let mut field = Field { root, offset, bytes, extents: known.to_vec(), ..Field::default() };
         let Some((_, members)) = structures.iter().find(fits) else {
             fields.push(field);
             continue;
@@ -151,7 +135,6 @@ pub fn fields(
 
 /// Whether the source declares a variable with this type: `Slot slot[2]`.
 fn declares(source: &str, name: &str, variable: &str) -> bool {
-    let is_name = |c: char| c.is_alphanumeric() || c == '_';
     source.match_indices("__shared__").any(|(at, _)| {
         let declaration = source[at..].split(';').next().unwrap_or_default();
         let words: Vec<&str> = declaration.split(|c| !is_name(c)).collect();

@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 
 use super::asked::Asked;
 use super::element::{Element, Origins, Pair};
-use crate::code::places::{index, triple, who};
+use crate::code::places::who;
 
 /// Products that are written out at the beginning of a sum; the last one follows.
 const SHOWN: usize = 2;
 
 /// The element as the sum that it is, who formed it in which lines, and the way of its first two factors.
 pub fn listing(origins: &Origins, asked: &Asked, [row, col]: [u64; 2]) -> String {
-    let element = &origins.at(asked, [row, col]);
+    let element = &origins.element(asked, row * asked.columns() + col, &origins.stores_of_c());
     let Some(store) = element.store else {
         return format!("  C[{row}][{col}] was never stored\n");
     };
@@ -26,7 +26,7 @@ pub fn listing(origins: &Origins, asked: &Asked, [row, col]: [u64; 2]) -> String
     for (factor, value) in element.pairs.iter().take(1).flat_map(|pair| pair.factors) {
         text += &format!("  {} was read in line {}", factor.symbol(asked), value.loaded.map(line).unwrap_or_default());
         if let Some(passage) = value.shared {
-            let (by, cell) = (triple(index(origins.thread(passage.by))), origins.word(passage.address));
+            let (by, cell) = (origins.thread(passage.by), origins.word(passage.address));
             let (stored, read) = (passage.stored.map(line).unwrap_or_default(), line(passage.loaded));
             text += &format!(", stored in {cell} by thread {by} in line {stored}, and read there in line {read}");
         }

@@ -17,18 +17,13 @@ pub struct Sample {
 pub enum Rule {
     /// The two indices are exchanged, perhaps within tiles of this edge.
     Exchanged(Option<u64>),
-    /// The place in memory is own · `own` + k · `k` + `start`, as if the matrix had other rows.
-    Strides {
-        own: i64,
-        k: i64,
-        start: i64,
-    },
+    /// The place in memory is the sum of own and k, each times one of these numbers, and the last one, as if the matrix had other rows.
+    Strides([i64; 3]),
     /// One index is the right one; how the other one differs is the name of a text, with a number.
     OneIndex(&'static str, i64),
     None,
 }
 
-/// The edges that tiles may have.
 const EDGES: [u64; 8] = [4, 8, 16, 32, 64, 128, 256, 2];
 
 impl Rule {
@@ -43,31 +38,26 @@ impl Rule {
         if all(&|(own, k), taken| taken == (k, own)) {
             return Self::Exchanged(None);
         }
-        if all(&|(own, _), (own_taken, _)| own == own_taken) {
-            let begins_again = || edge(&|edge, (_, k), (_, k_taken)| k_taken == k % edge);
-            let found = steady(samples, |place| place.1, ["k the same", "k apart"])
+        let begins_again = || edge(&|edge, (_, k), (_, k_taken)| k_taken == k % edge);
+        let of_k = || {
+            steady(samples, |place| place.1, ["k the same", "k apart"])
                 .or_else(|| Some(Self::OneIndex("k again", begins_again()? as i64)))
                 .or_else(|| strides(samples, right))
-                .or_else(|| mixed(samples, |place| place.1, "k mixed"));
-            if let Some(rule) = found {
-                return rule;
-            }
-        }
-        if all(&|(_, k), (_, k_taken)| k == k_taken) {
-            let found = steady(samples, |place| place.0, ["line the same", "line apart"])
-                .or_else(|| mixed(samples, |place| place.0, "lines mixed"));
-            if let Some(rule) = found {
-                return rule;
-            }
-        }
+                .or_else(|| mixed(samples, |place| place.1, "k mixed"))
+        };
+        let of_own = || {
+            steady(samples, |place| place.0, ["line the same", "line apart"])
+                .or_else(|| mixed(samples, |place| place.0, "lines mixed"))
+        };
         let tiles = |edge: u64, (own, k): Place, (own_taken, k_taken): Place| {
             let same_tile = own / edge == own_taken / edge && k / edge == k_taken / edge;
             same_tile && own % edge == k_taken % edge && k % edge == own_taken % edge
         };
-        match edge(&tiles) {
-            Some(edge) => Self::Exchanged(Some(edge)),
-            None => strides(samples, right).unwrap_or(Self::None),
-        }
+        let own_is_right = all(&|(own, _), (own_taken, _)| own == own_taken);
+        let k_is_right = all(&|(_, k), (_, k_taken)| k == k_taken);
+        let of_one = own_is_right.then(of_k).flatten().or_else(|| k_is_right.then(of_own)?);
+        let of_tiles = || Some(Self::Exchanged(Some(edge(&tiles)?)));
+        of_one.or_else(of_tiles).or_else(|| strides(samples, right)).unwrap_or(Self::None)
     }
 
     /// Whether one index is always the same, or always off by the same distance. Then the read is wrong, however it was stored.
@@ -77,7 +67,7 @@ impl Rule {
 
     /// The size that stands for the columns of an operand, if another one does.
     pub fn wrong_size(self, side: Side, asked: &Asked) -> Option<&'static str> {
-        let Self::Strides { own, k, .. } = self else { return None };
+        let Self::Strides([own, k, _]) = self else { return None };
         let (line, next) = if asked.strides(side).1 == 1 { (own, k) } else { (k, own) };
         let [_, (columns, _)] = asked.extents(side);
         let is_one = |&(name, size): &(&str, u64)| size as i64 == line && next == 1 && name != columns;
@@ -90,16 +80,12 @@ impl Rule {
             Self::Exchanged(None) if asked.kind != Kind::Product => ("exchanged in another task", 0),
             Self::Exchanged(None) => ("exchanged", 0),
             Self::Exchanged(Some(edge)) => ("exchanged in tiles", edge as i64),
-            Self::Strides { own, k, start: 0 } if (own, k) != asked.strides(side) => ("strides", 0),
+            Self::Strides([own, k, 0]) if (own, k) != asked.strides(side) => ("strides", 0),
             Self::OneIndex(text, by) => (text, by),
-            Self::Strides { .. } | Self::None => return None,
+            Self::Strides(_) | Self::None => return None,
         };
-        let read = match self {
-            Self::Strides { own, k, start } => {
-                index([if side == Side::A { "row" } else { "col" }, "k"], [own, k, start], asked)
-            }
-            _ => String::new(),
-        };
+        let names = [if side == Side::A { "row" } else { "col" }, "k"];
+        let read = if let Self::Strides(by) = self { index(names, by, asked) } else { String::new() };
         let words = [
             ("line", side.line().to_owned()),
             ("array", asked.array(side).to_owned()),
@@ -139,8 +125,7 @@ fn strides(samples: &[Sample], (own_right, k_right): (i64, i64)) -> Option<Rule>
         let (own, k) = sample.taken;
         own as i64 * own_right + k as i64 * k_right
     };
-    let [own, k, start] = affine(&samples.iter().map(|sample| (sample.needed, at(sample))).collect::<Vec<_>>())?;
-    Some(Rule::Strides { own, k, start })
+    affine(&samples.iter().map(|sample| (sample.needed, at(sample))).collect::<Vec<_>>()).map(Rule::Strides)
 }
 
 /// The factors with which a value follows from two indices, and what is added.
@@ -175,8 +160,8 @@ pub fn index(names: [&str; 2], [one, other, start]: [i64; 3], asked: &Asked) -> 
         1 => Some(name.to_owned()),
         _ => Some(format!("{name} * {}", named(stride))),
     };
-    let mut parts: Vec<String> =
-        names.into_iter().zip([one, other]).filter_map(|(name, by)| factor(name, by)).collect();
+    let factors = names.into_iter().zip([one, other]);
+    let mut parts: Vec<String> = factors.filter_map(|(name, by)| factor(name, by)).collect();
     parts.extend((start != 0 || parts.is_empty()).then(|| start.to_string()));
     parts.join(" + ").replace("+ -", "- ")
 }

@@ -9,11 +9,11 @@ use super::asked::{Asked, Place, Side};
 use super::element::{Element, Factor, Origins, Pair, element_of};
 use super::judge::Verdict;
 use super::rule;
-use crate::code::places::{index, is_ptx, triple};
+use crate::code::places::{index, is_ptx};
 use crate::findings::analysis::{HazardReport, HazardThread};
 use crate::findings::diagnostic::{
-    Diagnostic, Mark, Part, STORE, Word, add, around, array_name, at_lines, conditions, has_arguments, has_word, help,
-    on_line, set_by, set_by_line, text, uses, with_calls,
+    Diagnostic, LOOPS, Mark, Part, STORE, Word, add, around, array_name, at_lines, conditions, has_arguments, has_word,
+    help, on_line, set_by, set_by_line, text, uses, with_calls,
 };
 use crate::findings::hazard_kind::{Mistake, ReportKind};
 
@@ -35,7 +35,7 @@ impl Teller<'_> {
     /// The mistake with its marks, in the words of its cause; those of the mistake itself if it has one cause only.
     pub fn told(&self, mistake: Mistake, cause: &str, marks: Vec<Mark>, words: &[Word]) -> HazardReport {
         let Self { element: Element { name, store, .. }, count, looked_at, .. } = self;
-        let words = [words, &[("name", name.clone())]].concat();
+        let words = [words, &[("name", name.clone()), ("store", self.line(self.store()))]].concat();
         let [what, help] = text(if cause.is_empty() { mistake.name() } else { cause }, &words);
         let (block, thread) = store.map_or(([0; 3], [0; 3]), |store| (index(store.block), index(store.thread)));
         let side = |mark: &Mark| HazardThread::at(&mark.location, block, thread, mark.label.clone());
@@ -54,27 +54,33 @@ impl Teller<'_> {
         }
     }
 
-    pub fn line(&self, instruction: u32) -> String {
-        self.origins.line(instruction).map_or_else(|| "the kernel".into(), |line| format!("line {line}"))
+    /// The line of an instruction, or nothing if there is none.
+    pub fn line(&self, instruction: impl Into<Option<u32>>) -> String {
+        let line = |line: Option<u32>| line.map_or_else(|| "the kernel".into(), |line| format!("line {line}"));
+        instruction.into().map(|instruction| line(self.origins.line(instruction))).unwrap_or_default()
     }
 
-    /// The line of an instruction, or nothing if there is none.
-    pub fn line_of(&self, instruction: Option<u32>) -> String {
-        instruction.map(|instruction| self.line(instruction)).unwrap_or_default()
+    pub fn place(&self, instruction: u32) -> Location {
+        self.origins.location(instruction)
+    }
+
+    /// The instruction that stores the element.
+    pub fn store(&self) -> Option<u32> {
+        self.element.store.map(|store| store.instruction)
     }
 
     /// The call of the kernel's own function in which an instruction lies, if it lies in one.
     pub fn call_of(&self, instruction: u32) -> Option<Location> {
-        let place = self.origins.location(instruction);
+        let place = self.place(instruction);
         let (line, column) = place.calls.iter().copied().rfind(|&(line, _)| !is_ptx(&place, line))?;
         Some(Location { line: Some(line), column: Some(column), calls: Box::default(), ..place })
     }
 
     /// The lines of the calls that lead to an instruction in brackets, or nothing.
     pub fn called(&self, instruction: u32) -> String {
-        let place = self.origins.location(instruction);
+        let place = self.place(instruction);
         // A call in which everything happens tells nothing apart.
-        let whole = self.element.store.map(|store| self.origins.location(store.instruction).calls).unwrap_or_default();
+        let whole = self.store().map(|store| self.place(store).calls).unwrap_or_default();
         let tells = |call: &&(u32, u32)| !is_ptx(&place, call.0) && !whole.contains(call);
         let lines: BTreeSet<u32> = place.calls.iter().filter(tells).map(|(line, _)| *line).collect();
         if lines.is_empty() { String::new() } else { format!(" (called in {})", listed(&lines)) }
@@ -92,18 +98,18 @@ impl Teller<'_> {
         let call = value.loaded.and_then(|at| self.call_of(at));
         let has_some = !called.is_empty() && call.is_some_and(|call| has_arguments(&call));
         let arguments = if has_some { " and at the arguments of the call" } else { "" };
-        let put = self.line_of(value.shared.and_then(|passage| passage.stored));
+        let put = self.line(value.shared.and_then(|passage| passage.stored));
         // A copy loads and stores in one line.
-        let apart = !put.is_empty() && put != self.line_of(value.loaded);
+        let apart = !put.is_empty() && put != self.line(value.loaded);
         let put_there = if apart { format!(", and at what {put} stores") } else { String::new() };
         vec![
-            ("load", self.line_of(value.loaded) + &called),
+            ("load", self.line(value.loaded) + &called),
             ("arguments", arguments.to_owned()),
             ("put", put),
             ("put_there", put_there),
             ("here", self.cell(value).to_string()),
-            ("read", self.line_of(value.shared.map(|passage| passage.loaded))),
-            ("shuffle", self.line_of(value.shuffled)),
+            ("read", self.line(value.shared.map(|passage| passage.loaded))),
+            ("shuffle", self.line(value.shuffled)),
         ]
     }
 
@@ -113,12 +119,12 @@ impl Teller<'_> {
             ("need", self.asked.name(side, needed)),
             ("array", self.asked.array(side).to_owned()),
             ("there", arrived.map(|arrived| self.word(arrived.address).to_string()).unwrap_or_default()),
-            ("stored", self.line_of(arrived.map(|arrived| arrived.stored))),
+            ("stored", self.line(arrived.map(|arrived| arrived.stored))),
         ]
     }
 
     pub fn mark(&self, instruction: u32, element: Option<simt::Place>, label: impl Into<String>) -> Mark {
-        Mark { location: self.origins.location(instruction), element, label: label.into(), ..Mark::default() }
+        Mark { location: self.place(instruction), element, label: label.into(), ..Mark::default() }
     }
 
     /// An instruction that stores.
@@ -144,11 +150,10 @@ impl Teller<'_> {
             let known = begins.entry(arrived.stored).or_insert((arrived.address, 4));
             *known = (arrived.address.min(known.0), if arrived.address.is_multiple_of(4) { known.1 } else { 2 });
         }
-        let before =
-            begins.into_iter().filter(|(_, (begin, _))| *begin <= address).max_by_key(|(_, (begin, _))| *begin);
-        let named = before.and_then(|(stored, (begin, size))| {
-            let set = set_by_line(&self.origins.location(stored))?;
-            Some(element_of(set.last(), Space::Shared, vec![u64::from((address - begin) / size)]))
+        let before = begins.into_iter().filter(|(_, (begin, _))| *begin <= address);
+        let named = before.max_by_key(|(_, (begin, _))| *begin).and_then(|(stored, (begin, size))| {
+            let index = u64::from((address - begin) / size);
+            Some(element_of(set_by_line(&self.place(stored))?.last(), Space::Shared, vec![index]))
         });
         named.unwrap_or(place)
     }
@@ -158,12 +163,18 @@ impl Teller<'_> {
         self.element.store.map(|store| self.origins.arrived(self.asked, store.block, side)).unwrap_or_default()
     }
 
+    /// How an element of an operand was put there, once or more often.
+    pub fn arrivals(&self, side: Side, of: Place) -> Vec<Arrived> {
+        let all = self.arrived(side).into_iter().filter(|(place, _)| *place == of);
+        all.map(|(_, arrived)| arrived).collect()
+    }
+
     /// The value, as if read in the line that multiplies it, if that line names the array: one load may serve several lines.
     pub fn seen(&self, pair: &Pair, side: Side, mut value: Value) -> Value {
         let product = pair.term.instruction;
         let cell = self.cell(&value);
         let array = value.shared.map_or(Some(self.asked.array(side)), |_| array_name(&cell));
-        if array.is_some_and(|array| !uses(&self.origins.location(product), array).is_empty()) {
+        if array.is_some_and(|array| !uses(&self.place(product), array).is_empty()) {
             match &mut value.shared {
                 Some(passage) => passage.loaded = product,
                 None => value.loaded = value.loaded.map(|_| product),
@@ -189,14 +200,10 @@ impl Teller<'_> {
     }
 
     pub fn way(&self, name: &str, array: &str, value: &Value) -> Vec<Mark> {
-        let mut marks = vec![];
-        if let Some(passage) = value.shared {
-            let cell = self.cell(value);
-            marks.push(self.mark(passage.loaded, Some(cell.clone()), format!("{cell} holds {name}")));
-            if let Some(stored) = passage.stored {
-                let thread = triple(index(self.origins.thread(passage.by)));
-                marks.push(self.stores(stored, Some(cell), format!("thread {thread} has put {name} there")));
-            }
+        let mut marks = self.read(value, &format!("holds {name}"));
+        if let Some((passage, stored)) = value.shared.and_then(|passage| Some((passage, passage.stored?))) {
+            let thread = self.origins.thread(passage.by);
+            marks.push(self.stores(stored, Some(self.cell(value)), format!("thread {thread} has put {name} there")));
         }
         if let Some(loaded) = value.loaded {
             let (element, how) = match value.source {
@@ -212,19 +219,16 @@ impl Teller<'_> {
     pub fn not_only_under(place: &Location, marks: &mut Vec<Mark>) -> String {
         let lines = BTreeSet::from_iter(around(place, &["if"]));
         add(marks, conditions(place, lines.iter().copied()));
-        if lines.is_empty() {
-            String::new()
-        } else {
-            format!(", and not only under the condition in {}", listed(&lines))
-        }
+        let only = (!lines.is_empty()).then(|| format!(", and not only under the condition in {}", listed(&lines)));
+        only.unwrap_or_default()
     }
 
     /// Marks the loops that an instruction and the products of the element have in common, and lists them; empty if there are none.
     pub fn common_loops(&self, instruction: Option<u32>, marks: &mut Vec<Mark>) -> String {
         let Some((at, pair)) = instruction.zip(self.element.pairs.first()) else { return String::new() };
-        let place = self.origins.location(at);
-        let of_products = around(&self.origins.location(pair.term.instruction), &["for", "while"]);
-        let mut lines = around(&place, &["for", "while"]);
+        let place = self.place(at);
+        let of_products = around(&self.place(pair.term.instruction), LOOPS);
+        let mut lines = around(&place, LOOPS);
         lines.retain(|line| of_products.contains(line));
         let lines = BTreeSet::from_iter(of_k(&place, lines, true));
         add(marks, at_lines(&place, lines.iter().copied(), "it is done in each step of this loop"));
@@ -232,8 +236,8 @@ impl Teller<'_> {
     }
 
     /// The lines that set what a part of the line of an instruction uses, but for those that are marked already.
-    pub fn set_by(&self, instruction: u32, part: Part, marks: &mut Vec<Mark>) {
-        add(marks, set_by(&self.origins.location(instruction), part));
+    pub fn set_by(&self, instruction: impl Into<Option<u32>>, part: Part, marks: &mut Vec<Mark>) {
+        add(marks, instruction.into().iter().flat_map(|&instruction| set_by(&self.place(instruction), part)));
     }
 
     /// Those that set this part of the index of a load from shared memory.
@@ -243,7 +247,7 @@ impl Teller<'_> {
     }
 
     pub fn store_mark(&self, label: &str) -> Option<Mark> {
-        self.element.store.map(|store| self.stores_to_c(store.instruction, label))
+        self.store().map(|store| self.stores_to_c(store, label))
     }
 
     /// An instruction that stores to C.
@@ -254,16 +258,14 @@ impl Teller<'_> {
     /// The store of the element, and the lines that set what it uses.
     pub fn store_marks(&self, label: &str, by_size: Option<bool>, marks: &mut Vec<Mark>) {
         marks.extend(self.store_mark(label));
-        let part = Part { array: "C", by_size, ..STORE };
-        self.element.store.inspect(|store| self.set_by(store.instruction, part, marks));
+        self.set_by(self.store(), Part { array: "C", by_size, ..STORE }, marks);
     }
 
     /// Where an element was stored, if it was: the place nearest to the one that was read instead.
     pub fn arrival(&self, side: Side, needed: Place, value: &Value) -> Option<Arrived> {
         let read = value.shared.map_or(0, |passage| passage.address);
-        let arrived = self.arrived(side).into_iter();
-        let there = arrived.filter(|(place, _)| *place == needed).map(|(_, arrived)| arrived);
-        there.min_by_key(|arrived| (!self.same_but_for_buffer(read, arrived.address), arrived.address.abs_diff(read)))
+        let distance = |at: &Arrived| (!self.same_but_for_buffer(read, at.address), at.address.abs_diff(read));
+        self.arrivals(side, needed).into_iter().min_by_key(distance)
     }
 
     /// Whether two words are the same element of a tile, perhaps in different buffers.
@@ -272,7 +274,7 @@ impl Teller<'_> {
     }
 
     /// The elements of an operand with which the block first fills shared memory, and their addresses.
-    fn first_fill(&self, side: Side) -> Vec<(Place, i64)> {
+    pub fn first_fill(&self, side: Side) -> Vec<(Place, i64)> {
         let mut seen = BTreeSet::new();
         let arrived = self.arrived(side).into_iter().filter(|(_, arrived)| seen.insert(arrived.address));
         arrived.map(|(place, arrived)| (place, arrived.address.into())).collect()
@@ -293,14 +295,12 @@ impl Teller<'_> {
 
     /// Whether one k is read where another one should be because a tile of another step lies there: in the same place of a tile.
     pub fn is_tile_of_another_step(&self, side: Side, needed: u64, taken: u64) -> bool {
-        let mut arrived = self.arrived(side);
-        arrived.retain(|((own, _), _)| *own == self.element.own(side));
-        let of = |k: u64| arrived.iter().filter(move |(place, _)| place.1 == k).map(|(_, arrived)| arrived.address);
-        if of(needed).any(|one| of(taken).any(|other| self.same_but_for_buffer(one, other))) {
-            return true;
-        }
-        let depth = self.depth_of_tile(side, false).filter(|depth| (*depth as usize) < arrived.len());
-        depth.is_some_and(|depth| depth > 1 && needed.abs_diff(taken).is_multiple_of(depth))
+        let own = self.element.own(side);
+        let [of_needed, of_taken] = [needed, taken].map(|k| self.arrivals(side, (own, k)));
+        let is_same = |one: &Arrived| of_taken.iter().any(|other| self.same_but_for_buffer(one.address, other.address));
+        let all = self.arrived(side).iter().filter(|(place, _)| place.0 == own).count() as u64;
+        let is_step = |depth| depth > 1 && depth < all && needed.abs_diff(taken).is_multiple_of(depth);
+        of_needed.iter().any(is_same) || self.depth_of_tile(side, false).is_some_and(is_step)
     }
 
     /// How many k of an operand a tile has: as many as follow each other at the same distance. It is certain if the next k lies
@@ -309,28 +309,26 @@ impl Teller<'_> {
         let mut arrived = self.arrived(side);
         arrived.retain(|((own, _), _)| *own == self.element.own(side));
         let ks: BTreeMap<u64, u32> = arrived.iter().rev().map(|((_, k), arrived)| (*k, arrived.address)).collect();
-        let distances: Vec<i64> =
-            ks.values().zip(ks.values().skip(1)).map(|(&one, &next)| i64::from(next) - i64::from(one)).collect();
-        let first = distances.first()?;
-        let depth = 1 + distances.iter().take_while(|distance| *distance == first).count();
-        let begins = |at: usize| ks.values().nth(at).copied();
-        let again = |next| begins(0).is_some_and(|begin| self.same_but_for_buffer(begin, next));
-        (!certain || begins(depth).is_none_or(again)).then_some(depth as u64)
+        let addresses: Vec<u32> = ks.into_values().collect();
+        let first = i64::from(*addresses.get(1)?) - i64::from(addresses[0]);
+        let goes_on = |pair: &&[u32]| i64::from(pair[1]) - i64::from(pair[0]) == first;
+        let depth = 1 + addresses.windows(2).take_while(goes_on).count();
+        let again = |next: &u32| self.same_but_for_buffer(addresses[0], *next);
+        (!certain || addresses.get(depth).is_none_or(again)).then_some(depth as u64)
     }
 
     /// How an operand is stored and how it is read, if the distances of neighbours are not the same.
     pub fn laid_out_in_two_ways(&self, side: Side, expected: &[Word], found: &[Word]) -> Option<String> {
         let filled: BTreeMap<Place, i64> = self.first_fill(side).into_iter().collect();
         let block = |element: &Element| element.store.map(|store| store.block);
+        let is_other = |factor: &Factor| matches!(factor, Factor::Of(of, _) if *of == side.other());
         let mut taken = vec![];
         for (element, _) in self.alike.iter().filter(|(element, _)| block(element) == block(self.element)) {
-            for pair in &element.pairs {
-                let is_other = |factor: &Factor| matches!(factor, Factor::Of(of, _) if *of == side.other());
-                let own = pair.factors.iter().find(|(factor, _)| !is_other(factor));
+            taken.extend(element.pairs.iter().filter_map(|pair| {
+                let (_, own) = pair.factors.iter().find(|(factor, _)| !is_other(factor))?;
                 let place = pair.of(side.other()).map(|((_, k), _)| (element.own(side), k));
-                let of = place.filter(|place| filled.contains_key(place)).zip(own.and_then(|(_, value)| value.shared));
-                taken.extend(of.map(|(place, passage)| (place, i64::from(passage.address))));
-            }
+                Some((place.filter(|place| filled.contains_key(place))?, i64::from(own.shared?.address)))
+            }));
         }
         let [own, k, _] = rule::affine(&filled.into_iter().collect::<Vec<_>>())?;
         let [own_read, k_read, _] = rule::affine(&taken)?;
@@ -341,11 +339,6 @@ impl Teller<'_> {
             let words = [("one", one), ("other", other), ("line", what.to_owned())];
             help("two layouts", &[expected, found, &words].concat())
         })
-    }
-
-    /// Whether the block keeps every element of an operand that it puts into shared memory.
-    pub fn is_stored_once(&self, side: Side) -> bool {
-        self.first_fill(side).len() == self.arrived(side).len()
     }
 
     /// Whether the rows or columns of an operand keep their order in shared memory, or are mixed with the k. They do not if they were
@@ -360,20 +353,18 @@ impl Teller<'_> {
         let distances = |lines: &BTreeMap<u64, i64>| -> Vec<(Place, i64)> {
             let begin = lines.values().next().copied().unwrap_or_default();
             // The rule for two indices needs samples in two directions, so each row or column is given twice.
-            lines
-                .iter()
-                .flat_map(|(&own, address)| [((own, 0), address - begin), ((own, 1), address - begin)])
-                .collect()
+            let twice = |(&own, address): (&u64, &i64)| [0, 1].map(|k| ((own, k), address - begin));
+            lines.iter().flat_map(twice).collect()
         };
         let all: Vec<Vec<(Place, i64)>> = by_k.values().filter(|lines| lines.len() > 1).map(distances).collect();
         !all.windows(2).all(|pair| pair[0] == pair[1]) || all.first().is_none_or(|lines| rule::affine(lines).is_some())
     }
+}
 
-    /// Whether the tile of an operand lies in shared memory with fixed strides when it is first filled. Then the read is wrong, and
-    /// not the store.
-    pub fn is_laid_out(&self, side: Side) -> bool {
-        rule::affine(&self.first_fill(side)).is_some()
-    }
+/// A finding with other help, if there is any.
+pub fn helped(mut report: HazardReport, help: Option<String>) -> HazardReport {
+    report.diagnostic.help = help.unwrap_or(report.diagnostic.help);
+    report
 }
 
 /// A finding with one more note, before the one that counts the elements.
@@ -395,10 +386,8 @@ pub fn of_k(place: &Location, mut lines: Vec<u32>, speaks: bool) -> Vec<u32> {
 /// `line 3` or `lines 3, 5 and 7`
 pub fn listed(lines: &BTreeSet<u32>) -> String {
     let all: Vec<String> = lines.iter().map(u32::to_string).collect();
-    match &all[..] {
-        [before @ .., one, last] => {
-            format!("lines {} and {last}", [before, std::slice::from_ref(one)].concat().join(", "))
-        }
-        one => format!("line {}", one.concat()),
+    match all.split_last() {
+        Some((last, before)) if !before.is_empty() => format!("lines {} and {last}", before.join(", ")),
+        _ => format!("line {}", all.concat()),
     }
 }
