@@ -30,8 +30,8 @@ pub(crate) use marks::{
 };
 pub(crate) use race::{apart, code_at};
 pub use remedy::call;
-pub(crate) use render::Mark;
 pub use render::{Diagnostic, Underlined, plain, render};
 pub(crate) use statements::is_name;
 pub(crate) use texts::{Word, help, text, words};
+pub(crate) use underline::Mark;
 pub(crate) use underline::{array_name, has_word, uses};

@@ -9,11 +9,11 @@ use super::marks::{
     add, at_line, at_lines, conditions, declared_array, set_by, sets, stores_of, with_calls, without_value,
 };
 use super::race::{self, at, code_at};
-use super::render::{Diagnostic, Mark};
+use super::render::Diagnostic;
 use super::situation::{Role, passed_by};
 use super::source::Source;
 use super::texts::{help, text};
-use super::underline::{Use, array_name, uses};
+use super::underline::{Mark, Use, array_name, uses};
 use super::{indices, remedy};
 use crate::basics::units::grouped;
 use crate::code::places::{index, triple, who};

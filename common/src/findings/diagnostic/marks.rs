@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use simt::Location;
 
 use super::around::{Part, READ, and_callers, ranked, set_by_line, shared};
-use super::render::Mark;
 use super::source::{Set, Source};
+use super::underline::Mark;
 use super::underline::has_word;
 use crate::code::places;
 

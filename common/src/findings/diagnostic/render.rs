@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use simt::Location;
 
 use super::source::Source;
-use super::underline;
+use super::underline::{self, Mark};
 use crate::basics::output;
 
 /// A message about a kernel.
@@ -27,20 +27,6 @@ pub struct Diagnostic {
     pub note: Option<String>,
     /// What to do, in a sentence.
     pub help: String,
-}
-
-/// A place in the kernel, and who did what there.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Mark {
-    pub location: simt::Location,
-    /// The element that is accessed, such as `As[3][17]`, if its array has a name.
-    pub element: Option<simt::Place>,
-    pub writes: bool,
-    pub label: String,
-    /// It only helps to understand the other marks, and is underlined differently.
-    pub aside: bool,
-    /// Of lines that set variables only a few are shown, those with the smallest rank; others have the rank 0.
-    pub rank: usize,
 }
 
 /// A piece of a line that is underlined, for programs.

@@ -6,8 +6,8 @@ use serde::de::DeserializeOwned;
 use simt::{AccessKind, Action, Array, Dim3, FaultKind, Hazard, HazardKind, Location, Party, Place, Space};
 
 use super::around::{Part, READ, around, ranked};
-use super::render::Mark;
 use super::source::{Set, Source};
+use super::underline::Mark;
 use super::{call, indices, remedy, underline};
 use crate::code::places::may_be_shown;
 

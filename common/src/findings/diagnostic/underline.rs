@@ -5,9 +5,22 @@ use std::ops::Range;
 
 use simt::{Location, Place};
 
-use super::render::Mark;
 use super::source::{Source, is_assignment};
 use super::statements::{is_name, is_word};
+
+/// A place in the kernel, and who did what there.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Mark {
+    pub location: simt::Location,
+    /// The element that is accessed, such as `As[3][17]`, if its array has a name.
+    pub element: Option<simt::Place>,
+    pub writes: bool,
+    pub label: String,
+    /// It only helps to understand the other marks, and is underlined differently.
+    pub aside: bool,
+    /// Of lines that set variables only a few are shown, those with the smallest rank; others have the rank 0.
+    pub rank: usize,
+}
 
 /// A use of an array, `As[y][k]`, as tokens of its line.
 pub struct Use {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use simt::analyses::provenance::{Arrived, Formed, Passage, Provenance, Source, Store, Term, Value, single};
-use simt::{Kernel, Location, Space};
+use simt::{Kernel, Location};
 
 use super::asked::{Asked, Kind, Place, Side};
 use super::layout::Field;
@@ -331,9 +331,4 @@ impl Origins {
     pub(super) fn word(&self, at: u32) -> simt::Place {
         self.field(at).map_or(simt::Place::Shared(at.into()), |field| field.element(at))
     }
-}
-
-/// An element of an array; without an index any of them.
-pub fn element_of(name: &str, space: Space, index: Vec<u64>) -> simt::Place {
-    simt::Place::Element { array: simt::Array { name: name.to_owned(), space }, index, bytes: 0 }
 }

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use simt::analyses::declarations::{Extents, shared_extents};
 use simt::{Place, Space};
 
-use super::element::element_of;
 use crate::findings::diagnostic::is_name;
 
 /// A member of a structure.
@@ -140,4 +139,9 @@ fn declares(source: &str, name: &str, variable: &str) -> bool {
         let words: Vec<&str> = declaration.split(|c| !is_name(c)).collect();
         words.contains(&name) && words.contains(&variable)
     })
+}
+
+/// An element of an array; without an index any of them.
+pub fn element_of(name: &str, space: Space, index: Vec<u64>) -> simt::Place {
+    simt::Place::Element { array: simt::Array { name: name.to_owned(), space }, index, bytes: 0 }
 }

@@ -6,8 +6,9 @@ use simt::analyses::provenance::{Arrived, Passage, Source, Value};
 use simt::{Location, Space};
 
 use super::asked::{Asked, Place, Side};
-use super::element::{Element, Factor, Origins, Pair, element_of};
+use super::element::{Element, Factor, Origins, Pair};
 use super::judge::Verdict;
+use super::layout::element_of;
 use super::rule;
 use crate::code::places::{index, is_ptx};
 use crate::findings::analysis::{HazardReport, HazardThread};
