@@ -33,5 +33,4 @@ pub use remedy::call;
 pub use render::{Diagnostic, Underlined, plain, render};
 pub(crate) use statements::is_name;
 pub(crate) use texts::{Word, help, text, words};
-pub(crate) use underline::Mark;
-pub(crate) use underline::{array_name, has_word, uses};
+pub(crate) use underline::{Mark, array_name, has_word, uses};
