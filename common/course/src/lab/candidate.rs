@@ -46,11 +46,10 @@ pub struct Seen {
 }
 
 impl Candidate {
-    /// Reads the learner's kernel. An error is a failure of the machinery (a missing NVRTC, say) or of the launch line.
+    /// Reads the learner's kernel. An error is one of the file or of its launch line.
     pub fn read(lab: &Lab, kernel: &Path, seed: u64, instruction_limit: Option<u64>) -> Result<Self> {
         let source = Source::read(kernel)?.with_headers_of(&lab.kernel.file());
         let launch = OwnLaunch::of(&source.display, &source.text)?;
-        source.compiler()?;
         let kernel = match &lab.data.launched_as {
             Some(name) => Kernel { variant: Some(lab.kernel.step.variant(name)?), ..lab.kernel },
             None => lab.kernel,

@@ -27,15 +27,19 @@ impl Candidate {
     /// If the compiler does not even start.
     pub fn compiles(&self, shapes: &[[u64; 3]]) -> Result<Verdict> {
         let compiled = shapes.iter().find_map(|&size| self.plan(size).ok()).map(|plan| self.code(&plan));
+        if let Some(Ok(_)) = compiled {
+            return Ok(Verdict::Passed(None));
+        }
+        // It may be the compiler's fault.
+        self.source.compiler()?;
         let next = match compiled {
-            Some(Ok(_)) => return Ok(Verdict::Passed(None)),
             Some(Err(error)) if error.is::<NotStarted>() => return Err(error),
             Some(Err(error)) => {
                 let text = format!("{error:#}");
                 let places = self.refused(&text);
                 Next { places, ..Next::new(text, None).of("does not compile") }
             }
-            None => {
+            _ => {
                 let say = "say yours: // launch: block 32,32 tile 32,32";
                 Next::new(format!("the step has no launch for any of the lab's shapes; {say}"), None).of(NO_LAUNCH)
             }
