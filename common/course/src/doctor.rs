@@ -9,10 +9,6 @@ use common::device;
 
 /// Runs the command. Nothing that is missing is an error: the simulator needs none of it.
 pub fn run() -> Result<bool> {
-    output::print(&text()).map(|()| true)
-}
-
-pub fn text() -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: String| {
         let _ = writeln!(text, "{name:<10}{value}");
@@ -93,7 +89,7 @@ pub fn text() -> String {
     );
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     line("simulator", format!("always there, on {cores} cores; runs PTX for compute capability 9.0 and older"));
-    text
+    output::print(&text).map(|()| true)
 }
 
 /// Whether the driver can load the committed PTX, which is version 8.1.

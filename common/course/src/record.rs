@@ -151,13 +151,6 @@ pub struct Traffic {
     pub global_bytes: f64,
 }
 
-impl Traffic {
-    /// Arithmetic intensity in flop per byte.
-    pub fn intensity(&self) -> f64 {
-        self.flop / self.global_bytes
-    }
-}
-
 impl Entry {
     /// An entry without measurements.
     pub fn new(name: &str, outcome: Outcome, note: Option<String>) -> Self {
@@ -205,11 +198,6 @@ impl Record {
             size.entries.retain(|entry| rungs.iter().all(|rung| rung.name != entry.name));
         }
         record
-    }
-
-    /// The last step of the course; kernels beyond the course do not count.
-    pub fn last_step(&self) -> Option<&StepRecord> {
-        self.steps.iter().rev().find(|step| !step.name.contains('/'))
     }
 
     pub fn size(&self, size: [u64; 3]) -> Option<&SizeRecord> {
@@ -262,6 +250,49 @@ impl Record {
     /// Whether it holds times of a GPU.
     pub fn has_times(&self) -> bool {
         self.device.kind == Kind::Cuda && self.entries().any(|(_, entry)| entry.spread().is_some())
+    }
+
+    pub fn read(path: &Path) -> Result<Self> {
+        let name = workspace::display(path);
+        let text = files::text(path).map_err(|error| {
+            anyhow!("{name} cannot be read ({}); give a file that cargo course compare --save wrote", io_reason(&error))
+        })?;
+        let record: Self = serde_json::from_str(&text).with_context(|| {
+            format!("{name} is not a saved comparison; make one with cargo course compare --save FILE.json")
+        })?;
+        ensure!(
+            record.format == FORMAT,
+            "{name} has format {} and this program reads {FORMAT}; make it again with cargo course compare --save",
+            record.format
+        );
+        Ok(record)
+    }
+
+    /// Writes the record, over another one or where there is nothing.
+    pub fn write(&self, path: &Path) -> Result<()> {
+        // A kernel at a size takes a line.
+        files::replace(path, &json::lines(self, 4)?, is_record, ELSEWHERE)
+    }
+
+    /// Fails if a record cannot be written there: said before anything is measured.
+    pub fn check_place(path: &Path) -> Result<()> {
+        files::check_replaceable(path, is_record, ELSEWHERE)
+    }
+
+    /// The record's provenance in a sentence: device, versions, day and commit.
+    pub fn provenance(&self) -> String {
+        let versions =
+            [("driver", &self.driver), ("CUDA", &self.cuda), ("NVRTC", &self.nvrtc), ("cuBLAS", &self.cublas)];
+        provenance(&self.device.name, &versions, &self.date, &self.commit)
+    }
+
+    /// Steps whose source has changed since the record was made, or is gone.
+    pub fn outdated(&self) -> Vec<&str> {
+        let changed = |step: &&StepRecord| {
+            let now = Source::read(&workspace::root().join(&step.source));
+            now.map_or(true, |source| source.hash != step.hash)
+        };
+        self.steps.iter().filter(changed).map(|step| step.name.as_str()).collect()
     }
 }
 
@@ -316,51 +347,6 @@ impl SizeRecord {
     /// Whether all three edges are equal.
     pub fn is_cube(&self) -> bool {
         self.m == self.n && self.n == self.k
-    }
-}
-
-impl Record {
-    pub fn read(path: &Path) -> Result<Self> {
-        let name = workspace::display(path);
-        let text = files::text(path).map_err(|error| {
-            anyhow!("{name} cannot be read ({}); give a file that cargo course compare --save wrote", io_reason(&error))
-        })?;
-        let record: Self = serde_json::from_str(&text).with_context(|| {
-            format!("{name} is not a saved comparison; make one with cargo course compare --save FILE.json")
-        })?;
-        ensure!(
-            record.format == FORMAT,
-            "{name} has format {} and this program reads {FORMAT}; make it again with cargo course compare --save",
-            record.format
-        );
-        Ok(record)
-    }
-
-    /// Writes the record, over another one or where there is nothing.
-    pub fn write(&self, path: &Path) -> Result<()> {
-        // A kernel at a size takes a line.
-        files::replace(path, &json::lines(self, 4)?, is_record, ELSEWHERE)
-    }
-
-    /// Fails if a record cannot be written there: said before anything is measured.
-    pub fn check_place(path: &Path) -> Result<()> {
-        files::check_replaceable(path, is_record, ELSEWHERE)
-    }
-
-    /// The record's provenance in a sentence: device, versions, day and commit.
-    pub fn provenance(&self) -> String {
-        let versions =
-            [("driver", &self.driver), ("CUDA", &self.cuda), ("NVRTC", &self.nvrtc), ("cuBLAS", &self.cublas)];
-        provenance(&self.device.name, &versions, &self.date, &self.commit)
-    }
-
-    /// Steps whose source has changed since the record was made, or is gone.
-    pub fn outdated(&self) -> Vec<&str> {
-        let changed = |step: &&StepRecord| {
-            let now = Source::read(&workspace::root().join(&step.source));
-            now.map_or(true, |source| source.hash != step.hash)
-        };
-        self.steps.iter().filter(changed).map(|step| step.name.as_str()).collect()
     }
 }
 

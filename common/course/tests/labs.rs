@@ -12,7 +12,7 @@ use libtest_mimic::Trial;
 
 use super::mistakes::{self, Mistake};
 use super::right;
-use super::support::{self, PROGRAM, STEP, Said, course, mine, trial, unbroken};
+use super::support::{self, PROGRAM, STEP, course, mine, trial, unbroken};
 
 pub fn trials() -> Vec<Trial> {
     let answers = mistakes::answers();
@@ -31,15 +31,11 @@ pub fn trials() -> Vec<Trial> {
         trial("the_command_of_a_failure_shows_the_same", || shows_why(&SHOWN[..4])),
         trial("slow::the_command_of_a_failure_beyond_the_course_shows_the_same", || shows_why(&SHOWN[4..])),
         trial("a_screen_is_cleared_only_if_there_is_one", watched),
-        #[cfg(unix)]
-        trial("a_full_disk_is_no_students_fault", class_on_a_full_disk),
     ]);
     let mut trials: Vec<Trial> = trials.into_iter().map(support::needs_nvrtc).collect();
     trials.extend([
         trial("a_copy_is_made_once_and_never_overwritten", copies),
         trial("without_nvrtc_one_sentence_says_how_to_get_it", no_nvrtc),
-        #[cfg(unix)]
-        trial("a_full_disk_leaves_no_kernel", full_disk),
     ]);
     trials
 }
@@ -196,37 +192,4 @@ fn no_nvrtc() -> Result<()> {
         ensure!(said.err.contains("NVRTC"), "{}", said.err);
     }
     Ok(())
-}
-
-/// No file may grow: `lab` says so, and begins as if nothing had happened when there is room again.
-#[cfg(unix)]
-fn full_disk() -> Result<()> {
-    let folder = mine("full_disk")?;
-    let error = on_a_full_disk(&["lab", "4"], &folder)?;
-    ensure!(error.contains("step04.cu cannot be written (") && error.contains("; make room on the disk"), "{error}");
-    ensure!(std::fs::read_dir(&folder)?.count() == 0, "something was left in {}", folder.display());
-    let (text, status) = with_mine(&folder, &["lab", "4"], "")?;
-    ensure!(status == Some(0) && text.contains("step04.cu is yours now"), "{text}");
-    Ok(())
-}
-
-/// A class that cannot be graded, because no file may grow, ends as a refusal that says how many kernels it was.
-#[cfg(unix)]
-fn class_on_a_full_disk() -> Result<()> {
-    let folder = mine("class_on_a_full_disk")?;
-    std::fs::copy(root().join("step04_tiled/lab/start.cu"), folder.join("step04.cu"))?;
-    let error = on_a_full_disk(&["grade", &folder.display().to_string()], &folder)?;
-    ensure!(error.contains("1 of the kernels could not be graded"), "{error}");
-    Ok(())
-}
-
-/// What the program says when it refuses because no file may grow.
-#[cfg(unix)]
-fn on_a_full_disk(arguments: &[&str], folder: &Path) -> Result<String> {
-    let mut command = Command::new("sh");
-    // Without the trap the signal would end the program before it sees the error.
-    command.args(["-c", "trap '' XFSZ; ulimit -f 0; exec \"$@\"", "sh", PROGRAM]).args(arguments);
-    let Said { err, status, .. } = support::said(command.env(course::mine::VARIABLE, folder), "")?;
-    is_refusal(&err, status)?;
-    Ok(err)
 }

@@ -258,7 +258,7 @@ fn roofline(record: &Record) -> Option<Drawing<'_>> {
     let figures = record.figures.filter(|figures| figures.memory_gb_per_s > 0.0)?;
     let size = record.ladder_size()?;
     let placed = size.entries.iter().filter_map(|entry| {
-        let intensity = entry.traffic?.intensity();
+        let intensity = entry.traffic.map(|traffic| traffic.flop / traffic.global_bytes)?;
         Some((entry.name.as_str(), intensity, size.gflops(&entry.name)?)).filter(|_| intensity.is_normal())
     });
     let points: Vec<(&str, f64, f64)> = placed.collect();

@@ -56,9 +56,9 @@ fn smaller_tiles(generated: &mut Generated) -> Result<()> {
         for kernel in &contents::kernels_of(step)? {
             let source = Source::read(&workspace::root().join(&kernel.file))?;
             for usual in &kernel.forms {
-                let Some((smaller, file, form)) = data::smaller(kernel, usual, &source) else { continue };
+                let Some((file, form)) = data::smaller(kernel, usual, &source) else { continue };
                 // Not every kernel takes that tile: a form is left out if it does not compile, or is wrong unlike the usual one.
-                let Ok(ptx) = source.compile_to_commit(&smaller) else { continue };
+                let Some(Ok(ptx)) = form.code.as_ref().map(|code| source.compile_to_commit(code)) else { continue };
                 let form = Form { ptx, ..form };
                 if is_right(kernel, &form) || !is_right(kernel, usual) {
                     generated.file(&file, &form.ptx)?;

@@ -64,7 +64,7 @@ pub struct Variant {
     pub defect: Defect,
     /// Its plan, if that differs from the step's.
     pub plan: Option<PlanFn>,
-    /// The specialisations with committed PTX, if its plan can choose among several on a device that cannot compile.
+    /// The specialisations with committed PTX, for f32, if its plan can choose among several on a device that cannot compile.
     pub specialisations: Option<SpecialisationsFn>,
 }
 
@@ -82,12 +82,6 @@ impl Variant {
     /// Makes the step's own kernel, written in Rust.
     pub const fn rust() -> Self {
         Self { role: Role::Rust, ..Self::same_launch("rust") }
-    }
-
-    /// Sets the specialisations with committed PTX, for f32.
-    #[must_use]
-    pub const fn committed(self, specialisations: SpecialisationsFn) -> Self {
-        Self { specialisations: Some(specialisations), ..self }
     }
 
     /// Returns the path of its file, inside the step's folder.
@@ -114,16 +108,13 @@ impl Variant {
     }
 }
 
-/// Computes C from A, B and [M, N, K].
-pub type HostFn<E> = fn(&[E], &[E], &mut [E], [usize; 3]);
-
-/// Computes C = A·B on the host. All matrices are row-major.
+/// Computes C = A·B on the host, from A, B and [M, N, K]. All matrices are row-major.
 #[derive(Clone, Copy, Debug)]
 pub struct HostProduct {
     /// For `f32`.
-    pub f32: HostFn<f32>,
+    pub f32: fn(&[f32], &[f32], &mut [f32], [usize; 3]),
     /// For `i32`, whose sums wrap around.
-    pub i32: HostFn<Wrapping<i32>>,
+    pub i32: fn(&[Wrapping<i32>], &[Wrapping<i32>], &mut [Wrapping<i32>], [usize; 3]),
 }
 
 /// The sizes M, N, K that are used if none are given.

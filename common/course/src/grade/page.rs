@@ -81,7 +81,7 @@ fn kernel(number: usize, row: &Row) -> String {
         }
     };
     let places: Vec<&Underlined> = row.findings().iter().flat_map(|finding| &finding.places).collect();
-    let code = row.hand_in.kernel.as_ref().map_or_else(|_| String::new(), |kernel| code(&kernel.text, &places));
+    let code = row.hand_in.kernel.as_ref().map_or_else(|_| String::new(), |text| code(text, &places));
     format!(
         "<details id=k{number}><summary><bdi>{who}</bdi> <small>{file}</small></summary>\n{found}{code}</details>\n"
     )

@@ -94,12 +94,8 @@ impl Candidate {
     /// The plan for another device than the simulator.
     pub fn plan_on(&self, device: &DeviceInfo, size: [u64; 3]) -> Result<Plan> {
         let problem = self.problem(size);
-        let covered = self.transfer.as_ref().map_or(problem, |drawn| drawn.covered(problem));
-        let plan = self.launch.plan(&self.source.text, &covered, self.kernel.plan(&covered, device))?;
-        Ok(match &self.transfer {
-            Some(drawn) => drawn.whole(&problem, plan),
-            None => plan,
-        })
+        let plan = |problem: &Problem| self.launch.plan(&self.source.text, problem, self.kernel.plan(problem, device));
+        self.transfer.as_ref().map_or_else(|| plan(&problem), |drawn| drawn.planned(&problem, plan))
     }
 
     /// Why the product of a size is wrong, judged by its pairs; with `always`, only if the order of warps does not matter.

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use common::code::NotStarted;
 use common::device::SimOptions;
-use common::findings::diagnostic::Underlined;
+use common::findings::diagnostic::{Diagnostic, Underlined};
 use common::findings::hazard_kind::{Mistake, ReportKind};
 use common::findings::{HazardReport, KernelFault, diagnostic};
 use common::verify::{MOST_FOLLOWED, Verification};
@@ -118,17 +118,15 @@ impl Candidate {
     /// An error of a run, as a finding.
     fn stopped(&self, name: &str, error: &anyhow::Error, command: Option<String>) -> Next {
         let fault = KernelFault::behind(error);
-        let next = Next::new(at(name, &explain(error)), command.clone());
-        match fault.and_then(|fault| fault.hazard.clone()) {
-            Some(hazard) => {
-                let hazard = self.told(hazard);
-                let text = at(name, &format!("\n{}", picture(&hazard)));
-                Next::new(text, command).about(&hazard, &self.source.display)
-            }
-            None => match fault.and_then(KernelFault::diagnostic) {
-                Some(stopped) => next.of("does not end in time").at(stopped, &self.source.display),
-                None => next.of("cannot be run"),
-            },
+        if let Some(hazard) = fault.and_then(|fault| fault.hazard.clone()) {
+            let hazard = self.told(hazard);
+            let text = format!("at {name}\n{}", picture(&hazard.diagnostic));
+            return Next::new(text, command).about(&hazard, &self.source.display);
+        }
+        let next = Next::new(explain(name, error), command);
+        match fault.and_then(KernelFault::diagnostic) {
+            Some(stopped) => next.of("does not end in time").at(stopped, &self.source.display),
+            None => next.of("cannot be run"),
         }
     }
 
@@ -183,7 +181,7 @@ impl Candidate {
             Some((size, cause)) => (*size, cause),
             None => (at_hazard, hazard?),
         };
-        let text = picture(found);
+        let text = picture(&found.diagnostic);
         let what = match wrong.iter().find(|(of, _)| *of == size) {
             Some((_, verification)) => {
                 let whole = verification.diagnosis.as_deref().unwrap_or_default();
@@ -218,7 +216,8 @@ impl Candidate {
             && let Some(hazard) = self.checked(small).unwrap_or_default().first()
         {
             let at = names(&[small]);
-            let text = format!("at {name} the kernel does not end in time, and at {at}\n{}", picture(hazard));
+            let text =
+                format!("at {name} the kernel does not end in time, and at {at}\n{}", picture(&hazard.diagnostic));
             return Next::new(text, self.command(small, "--check")).about(hazard, &self.source.display);
         }
         self.stopped(&name, error, self.command(size, "--device sim"))
@@ -240,7 +239,8 @@ impl Candidate {
                     let Some(first) = hazards.first() else { continue };
                     let more = hazards.len() - 1;
                     let more = if more == 0 { String::new() } else { format!("\n... and {more} more") };
-                    let text = format!("the product is right only by luck: at {name}\n{}{more}", picture(first));
+                    let text =
+                        format!("the product is right only by luck: at {name}\n{}{more}", picture(&first.diagnostic));
                     Next::new(text, command).about(first, &self.source.display)
                 }
                 Err(error) => self.stopped(&name, &error, command),
@@ -251,21 +251,16 @@ impl Candidate {
     }
 }
 
-/// A size and its finding, in the same line or in lines below.
-pub fn at(name: &str, found: &str) -> String {
-    let space = if found.starts_with('\n') { "" } else { " " };
-    format!("at {name}{space}{found}")
+fn picture(diagnostic: &Diagnostic) -> String {
+    diagnostic::render(diagnostic).trim_end().to_owned()
 }
 
-fn picture(hazard: &HazardReport) -> String {
-    diagnostic::render(&hazard.diagnostic).trim_end().to_owned()
-}
-
-/// An error for people: a fault of the kernel with its lines, if they are known.
-pub fn explain(error: &anyhow::Error) -> String {
-    KernelFault::behind(error)
-        .and_then(KernelFault::diagnostic)
-        .map_or_else(|| format!("{error:#}"), |diagnostic| format!("\n{}", diagnostic::render(diagnostic).trim_end()))
+/// An error at a size for people: a fault of the kernel with its lines, if they are known.
+pub fn explain(name: &str, error: &anyhow::Error) -> String {
+    match KernelFault::behind(error).and_then(KernelFault::diagnostic) {
+        Some(diagnostic) => format!("at {name}\n{}", picture(diagnostic)),
+        None => format!("at {name} {error:#}"),
+    }
 }
 
 /// Whether a launch was stopped because it took too long.

@@ -134,11 +134,6 @@ impl Lab {
         })
     }
 
-    /// Shapes as this lab means them.
-    pub fn shape(&self, shape: [u64; 3]) -> [u64; 3] {
-        self.transfer.as_ref().map_or(shape, |drawn| drawn.shape(shape))
-    }
-
     /// The page that says what to do.
     pub fn page(&self) -> PathBuf {
         self.folder.join("README.md")

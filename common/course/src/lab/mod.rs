@@ -191,19 +191,14 @@ pub(crate) fn fresh_seed() -> u64 {
     u64::from(now.subsec_nanos()) ^ (now.as_secs() << 10) & 0xFFFF_FFFF
 }
 
-/// Clears the screen if there is one, so that only the latest grading is on it.
-fn clear() {
-    let mut stdout = std::io::stdout().lock();
-    if stdout.is_terminal() {
-        // Clears the screen and its scroll-back, and moves the cursor to the corner.
-        let _ = stdout.write_all(b"\x1b[2J\x1b[3J\x1b[H");
-    }
-}
-
 /// Grades at each save, until the learner stops the program.
 fn watch(lab: &Lab, kernel: &Path, own: bool, options: &Options) -> Result<bool> {
     files::at_each_save(kernel, None, || {
-        clear();
+        let mut stdout = std::io::stdout();
+        if stdout.is_terminal() {
+            // Clears the screen and its scroll-back, and moves the cursor to the corner: only the latest grading is shown.
+            let _ = stdout.write_all(b"\x1b[2J\x1b[3J\x1b[H");
+        }
         if let Err(error) = grade(lab, kernel, own, options) {
             output::print(&format!("error: {error:#}\n"))?;
         }

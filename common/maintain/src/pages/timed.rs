@@ -130,7 +130,8 @@ pub fn sizes(records: &Records, words: &[&str]) -> Result<String> {
     let (name, record) = chosen(records, words.first())?;
     let record = &record.steps_only();
     let names = record.names();
-    let last = record.last_step().map_or("", |step| step.name.as_str());
+    // Kernels beyond the course do not count.
+    let last = record.steps.iter().rfind(|step| !step.name.contains('/')).map_or("", |step| step.name.as_str());
     let of_cublas = format!("{} of cuBLAS", short(last));
     let mut head = vec!["M×N×K".to_owned()];
     head.extend(names.iter().map(|name| short(name)).chain([of_cublas]));
