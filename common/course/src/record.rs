@@ -361,11 +361,6 @@ pub fn folder() -> PathBuf {
     workspace::root().join("docs/results")
 }
 
-/// All comparisons of steps that are kept, each with the name of its file without the ending.
-pub fn all() -> Result<Vec<(String, Record)>> {
-    within(&folder())
-}
-
 /// The comparisons of a folder, each with the name of its file without the ending.
 pub fn within(folder: &Path) -> Result<Vec<(String, Record)>> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();

@@ -18,7 +18,7 @@ use common::program::run_on_device;
 
 use crate::files::{self, parse_file};
 use crate::grade::{self, page::BEGIN};
-use crate::lab::data::Lab;
+use crate::lab::Lab;
 use crate::{mine, steps};
 
 /// How many questions a call asks, at most.

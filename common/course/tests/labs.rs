@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
+pub use common::basics::workspace::root;
 use libtest_mimic::Trial;
 
 use super::mistakes::{self, Mistake};
@@ -38,10 +39,6 @@ pub fn trials() -> Vec<Trial> {
         trial("without_nvrtc_one_sentence_says_how_to_get_it", no_nvrtc),
     ]);
     trials
-}
-
-pub fn root() -> &'static Path {
-    common::basics::workspace::root()
 }
 
 pub fn stem(kernel: &str) -> &str {

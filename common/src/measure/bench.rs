@@ -131,7 +131,7 @@ fn on_device(
             return Ok(());
         }
     };
-    capacity::ensure_fits(&problem, Some(&plan), device)?;
+    capacity::ensure_fits(&problem, Some(&plan), device, 0)?;
     let source = Source::read(&file_of(step, variant))?;
     let code = source.code(&plan.specialisation, device.info())?;
     if device.info().kind == Kind::Sim {

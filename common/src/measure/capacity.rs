@@ -3,24 +3,15 @@
 use anyhow::{Result, ensure};
 
 use crate::basics::host;
-use crate::code::Code;
 use crate::device::Device;
 use crate::verify;
 use plan::{Kind, Plan, Problem};
 
-/// Fails if the problem does not fit the device or the host.
+/// Fails if the problem does not fit the device or the host, of which the device's analyses (`--check`, `--counters`, `--trace`) take
+/// this many bytes.
 ///
 /// The host holds A, B and a panel of rows of C at a time (see `verify`).
-pub fn ensure_fits(problem: &Problem, plan: Option<&Plan>, device: &dyn Device) -> Result<()> {
-    ensure_fits_beside(problem, plan, device, 0)
-}
-
-/// Fails if the problem does not fit while the device's analyses watch this code (`--check`, `--counters`, `--trace`).
-pub fn ensure_fits_watched(problem: &Problem, plan: &Plan, code: &Code, device: &dyn Device) -> Result<()> {
-    ensure_fits_beside(problem, Some(plan), device, device.analyses_bytes(problem, plan, code))
-}
-
-fn ensure_fits_beside(problem: &Problem, plan: Option<&Plan>, device: &dyn Device, analyses: u64) -> Result<()> {
+pub fn ensure_fits(problem: &Problem, plan: Option<&Plan>, device: &dyn Device, analyses: u64) -> Result<()> {
     let size = format!("{}×{}×{}", problem.m, problem.n, problem.k);
     let workspace = plan.map_or(0, |plan| plan.workspace_elements);
     let on_device = problem.device_bytes(workspace);

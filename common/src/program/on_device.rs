@@ -94,9 +94,10 @@ impl Run {
         let mut device = open(asked.args)?;
         let (source, problem) = (asked.source()?, asked.problem(device.as_ref()));
         let plan = asked.plan(&source, &problem, device.info())?;
-        capacity::ensure_fits(&problem, Some(&plan), device.as_ref())?;
+        capacity::ensure_fits(&problem, Some(&plan), device.as_ref(), 0)?;
         let code = source.code(&plan.specialisation, device.info())?;
-        capacity::ensure_fits_watched(&problem, &plan, &code, device.as_ref())?;
+        let analyses = device.analyses_bytes(&problem, &plan, &code);
+        capacity::ensure_fits(&problem, Some(&plan), device.as_ref(), analyses)?;
         let session = Session::new(device.as_mut(), &problem, plan, &code)?;
         Ok(Self { device, problem, source, code, session })
     }

@@ -75,21 +75,18 @@ pub fn run(options: &Options) -> Result<bool> {
             Err(error) => print(&format!("no comparison with cuBLAS: {error:#}\n"))?,
         }
     }
+    let save = |record: &Record| options.save.as_ref().map_or(Ok(()), |path| record.write(path));
     let cache = if options.flush_l2 && on_gpu { Cache::flushed(device)? } else { Cache::warm() };
     let mut turns = Turns { device, cache, rounds: options.rounds, cublas: record.cublas.is_some() };
     for &size in if options.size.is_empty() { usual } else { &options.size } {
         let size = turns.at(&record.problem(size), &mut participants)?;
         print(&table(&record, &size))?;
         record.sizes.push(size);
-        if let Some(path) = &options.save {
-            record.write(path)?;
-        }
+        save(&record)?;
     }
     record.complete = true;
     least::fill_traffic(&mut record);
-    if let Some(path) = &options.save {
-        record.write(path)?;
-    }
+    save(&record)?;
     print(&summary(&record))?;
     Ok(record.ok())
 }

@@ -112,7 +112,7 @@ impl Turns<'_> {
         let size = [problem.m, problem.n, problem.k];
         let progress = Progress::new(record::size_words(size), participants.len() as u64);
         let of_size = |entries| SizeRecord { m: problem.m, n: problem.n, k: problem.k, entries };
-        let fits = capacity::ensure_fits(problem, None, self.device);
+        let fits = capacity::ensure_fits(problem, None, self.device, 0);
         let matrices = match fits.and_then(|()| Matrices::allocate(self.device, problem)) {
             Ok(matrices) => matrices,
             Err(error) => {
@@ -228,7 +228,7 @@ fn contender(device: &mut dyn Device, participant: &mut Participant, matrices: &
         Ok(plan) => plan,
         Err(limit) => return without(Outcome::Impossible, limit),
     };
-    if let Err(error) = capacity::ensure_fits(problem, Some(&plan), device) {
+    if let Err(error) = capacity::ensure_fits(problem, Some(&plan), device, 0) {
         return without(Outcome::Skipped, error);
     }
     let source = participant.source.as_ref().map_err(|error| anyhow!("{error}"))?;

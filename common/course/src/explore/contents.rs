@@ -72,7 +72,7 @@ fn of_course(kernel: steps::Kernel) -> Result<Kernel> {
 /// The chapters of a step and its kernels, with smaller tiles, times and tours. Kernels on tensor cores have a chapter of their own.
 pub fn of_step(step: &'static Step) -> Result<(Vec<Chapter>, Vec<Kernel>)> {
     let mut kernels = kernels_of(step)?;
-    let records = [record::all()?, record::within(&record::folder().join("prefetching"))?].concat();
+    let records = [record::within(&record::folder())?, record::within(&record::folder().join("prefetching"))?].concat();
     for kernel in &mut kernels {
         // A form with a smaller tile, if the usual one computes all of C in one block.
         let source = Source::read(&workspace::root().join(&kernel.file))?;

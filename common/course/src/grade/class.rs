@@ -10,10 +10,7 @@ use unicode_width::UnicodeWidthStr as _;
 
 use super::hand_in::HandIn;
 use crate::files;
-use crate::lab::candidate::Candidate;
-use crate::lab::checklist::Next;
-use crate::lab::data::Lab;
-use crate::lab::graded::{Graded, fingerprint_of};
+use crate::lab::{Candidate, Graded, Lab, Next, fingerprint_of};
 use crate::steps;
 
 /// A hand-in with its grading, or a sentence that says why there is none.

@@ -9,7 +9,7 @@ use common::basics::{io_reason, workspace};
 use walkdir::{DirEntry, WalkDir};
 
 use crate::files::{self, kind};
-use crate::lab::data::Lab;
+use crate::lab::Lab;
 
 /// Bytes that a hand-in may have: a hundred times more than any kernel of the course.
 const LARGEST: usize = 1 << 20;

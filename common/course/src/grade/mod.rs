@@ -21,9 +21,7 @@ use common::code::{nvrtc, rustc};
 use rayon::iter::{IntoParallelIterator as _, ParallelIterator as _};
 
 use crate::files::{self, parse_file, parse_seed};
-use crate::lab::data::Lab;
-use crate::lab::fresh_seed;
-use crate::lab::graded::Graded;
+use crate::lab::{Graded, Lab, fresh_seed};
 use crate::mine;
 use class::{Class, Row};
 use hand_in::HandIn;

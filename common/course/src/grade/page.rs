@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use common::findings::diagnostic::Underlined;
 
 use super::class::{Class, Row};
-use crate::lab::checklist::{GradedTask, Line, Next, State};
+use crate::lab::{GradedTask, Line, Next, State};
 
 /// How a page of ours begins. Whatever a hand-in may smuggle in, a browser neither runs nor loads it.
 pub const BEGIN: &str = "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\

@@ -10,11 +10,10 @@ use common::device::{self, Choice, Device, Session, SimOptions};
 use common::findings::why::Asked;
 use common::findings::{Counters, HazardReport};
 use common::verify::{Verification, cause, multiply, verify_on};
-use plan::{DeviceInfo, Dtype, Fill, OwnLaunch, Plan, Problem};
+use plan::{DeviceInfo, OwnLaunch, Plan, Problem};
 
+use super::{Lab, Transfer};
 use crate::files;
-use crate::lab::data::Lab;
-use crate::lab::task::Transfer;
 use crate::steps::Kernel;
 
 pub struct Candidate {
@@ -76,14 +75,8 @@ impl Candidate {
 
     /// The problem of a size; its matrices follow from the seed of the grading.
     pub fn problem(&self, [m, n, k]: [u64; 3]) -> Problem {
-        Problem {
-            m,
-            n,
-            k,
-            dtype: Dtype::F32,
-            fill: Fill::Uniform,
-            seed: mix(self.seed ^ m ^ n << 20 ^ k << 40) & 0xFFFF_FFFF,
-        }
+        let seed = mix(self.seed ^ m ^ n << 20 ^ k << 40) & 0xFFFF_FFFF;
+        Problem { seed, ..Problem::uniform([m, n, k]) }
     }
 
     /// The step's own launch, or the one that the kernel asks for.

@@ -9,9 +9,8 @@ use common::findings::HazardReport;
 use common::findings::diagnostic::{Diagnostic, Underlined};
 use serde::{Deserialize, Serialize};
 
+use super::{Lab, Part, Task};
 use crate::files;
-use crate::lab::data::Lab;
-use crate::lab::task::{Part, Task};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

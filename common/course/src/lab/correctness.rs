@@ -10,9 +10,7 @@ use common::verify::{MOST_FOLLOWED, Verification};
 use plan::OwnLaunch;
 use simt::HazardKind;
 
-use crate::lab::candidate::Candidate;
-use crate::lab::checklist::{Next, Verdict};
-use crate::lab::task::{names, smallest_ragged};
+use super::{Candidate, Next, Verdict, names, smallest_ragged};
 
 /// A size at which the product is wrong, or could not be computed.
 type Failed = ([u64; 3], Result<Verification>);

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 use common::basics::workspace;
 use common::code::folder_of;
 
-use crate::lab::task::{Data, Task, Transfer};
+use super::{Data, Task, Transfer};
 use crate::steps::{self, Kernel, STEPS};
 use crate::{files, mine};
 

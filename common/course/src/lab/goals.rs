@@ -10,11 +10,8 @@ use common::findings::diagnostic::Underlined;
 use common::measure::{Cache, timing};
 use common::verify::verify_on;
 
-use crate::lab::candidate::{Candidate, Seen};
-use crate::lab::checklist::{Next, Verdict};
-use crate::lab::correctness::explain;
-use crate::lab::data::Lab;
-use crate::lab::task::{Goal, Speed, names};
+use super::correctness::explain;
+use super::{Candidate, Goal, Lab, Next, Seen, Speed, Verdict, names};
 use crate::steps::Kernel;
 
 /// The largest error as a share of its bound, which no counter tells.

@@ -11,11 +11,7 @@ use common::basics::mix::mix;
 use common::basics::progress::Progress;
 use serde::{Deserialize, Serialize};
 
-use crate::lab::candidate::Candidate;
-use crate::lab::checklist::{Grade, GradedTask, Line, Next, State, Until};
-use crate::lab::data::Lab;
-use crate::lab::goals;
-use crate::lab::task::{Part, hidden, names, smallest_ragged};
+use super::{Candidate, Grade, GradedTask, Lab, Line, Next, Part, State, Until, goals, hidden, names, smallest_ragged};
 
 const FORMAT: u32 = 1;
 

@@ -393,7 +393,7 @@ fn verdict(problem: &Problem, words: &[u32], expected: &[f32], columns: usize) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lab::data::Lab;
+    use crate::lab::Lab;
     use plan::{Dtype, Fill};
 
     #[test]
