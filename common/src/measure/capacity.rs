@@ -23,7 +23,7 @@ pub fn ensure_fits(problem: &Problem, plan: Option<&Plan>, device: &dyn Device, 
             on_device <= free,
             "a problem of {size} needs {on_device} bytes on the GPU, but only {free} are free; choose a smaller --size"
         );
-        ensure_on_host(problem, on_host)?;
+        ensure_fits_host(problem, on_host)?;
     } else {
         let unwatched = on_device.saturating_add(on_host);
         let needed = unwatched.saturating_add(analyses);
@@ -40,13 +40,8 @@ pub fn ensure_fits(problem: &Problem, plan: Option<&Plan>, device: &dyn Device, 
     Ok(())
 }
 
-/// Fails if the problem, computed on the host, does not fit its memory.
-pub fn ensure_fits_host(problem: &Problem) -> Result<()> {
-    let needed = problem.device_bytes(0).saturating_add(verify::host_bytes(problem));
-    ensure_on_host(problem, needed)
-}
-
-fn ensure_on_host(problem: &Problem, needed: u64) -> Result<()> {
+/// Fails if the problem, which needs this many bytes of the host, does not fit its memory.
+pub fn ensure_fits_host(problem: &Problem, needed: u64) -> Result<()> {
     let (Problem { m, n, k, .. }, available) = (problem, host::available_bytes());
     ensure!(
         needed <= available,

@@ -51,10 +51,6 @@ fn small_size(text: &str) -> Result<[u32; 3], String> {
     }
 }
 
-pub fn page_of_book() -> Result<String> {
-    page::whole(&contents::of_book(), &engine::engine()?)
-}
-
 pub fn run(options: &Options) -> Result<bool> {
     let (name, file) = (&options.kernel, PathBuf::from(&options.kernel));
     let kernel = (!files::is_meant(&file)).then(|| steps::Kernel::named(name)).transpose();
