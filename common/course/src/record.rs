@@ -344,7 +344,6 @@ impl SizeRecord {
         Some(self.gflops(name)? / previous)
     }
 
-    /// Whether all three edges are equal.
     pub fn is_cube(&self) -> bool {
         self.m == self.n && self.n == self.k
     }

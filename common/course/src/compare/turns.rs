@@ -23,7 +23,6 @@ const HOST_LIMIT: u128 = 1 << 31;
 const HOST_SAMPLES: usize = 3;
 /// Milliseconds of one kernel in one round, about.
 const ROUND_MS: f64 = 60.0;
-/// Samples of one kernel in one round.
 const ROUND_SAMPLES: RangeInclusive<usize> = 2..=10;
 
 pub struct Participant {
@@ -102,7 +101,6 @@ pub struct Turns<'a> {
     pub device: &'a mut dyn Device,
     pub cache: Cache,
     pub rounds: u16,
-    /// Whether the vendor's library takes part.
     pub cublas: bool,
 }
 

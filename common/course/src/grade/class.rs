@@ -28,7 +28,6 @@ pub struct Class {
 const MOST: usize = 5;
 
 impl Row {
-    /// The name of the lab, if it is known.
     pub fn lab_name(&self) -> &str {
         self.hand_in.lab.as_ref().map_or("", |lab| &lab.name)
     }

@@ -17,7 +17,6 @@ const LARGEST: usize = 1 << 20;
 const DEEPEST: usize = 8;
 const MOST: usize = 10_000;
 
-/// A kernel that was handed in.
 pub struct HandIn {
     /// The student: the name of the folder, or of the file if it is not in a folder.
     pub who: String,

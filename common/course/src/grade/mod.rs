@@ -26,7 +26,6 @@ use crate::mine;
 use class::{Class, Row};
 use hand_in::HandIn;
 
-/// Options of `cargo course grade`.
 #[derive(clap::Args)]
 pub struct Options {
     /// The folder with the hand-ins: every .cu and .rs file in it, or in the folders of the students

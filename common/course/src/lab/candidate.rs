@@ -20,7 +20,6 @@ pub struct Candidate {
     /// The kernel of the course whose launches it uses.
     pub kernel: Kernel,
     pub source: Source,
-    /// The launch that the kernel asks for.
     pub launch: OwnLaunch,
     /// Warp instructions after which a launch is stopped, if the learner says.
     instruction_limit: Option<u64>,

@@ -170,8 +170,7 @@ impl Candidate {
                 break;
             }
         }
-        let best = causes.iter().find(|(_, cause)| !cause.may_follow());
-        let best = best.or(causes.iter().find(|(_, cause)| part(cause))).or(causes.first());
+        let best = causes.iter().min_by_key(|(_, cause)| (cause.may_follow(), !part(cause)));
         let best = best.filter(|(_, cause)| cause.leads(&hazards));
         let overrun = hazards.iter().find(|hazard| hazard.kind == HazardKind::WrongArray);
         let hazard = overrun.or(hazards.iter().find(|hazard| hazard.is_hidden_cause())).or(hazards.first());

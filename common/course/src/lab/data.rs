@@ -89,18 +89,15 @@ impl Lab {
     }
 
     pub fn copy(&self) -> PathBuf {
-        mine::folder().join(format!("{}.{}", self.stem(), self.extension()))
+        let step = self.kernel.step.name;
+        let stem = self.kernel.variant_name().or(step.split('_').next()).unwrap_or(step);
+        let seed = self.transfer.as_ref().map_or_else(String::new, |drawn| format!("-transfer{}", drawn.seed));
+        mine::folder().join(format!("{stem}{seed}.{}", self.extension()))
     }
 
     /// The learner's file as it was when it passed a task.
     pub fn as_passed(&self, task: usize) -> PathBuf {
-        mine::folder().join(format!("{}.task{}.{}", self.stem(), task + 1, self.extension()))
-    }
-
-    fn stem(&self) -> String {
-        let step = self.kernel.step.name;
-        let stem = self.kernel.variant_name().or(step.split('_').next()).unwrap_or(step);
-        self.transfer.as_ref().map_or_else(|| stem.to_owned(), |drawn| format!("{stem}-transfer{}", drawn.seed))
+        self.copy().with_extension(format!("task{}.{}", task + 1, self.extension()))
     }
 
     /// The file that the lab begins with.

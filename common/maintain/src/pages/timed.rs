@@ -12,7 +12,7 @@ use course::record::{self, CUBLAS, Entry, Outcome, Record, SizeRecord, times};
 use course::steps::{self, Kernel, Role, STEPS};
 
 use crate::charts::{CHARTS, short};
-use common::basics::table;
+use common::basics::table::{self, or_dash};
 
 /// The folder of the charts, in the book's sources, so that mdBook copies them.
 const FOLDER: &str = "docs/src/results";
@@ -84,10 +84,6 @@ pub fn source_of_step(name: &str, record: &Record, step: &str) -> String {
     let mut record = record.clone();
     record.steps.retain(|known| known.name == step || known.rung && steps::split(&known.name).0 == step);
     source(name, &record)
-}
-
-pub fn or_dash<T>(value: Option<T>, words: impl FnOnce(T) -> String) -> String {
-    value.map_or_else(|| "–".to_owned(), words)
 }
 
 pub fn tflops(gflops: f64) -> String {

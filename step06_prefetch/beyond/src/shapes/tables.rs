@@ -189,7 +189,7 @@ pub fn worst_first(words: &[&str]) -> Result<String> {
     let rows = record.shapes.iter().map(|shape| {
         let Timed { name, slices, expected_us, us: measured } = &shape.chosen;
         let plan = if *slices > 1 { format!("{name}, {slices} slices") } else { name.clone() };
-        let expected = expected_us.map_or_else(|| "–".to_owned(), us);
+        let expected = table::or_dash(*expected_us, us);
         vec![size(shape.size), plan, expected, us(*measured), us(shape.cublas_us), number(shape.ratio())]
     });
     Ok(table::markdown(&["M×N×K", "plan", "expected µs", "measured µs", "cuBLAS µs", "ratio"], rows))
