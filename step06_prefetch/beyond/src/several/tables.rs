@@ -7,7 +7,7 @@ use common::basics::files::{below, read};
 use common::basics::table::{self, or_dash};
 use common::basics::{grouped, ms, workspace};
 
-use super::outcome::{Outcome, gb};
+use super::{Outcome, gb};
 
 /// A product, and where it was measured.
 struct Row {
