@@ -64,7 +64,8 @@ fn coloured(text: &str) -> String {
         Some(b'+') => green,
         _ => Style::new(),
     };
-    text.lines().map(|line| format!("{0}{line}{0:#}\n", style(line))).collect()
+    let line = |line: &str| format!("{0}{line}{0:#}\n", style(line));
+    text.lines().map(line).collect()
 }
 
 /// Lines that are gone and lines that are new, without empty ones and comments.

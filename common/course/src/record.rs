@@ -176,11 +176,8 @@ impl Record {
 
     /// Names of all contenders, cuBLAS last.
     pub fn names(&self) -> Vec<&str> {
-        let mut names: Vec<&str> = self.steps.iter().map(|step| step.name.as_str()).collect();
-        if self.cublas.is_some() {
-            names.push(CUBLAS);
-        }
-        names
+        let library = self.cublas.as_ref().map(|_| CUBLAS);
+        self.steps.iter().map(|step| step.name.as_str()).chain(library).collect()
     }
 
     /// Whether it has the rungs of the steps, too.
@@ -191,12 +188,10 @@ impl Record {
     /// A copy without the rungs inside the steps.
     #[must_use]
     pub fn steps_only(&self) -> Self {
+        let is_rung = |name: &str| self.steps.iter().any(|step| step.rung && step.name == name);
         let mut record = self.clone();
         record.steps.retain(|step| !step.rung);
-        let rungs: Vec<&StepRecord> = self.steps.iter().filter(|step| step.rung).collect();
-        for size in &mut record.sizes {
-            size.entries.retain(|entry| rungs.iter().all(|rung| rung.name != entry.name));
-        }
+        record.sizes.iter_mut().for_each(|size| size.entries.retain(|entry| !is_rung(&entry.name)));
         record
     }
 
@@ -306,11 +301,6 @@ pub fn times(times: f64) -> String {
     format!("{times:.2} ×")
 }
 
-/// `4096³` or `1000×777×513`.
-pub fn size_words([m, n, k]: [u64; 3]) -> String {
-    if m == n && n == k { format!("{m}³") } else { format!("{m}×{n}×{k}") }
-}
-
 impl SizeRecord {
     /// M, N and K.
     pub fn shape(&self) -> [u64; 3] {
@@ -319,7 +309,8 @@ impl SizeRecord {
 
     /// The size as people write it: `4096³` or `1000×777×513`.
     pub fn words(&self) -> String {
-        size_words(self.shape())
+        let Self { m, n, k, .. } = self;
+        if self.is_cube() { format!("{m}³") } else { format!("{m}×{n}×{k}") }
     }
 
     pub fn entry(&self, name: &str) -> Option<&Entry> {

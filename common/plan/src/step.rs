@@ -108,13 +108,16 @@ impl Variant {
     }
 }
 
-/// Computes C = A·B on the host, from A, B and [M, N, K]. All matrices are row-major.
+/// Computes C from A, B and [M, N, K].
+type HostFn<E> = fn(&[E], &[E], &mut [E], [usize; 3]);
+
+/// Computes C = A·B on the host. All matrices are row-major.
 #[derive(Clone, Copy, Debug)]
 pub struct HostProduct {
     /// For `f32`.
-    pub f32: fn(&[f32], &[f32], &mut [f32], [usize; 3]),
+    pub f32: HostFn<f32>,
     /// For `i32`, whose sums wrap around.
-    pub i32: fn(&[Wrapping<i32>], &[Wrapping<i32>], &mut [Wrapping<i32>], [usize; 3]),
+    pub i32: HostFn<Wrapping<i32>>,
 }
 
 /// The sizes M, N, K that are used if none are given.

@@ -107,9 +107,8 @@ pub struct Turns<'a> {
 impl Turns<'_> {
     /// Prepares every kernel, checks it, and times it if the device is a GPU.
     pub fn at(&mut self, problem: &Problem, participants: &mut [Participant]) -> Result<SizeRecord> {
-        let size = [problem.m, problem.n, problem.k];
-        let progress = Progress::new(record::size_words(size), participants.len() as u64);
         let of_size = |entries| SizeRecord { m: problem.m, n: problem.n, k: problem.k, entries };
+        let progress = Progress::new(of_size(vec![]).words(), participants.len() as u64);
         let fits = capacity::ensure_fits(problem, None, self.device, 0);
         let matrices = match fits.and_then(|()| Matrices::allocate(self.device, problem)) {
             Ok(matrices) => matrices,

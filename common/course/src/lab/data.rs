@@ -170,7 +170,7 @@ mod tests {
             }
             for task in tasks {
                 let name = format!("{lab_name}: {}", task.name);
-                assert!(!task.hints.is_empty(), "{name} has no hints");
+                assert!(!task.name.is_empty() && !task.hints.is_empty(), "{name} has no name or no hints");
                 assert!(task.open || task.answer.is_some(), "{name} has no answer");
                 assert!(
                     !task.shapes.is_empty() || !task.goals.is_empty() || task.speed.is_some(),

@@ -88,26 +88,22 @@ pub struct Speed {
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct Task {
     /// What to do, in a few words.
     pub name: String,
     /// M, N, K at which the product must be right from this task on.
-    #[serde(default)]
     pub shapes: Vec<[u64; 3]>,
     /// Shapes that the learner does not know, at which it must be right as well.
     pub hidden: Option<Random>,
-    #[serde(default)]
     pub goals: Vec<Goal>,
     /// The goal that is timed on a GPU, if there is one.
     pub speed: Option<Speed>,
     /// A kernel that passes this task and no later one, to compare with afterwards: one of the course by its name, or a
     /// file beside the lab.
     pub answer: Option<String>,
-    #[serde(default)]
     pub hints: Vec<String>,
     /// An open challenge: the lab is done without it.
-    #[serde(default)]
     pub open: bool,
 }
 
