@@ -58,12 +58,6 @@ pub fn grade(lab: &str, kernel: &Path) -> Result<(String, Option<i32>)> {
     Ok((said.text(), said.status))
 }
 
-/// Runs the program with a folder for the learner's files.
-fn with_mine(folder: &Path, arguments: &[&str], answer: &str) -> Result<(String, Option<i32>)> {
-    let said = course(arguments, &[(course::mine::VARIABLE, folder)], answer)?;
-    Ok((said.text(), said.status))
-}
-
 /// An answer passes its tasks, and fails the task after them for the right reason.
 fn answer(name: &str, case: &Mistake) -> Result<()> {
     let (text, status) = grade(&case.lab, &case.kernel(&format!("answer_{}", name.replace("::", "_")))?)?;
@@ -160,19 +154,22 @@ fn copies() -> Result<()> {
     let folder = mine("copies")?;
     let (copy, kept) = (folder.join("step04.cu"), folder.join("step04.1.cu"));
     let start = std::fs::read_to_string(root().join("step04_tiled/lab/start.cu"))?;
-    let (text, status) = with_mine(&folder, &["lab", "4"], "")?;
+    let course = |arguments: &[&str], answer: &str| {
+        course(arguments, &[(course::mine::VARIABLE, &folder)], answer).map(|said| (said.text(), said.status))
+    };
+    let (text, status) = course(&["lab", "4"], "")?;
     ensure!(status == Some(0) && std::fs::read_to_string(&copy)? == start, "{text}");
     ensure!(text.contains("cargo course lab 4 --watch") && text.contains("task 1 of 2: tiles"), "{text}");
     std::fs::write(&copy, "// mine")?;
     for answer in ["n\n", "", "what\n"] {
-        let (text, status) = with_mine(&folder, &["lab", "4", "--restart"], answer)?;
+        let (text, status) = course(&["lab", "4", "--restart"], answer)?;
         ensure!(status == Some(0) && text.contains("nothing was changed"), "{text}");
         ensure!(std::fs::read_to_string(&copy)? == "// mine" && !kept.exists(), "{text}");
     }
-    let (text, status) = with_mine(&folder, &["lab", "4", "--restart"], "y\n")?;
+    let (text, status) = course(&["lab", "4", "--restart"], "y\n")?;
     ensure!(status == Some(0) && std::fs::read_to_string(&copy)? == start, "{text}");
     ensure!(std::fs::read_to_string(&kept)? == "// mine", "{text}");
-    let (text, _) = with_mine(&folder, &[], "")?;
+    let (text, _) = course(&[], "")?;
     ensure!(text.contains("go on with cargo course lab 4"), "{text}");
     ensure!(text.contains("step04.cu"), "{text}");
     Ok(())

@@ -106,7 +106,7 @@ pub struct Turns<'a> {
 
 impl Turns<'_> {
     /// Prepares every kernel, checks it, and times it if the device is a GPU.
-    pub fn at(&mut self, problem: &Problem, participants: &mut [Participant]) -> Result<SizeRecord> {
+    pub fn at(&mut self, problem: &Problem, participants: &[Participant]) -> Result<SizeRecord> {
         let of_size = |entries| SizeRecord { m: problem.m, n: problem.n, k: problem.k, entries };
         let progress = Progress::new(of_size(vec![]).words(), participants.len() as u64);
         let fits = capacity::ensure_fits(problem, None, self.device, 0);
@@ -213,7 +213,7 @@ impl Turns<'_> {
 }
 
 /// A kernel at a size, ready to run; or its entry alone, if it is not run.
-fn contender(device: &mut dyn Device, participant: &mut Participant, matrices: &Matrices) -> Result<Contender> {
+fn contender(device: &mut dyn Device, participant: &Participant, matrices: &Matrices) -> Result<Contender> {
     let problem = &matrices.problem;
     let name = participant.name.clone();
     let alone = |entry| Ok(Contender { entry, product: None });

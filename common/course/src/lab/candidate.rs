@@ -101,15 +101,9 @@ impl Candidate {
     }
 
     /// What the lab asks for at a size.
-    fn asked(&self, size: [u64; 3]) -> Asked {
+    pub fn asked(&self, size: [u64; 3]) -> Asked {
         let problem = self.problem(size);
         self.transfer.as_ref().map_or_else(|| Asked::product(&problem), |drawn| drawn.asked(&problem))
-    }
-
-    /// An element of C as the kernel finds it.
-    pub fn name_of_c(&self, size: [u64; 3], (row, col): (u64, u64)) -> String {
-        let asked = self.asked(size);
-        asked.name_of_c(row * asked.columns() + col)
     }
 
     /// A finding in terms of the task.

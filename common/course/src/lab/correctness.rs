@@ -195,10 +195,10 @@ impl Candidate {
 
     /// Advice if the product is wrong at a size.
     fn wrong(&self, size: [u64; 3], verification: &Verification) -> Next {
-        let name = names(&[size]);
+        let (name, asked) = (names(&[size]), self.asked(size));
         let mut text = format!("at {name} {}", verification.diagnosis.as_deref().unwrap_or_default());
         for mismatch in verification.mismatches.iter().take(3) {
-            let name = self.name_of_c(size, (mismatch.row, mismatch.col));
+            let name = asked.name_of_c(mismatch.row * asked.columns() + mismatch.col);
             text += &format!("\n{}, and should be {}", mismatch.words(&name), mismatch.expected);
         }
         // Without a hazard, the map of the wrong elements shows most.
