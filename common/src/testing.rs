@@ -64,13 +64,7 @@ fn kernels(all: impl Iterator<Item = Kernel> + Clone) -> Vec<Trial> {
         let sizes = SHAPES.iter().map(|&size| (size, 132));
         trials.extend(kernel.trials(&format!("sim::{name}"), sizes, |kernel| shapes(kernel, Choice::Sim)));
         let on_gpu = trial(format!("gpu::{name}"), move || shapes(kernel, Choice::Cuda(0)));
-        let takes_a_shape = |info: &DeviceInfo| {
-            let mut shapes = SHAPES.iter().chain(SMALL_SHAPES);
-            shapes.any(|&size| {
-                let plan = kernel.plan(&kernel.problem(size, 1), info);
-                plan.is_ok_and(|plan| kernel.takes(&plan, info).unwrap_or(true))
-            })
-        };
+        let takes_a_shape = |info: &DeviceInfo| SHAPES.iter().chain(SMALL_SHAPES).any(|&size| kernel.runs(size, info));
         trials.push(match &gpu {
             Err(_) => on_gpu.with_kind("needs a GPU").with_ignored_flag(true),
             Ok(Some(info)) if !takes_a_shape(info) => {

@@ -32,7 +32,7 @@ pub const STEP: Step = Step {
         Variant::same_launch("no_unroll"),
         Variant::same_launch("no_padding"),
         Variant::same_launch("plain_lanes"),
-        Variant::rust().committed(specialisations),
+        Variant { specialisations: Some(specialisations), ..Variant::rust() },
     ],
     default_size: DefaultSize::cubes(4096, 512),
     host: None,

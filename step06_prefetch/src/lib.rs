@@ -15,7 +15,7 @@ pub const STEP: Step = Step {
         Variant::rung("2_async_copies").planned(plan_other),
         Variant::same_launch("single_buffer").planned(plan_other),
         Variant::same_launch("vector_stores").planned(plan_other),
-        Variant::rust().planned(plan_rust).committed(specialisations),
+        Variant { specialisations: Some(specialisations), ..Variant::rust().planned(plan_rust) },
     ],
     default_size: DefaultSize::cubes(4096, 256),
     host: None,

@@ -7,7 +7,8 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use common::basics::{output, workspace};
 
-use crate::{explore, files, steps};
+use crate::explore::{contents, engine, page};
+use crate::{files, steps};
 
 #[derive(clap::Args)]
 pub struct Options {
@@ -55,7 +56,8 @@ pub fn build() -> Result<(bool, String)> {
     )??;
     let log = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
     if output.status.success() {
-        files::write(&root.join("docs/book/explorer.html"), &explore::page_of_book()?)?;
+        let page = page::whole(&contents::of_book(), &engine::engine()?)?;
+        files::write(&root.join("docs/book/explorer.html"), &page)?;
     }
     Ok((output.status.success(), log.into_owned()))
 }

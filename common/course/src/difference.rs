@@ -1,13 +1,12 @@
 //! The difference between two kernels, of the course or of the learner: the lesson.
 
-use std::fmt::Write as _;
 use std::path::Path;
 
 use anstyle::{AnsiColor, Style};
 use anyhow::Result;
 use common::basics::print;
 use common::code::Source;
-use similar::{Algorithm, ChangeTag, TextDiff};
+use similar::{Algorithm, Change, TextDiff};
 
 use crate::files;
 use crate::steps::{Kernel, Role, STEPS};
@@ -65,11 +64,8 @@ fn coloured(text: &str) -> String {
         Some(b'+') => green,
         _ => Style::new(),
     };
-    let mut coloured = String::new();
-    for line in text.lines() {
-        let _ = writeln!(coloured, "{0}{line}{0:#}", style(line));
-    }
-    coloured
+    let line = |line: &str| format!("{0}{line}{0:#}\n", style(line));
+    text.lines().map(line).collect()
 }
 
 /// Lines that are gone and lines that are new, without empty ones and comments.
@@ -91,17 +87,8 @@ pub fn diff(old: &str, new: &str) -> String {
     // Of the crate's algorithms this one leaves the loops of `diff 4 5` whole; Myers and patience cut them at their braces.
     // That it takes longer does not show on a hundred lines.
     let difference = TextDiff::configure().algorithm(Algorithm::Lcs).diff_slices(&old, &new);
-    let mut text = String::new();
-    for change in difference.iter_all_changes() {
-        let sign = match change.tag() {
-            ChangeTag::Equal => ' ',
-            ChangeTag::Delete => '-',
-            ChangeTag::Insert => '+',
-        };
-        text += format!("{sign}{}", change.value()).trim_end();
-        text.push('\n');
-    }
-    text
+    let line = |change: Change<&str>| format!("{}{}", change.tag(), change.value()).trim_end().to_owned() + "\n";
+    difference.iter_all_changes().map(line).collect()
 }
 
 #[cfg(test)]

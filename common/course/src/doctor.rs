@@ -9,10 +9,6 @@ use common::device;
 
 /// Runs the command. Nothing that is missing is an error: the simulator needs none of it.
 pub fn run() -> Result<bool> {
-    output::print(&text()).map(|()| true)
-}
-
-pub fn text() -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: String| {
         let _ = writeln!(text, "{name:<10}{value}");
@@ -31,7 +27,13 @@ pub fn text() -> String {
                 );
             }
             if let Some(driver) = driver {
-                line("driver", format!("{}; it loads {}", cuda(driver), loadable(driver)));
+                // PTX 8.1 came with CUDA 12.1; the list is in NVIDIA's PTX manual, "Release History".
+                let loads = if driver >= 12010 {
+                    "the committed PTX (version 8.1)"
+                } else {
+                    "only older PTX than the committed 8.1; update the driver (530 or newer), or install NVRTC of its own version"
+                };
+                line("driver", format!("{}; it loads {loads}", cuda(driver)));
             }
         }
         (None, Err(_)) => {
@@ -93,16 +95,5 @@ pub fn text() -> String {
     );
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     line("simulator", format!("always there, on {cores} cores; runs PTX for compute capability 9.0 and older"));
-    text
-}
-
-/// Whether the driver can load the committed PTX, which is version 8.1.
-fn loadable(driver: i32) -> String {
-    // PTX 8.1 came with CUDA 12.1; the list is in NVIDIA's PTX manual, "Release History".
-    if driver >= 12010 {
-        "the committed PTX (version 8.1)".into()
-    } else {
-        "only older PTX than the committed 8.1; update the driver (530 or newer), or install NVRTC of its own version"
-            .into()
-    }
+    output::print(&text).map(|()| true)
 }

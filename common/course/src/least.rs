@@ -114,7 +114,9 @@ mod tests {
     fn records_have_the_least_times_of_today_and_no_measured_time_is_below_them() {
         let overwrite = std::env::var("SNAPSHOTS").is_ok_and(|value| value == "overwrite");
         let (mut compared, mut bounded) = (0, 0);
-        for (name, record) in record::all().unwrap().into_iter().filter(|(_, record)| record.has_times()) {
+        for (name, record) in
+            record::within(&record::folder()).unwrap().into_iter().filter(|(_, record)| record.has_times())
+        {
             let mut now = record.clone();
             let small = |size: [u64; 3]| size.iter().product::<u64>() <= 512 * 512 * 512;
             fill(&mut now, |problem, entry| {

@@ -151,13 +151,6 @@ pub struct Traffic {
     pub global_bytes: f64,
 }
 
-impl Traffic {
-    /// Arithmetic intensity in flop per byte.
-    pub fn intensity(&self) -> f64 {
-        self.flop / self.global_bytes
-    }
-}
-
 impl Entry {
     /// An entry without measurements.
     pub fn new(name: &str, outcome: Outcome, note: Option<String>) -> Self {
@@ -183,11 +176,8 @@ impl Record {
 
     /// Names of all contenders, cuBLAS last.
     pub fn names(&self) -> Vec<&str> {
-        let mut names: Vec<&str> = self.steps.iter().map(|step| step.name.as_str()).collect();
-        if self.cublas.is_some() {
-            names.push(CUBLAS);
-        }
-        names
+        let library = self.cublas.as_ref().map(|_| CUBLAS);
+        self.steps.iter().map(|step| step.name.as_str()).chain(library).collect()
     }
 
     /// Whether it has the rungs of the steps, too.
@@ -198,18 +188,11 @@ impl Record {
     /// A copy without the rungs inside the steps.
     #[must_use]
     pub fn steps_only(&self) -> Self {
+        let is_rung = |name: &str| self.steps.iter().any(|step| step.rung && step.name == name);
         let mut record = self.clone();
         record.steps.retain(|step| !step.rung);
-        let rungs: Vec<&StepRecord> = self.steps.iter().filter(|step| step.rung).collect();
-        for size in &mut record.sizes {
-            size.entries.retain(|entry| rungs.iter().all(|rung| rung.name != entry.name));
-        }
+        record.sizes.iter_mut().for_each(|size| size.entries.retain(|entry| !is_rung(&entry.name)));
         record
-    }
-
-    /// The last step of the course; kernels beyond the course do not count.
-    pub fn last_step(&self) -> Option<&StepRecord> {
-        self.steps.iter().rev().find(|step| !step.name.contains('/'))
     }
 
     pub fn size(&self, size: [u64; 3]) -> Option<&SizeRecord> {
@@ -263,63 +246,7 @@ impl Record {
     pub fn has_times(&self) -> bool {
         self.device.kind == Kind::Cuda && self.entries().any(|(_, entry)| entry.spread().is_some())
     }
-}
 
-/// A time as records keep it: to a tenth of a nanosecond, far below what an event resolves.
-pub fn rounded(ms: f64) -> f64 {
-    (ms * 1e7).round() / 1e7
-}
-
-/// One time as a multiple of another.
-pub fn times(times: f64) -> String {
-    format!("{times:.2} ×")
-}
-
-/// `4096³` or `1000×777×513`.
-pub fn size_words([m, n, k]: [u64; 3]) -> String {
-    if m == n && n == k { format!("{m}³") } else { format!("{m}×{n}×{k}") }
-}
-
-impl SizeRecord {
-    /// M, N and K.
-    pub fn shape(&self) -> [u64; 3] {
-        [self.m, self.n, self.k]
-    }
-
-    /// The size as people write it: `4096³` or `1000×777×513`.
-    pub fn words(&self) -> String {
-        size_words(self.shape())
-    }
-
-    pub fn entry(&self, name: &str) -> Option<&Entry> {
-        self.entries.iter().find(|entry| entry.name == name)
-    }
-
-    /// Speed of a kernel in GFLOP/s, by the median of its samples.
-    pub fn gflops(&self, name: &str) -> Option<f64> {
-        let median = self.entry(name)?.spread()?.median;
-        Some(2.0 * self.m as f64 * self.n as f64 * self.k as f64 / (median * 1e6))
-    }
-
-    /// Speed of a kernel as a share of cuBLAS's at this size.
-    pub fn share_of_cublas(&self, name: &str) -> Option<f64> {
-        Some(self.gflops(name)? / self.gflops(CUBLAS)?)
-    }
-
-    /// Speed of the kernel over that of the nearest earlier step that has one.
-    pub fn over_previous(&self, name: &str) -> Option<f64> {
-        let at = self.entries.iter().position(|entry| entry.name == name)?;
-        let previous = self.entries[..at].iter().rev().find_map(|entry| self.gflops(&entry.name))?;
-        Some(self.gflops(name)? / previous)
-    }
-
-    /// Whether all three edges are equal.
-    pub fn is_cube(&self) -> bool {
-        self.m == self.n && self.n == self.k
-    }
-}
-
-impl Record {
     pub fn read(path: &Path) -> Result<Self> {
         let name = workspace::display(path);
         let text = files::text(path).map_err(|error| {
@@ -364,6 +291,55 @@ impl Record {
     }
 }
 
+/// A time as records keep it: to a tenth of a nanosecond, far below what an event resolves.
+pub fn rounded(ms: f64) -> f64 {
+    (ms * 1e7).round() / 1e7
+}
+
+/// One time as a multiple of another.
+pub fn times(times: f64) -> String {
+    format!("{times:.2} ×")
+}
+
+impl SizeRecord {
+    /// M, N and K.
+    pub fn shape(&self) -> [u64; 3] {
+        [self.m, self.n, self.k]
+    }
+
+    /// The size as people write it: `4096³` or `1000×777×513`.
+    pub fn words(&self) -> String {
+        let Self { m, n, k, .. } = self;
+        if self.is_cube() { format!("{m}³") } else { format!("{m}×{n}×{k}") }
+    }
+
+    pub fn entry(&self, name: &str) -> Option<&Entry> {
+        self.entries.iter().find(|entry| entry.name == name)
+    }
+
+    /// Speed of a kernel in GFLOP/s, by the median of its samples.
+    pub fn gflops(&self, name: &str) -> Option<f64> {
+        let median = self.entry(name)?.spread()?.median;
+        Some(2.0 * self.m as f64 * self.n as f64 * self.k as f64 / (median * 1e6))
+    }
+
+    /// Speed of a kernel as a share of cuBLAS's at this size.
+    pub fn share_of_cublas(&self, name: &str) -> Option<f64> {
+        Some(self.gflops(name)? / self.gflops(CUBLAS)?)
+    }
+
+    /// Speed of the kernel over that of the nearest earlier step that has one.
+    pub fn over_previous(&self, name: &str) -> Option<f64> {
+        let at = self.entries.iter().position(|entry| entry.name == name)?;
+        let previous = self.entries[..at].iter().rev().find_map(|entry| self.gflops(&entry.name))?;
+        Some(self.gflops(name)? / previous)
+    }
+
+    pub fn is_cube(&self) -> bool {
+        self.m == self.n && self.n == self.k
+    }
+}
+
 const ELSEWHERE: &str = "name another file with --save";
 
 fn is_record(text: &str) -> bool {
@@ -373,11 +349,6 @@ fn is_record(text: &str) -> bool {
 /// Where the course keeps its records.
 pub fn folder() -> PathBuf {
     workspace::root().join("docs/results")
-}
-
-/// All comparisons of steps that are kept, each with the name of its file without the ending.
-pub fn all() -> Result<Vec<(String, Record)>> {
-    within(&folder())
 }
 
 /// The comparisons of a folder, each with the name of its file without the ending.

@@ -18,7 +18,7 @@ use common::program::run_on_device;
 
 use crate::files::{self, parse_file};
 use crate::grade::{self, page::BEGIN};
-use crate::lab::data::Lab;
+use crate::lab::Lab;
 use crate::{mine, steps};
 
 /// How many questions a call asks, at most.
@@ -81,7 +81,8 @@ pub fn run(options: &Options) -> Result<bool> {
             output::print("(think, then press Enter) ")?;
             stdin().read_line(&mut String::new()).context("nothing can be read from the terminal; try again")?;
         }
-        output::print(&format!("\n{}\n", indented(&question.answer)))?;
+        let lines = question.answer.lines().map(|line| format!("  {line}").trim_end().to_owned() + "\n");
+        output::print(&format!("\n{}\n", lines.collect::<String>()))?;
         if let Some((command, term)) = &question.run {
             output::print(&format!("  a run of {command} counts {term} = {}\n", computed(command, term)?))?;
         }
@@ -145,10 +146,6 @@ fn without_links(text: &str) -> String {
         };
     }
     plain + rest
-}
-
-fn indented(text: &str) -> String {
-    text.lines().map(|line| format!("  {line}").trim_end().to_owned() + "\n").collect()
 }
 
 /// The value of a term of counters such as `global_load_sectors / global_load_requests` in a run on the simulator.

@@ -6,7 +6,7 @@ use anyhow::Result;
 use common::basics::{output, workspace};
 
 use crate::files;
-use crate::lab::data::Lab;
+use crate::lab::Lab;
 use crate::mine::{self, PROGRESS, Progress};
 
 pub fn run() -> Result<bool> {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, anyhow};
 use common::code::file_of;
 use explorer::steps::BEYOND;
-use plan::{DeviceInfo, Plan, Problem, Specialisation, Step, Variant};
+use plan::{DeviceInfo, Plan, Problem, Step, Variant};
 
 pub use explorer::steps::STEPS;
 pub use plan::Role;
@@ -102,11 +102,6 @@ impl Kernel {
 
     pub fn file(&self) -> PathBuf {
         file_of(self.step, self.variant)
-    }
-
-    /// The specialisations for which PTX is committed.
-    pub fn committed(&self) -> Vec<Specialisation> {
-        self.step.committed_of(self.variant)
     }
 
     /// Its plan of a problem; the error says which limit the problem breaks.

@@ -11,6 +11,7 @@ use common::basics::process;
 use common::code::nvrtc;
 use libtest_mimic::Trial;
 
+use super::labs::is_refusal;
 use super::support::{self, PROGRAM, course, trial, unbroken};
 
 /// The head of a kernel, and PTX that may require something of a launch.
@@ -161,16 +162,23 @@ fn pipes() -> Result<()> {
     Ok(())
 }
 
-/// The system ends a program that writes more than it may.
+/// The system ends a program that writes more than it may. Nothing is left, so that all is as before when there is room again.
 #[cfg(unix)]
 fn no_room() -> Result<()> {
     let folder = support::mine("attack-room")?;
     let kernel = folder.join("k.cu");
     std::fs::write(&kernel, HEAD)?;
-    for arguments in ["review --exam --out e.html", "grade . --lab 2 --csv t.csv", "lab 2 --restart"] {
+    for (arguments, words) in [
+        ("review --exam --out e.html", "make room"),
+        ("grade . --lab 2 --csv t.csv", "make room"),
+        ("grade . --lab 2", "1 of the kernels could not be graded"),
+        ("lab 2 --restart", "make room"),
+        ("lab 4", "step04.cu cannot be written (file too large); make room on the disk"),
+    ] {
         let script = format!("ulimit -f 0; cd '{}'; echo y | '{PROGRAM}' {arguments}", folder.display());
         let said = support::said(Command::new("sh").args(["-c", &script]).env(course::mine::VARIABLE, &folder), "")?;
-        ensure!(said.status == Some(2) && said.text().contains("make room"), "{:?}: {}", said.status, said.text());
+        is_refusal(&said.err, said.status)?;
+        ensure!(said.err.contains(words), "{words:?} is not in {}", said.err);
     }
     let left: Vec<_> = std::fs::read_dir(&folder)?.flatten().map(|entry| entry.path()).collect();
     ensure!(left == [kernel], "{left:?}");

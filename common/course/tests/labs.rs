@@ -8,11 +8,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
+pub use common::basics::workspace::root;
 use libtest_mimic::Trial;
 
 use super::mistakes::{self, Mistake};
 use super::right;
-use super::support::{self, PROGRAM, STEP, Said, course, mine, trial, unbroken};
+use super::support::{self, PROGRAM, STEP, course, mine, trial, unbroken};
 
 pub fn trials() -> Vec<Trial> {
     let answers = mistakes::answers();
@@ -31,21 +32,13 @@ pub fn trials() -> Vec<Trial> {
         trial("the_command_of_a_failure_shows_the_same", || shows_why(&SHOWN[..4])),
         trial("slow::the_command_of_a_failure_beyond_the_course_shows_the_same", || shows_why(&SHOWN[4..])),
         trial("a_screen_is_cleared_only_if_there_is_one", watched),
-        #[cfg(unix)]
-        trial("a_full_disk_is_no_students_fault", class_on_a_full_disk),
     ]);
     let mut trials: Vec<Trial> = trials.into_iter().map(support::needs_nvrtc).collect();
     trials.extend([
         trial("a_copy_is_made_once_and_never_overwritten", copies),
         trial("without_nvrtc_one_sentence_says_how_to_get_it", no_nvrtc),
-        #[cfg(unix)]
-        trial("a_full_disk_leaves_no_kernel", full_disk),
     ]);
     trials
-}
-
-pub fn root() -> &'static Path {
-    common::basics::workspace::root()
 }
 
 pub fn stem(kernel: &str) -> &str {
@@ -62,12 +55,6 @@ pub fn write(name: &str, source: &str) -> Result<PathBuf> {
 /// What the grader says of a kernel, and the exit status.
 pub fn grade(lab: &str, kernel: &Path) -> Result<(String, Option<i32>)> {
     let said = course(&["lab", lab, "--seed", "7", "--kernel", &kernel.display().to_string()], &[], "")?;
-    Ok((said.text(), said.status))
-}
-
-/// Runs the program with a folder for the learner's files.
-fn with_mine(folder: &Path, arguments: &[&str], answer: &str) -> Result<(String, Option<i32>)> {
-    let said = course(arguments, &[(course::mine::VARIABLE, folder)], answer)?;
     Ok((said.text(), said.status))
 }
 
@@ -167,19 +154,22 @@ fn copies() -> Result<()> {
     let folder = mine("copies")?;
     let (copy, kept) = (folder.join("step04.cu"), folder.join("step04.1.cu"));
     let start = std::fs::read_to_string(root().join("step04_tiled/lab/start.cu"))?;
-    let (text, status) = with_mine(&folder, &["lab", "4"], "")?;
+    let course = |arguments: &[&str], answer: &str| {
+        course(arguments, &[(course::mine::VARIABLE, &folder)], answer).map(|said| (said.text(), said.status))
+    };
+    let (text, status) = course(&["lab", "4"], "")?;
     ensure!(status == Some(0) && std::fs::read_to_string(&copy)? == start, "{text}");
     ensure!(text.contains("cargo course lab 4 --watch") && text.contains("task 1 of 2: tiles"), "{text}");
     std::fs::write(&copy, "// mine")?;
     for answer in ["n\n", "", "what\n"] {
-        let (text, status) = with_mine(&folder, &["lab", "4", "--restart"], answer)?;
+        let (text, status) = course(&["lab", "4", "--restart"], answer)?;
         ensure!(status == Some(0) && text.contains("nothing was changed"), "{text}");
         ensure!(std::fs::read_to_string(&copy)? == "// mine" && !kept.exists(), "{text}");
     }
-    let (text, status) = with_mine(&folder, &["lab", "4", "--restart"], "y\n")?;
+    let (text, status) = course(&["lab", "4", "--restart"], "y\n")?;
     ensure!(status == Some(0) && std::fs::read_to_string(&copy)? == start, "{text}");
     ensure!(std::fs::read_to_string(&kept)? == "// mine", "{text}");
-    let (text, _) = with_mine(&folder, &[], "")?;
+    let (text, _) = course(&[], "")?;
     ensure!(text.contains("go on with cargo course lab 4"), "{text}");
     ensure!(text.contains("step04.cu"), "{text}");
     Ok(())
@@ -196,37 +186,4 @@ fn no_nvrtc() -> Result<()> {
         ensure!(said.err.contains("NVRTC"), "{}", said.err);
     }
     Ok(())
-}
-
-/// No file may grow: `lab` says so, and begins as if nothing had happened when there is room again.
-#[cfg(unix)]
-fn full_disk() -> Result<()> {
-    let folder = mine("full_disk")?;
-    let error = on_a_full_disk(&["lab", "4"], &folder)?;
-    ensure!(error.contains("step04.cu cannot be written (") && error.contains("; make room on the disk"), "{error}");
-    ensure!(std::fs::read_dir(&folder)?.count() == 0, "something was left in {}", folder.display());
-    let (text, status) = with_mine(&folder, &["lab", "4"], "")?;
-    ensure!(status == Some(0) && text.contains("step04.cu is yours now"), "{text}");
-    Ok(())
-}
-
-/// A class that cannot be graded, because no file may grow, ends as a refusal that says how many kernels it was.
-#[cfg(unix)]
-fn class_on_a_full_disk() -> Result<()> {
-    let folder = mine("class_on_a_full_disk")?;
-    std::fs::copy(root().join("step04_tiled/lab/start.cu"), folder.join("step04.cu"))?;
-    let error = on_a_full_disk(&["grade", &folder.display().to_string()], &folder)?;
-    ensure!(error.contains("1 of the kernels could not be graded"), "{error}");
-    Ok(())
-}
-
-/// What the program says when it refuses because no file may grow.
-#[cfg(unix)]
-fn on_a_full_disk(arguments: &[&str], folder: &Path) -> Result<String> {
-    let mut command = Command::new("sh");
-    // Without the trap the signal would end the program before it sees the error.
-    command.args(["-c", "trap '' XFSZ; ulimit -f 0; exec \"$@\"", "sh", PROGRAM]).args(arguments);
-    let Said { err, status, .. } = support::said(command.env(course::mine::VARIABLE, folder), "")?;
-    is_refusal(&err, status)?;
-    Ok(err)
 }

@@ -16,7 +16,6 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 pub struct Chart {
     /// The end of the file's name, which is also the name in `<!-- generated:chart NAME -->`.
     pub name: &'static str,
-    /// Whether the rungs inside the steps are shown.
     rungs: bool,
     /// What it shows, in one line. `{gpu}` and `{size}` are replaced by the GPU's name and the size of the ladder.
     title: &'static str,
@@ -153,7 +152,6 @@ fn apart(places: &[(&str, (i32, i32))]) -> Vec<(i32, i32)> {
 /// An axis: its range, the most marks that it may have, its name, and the words of a mark.
 type Axis<'a> = (Range<f64>, usize, &'a str, &'a dyn Fn(&f64) -> String);
 
-/// Draws the axes of a plot.
 fn plot<'a, 'b>(area: &'a Area<'b>, [x, y]: [Axis; 2]) -> Result<Plot<'a, 'b>> {
     let mut chart = ChartBuilder::on(area)
         .margin_top(48)
@@ -258,7 +256,7 @@ fn roofline(record: &Record) -> Option<Drawing<'_>> {
     let figures = record.figures.filter(|figures| figures.memory_gb_per_s > 0.0)?;
     let size = record.ladder_size()?;
     let placed = size.entries.iter().filter_map(|entry| {
-        let intensity = entry.traffic?.intensity();
+        let intensity = entry.traffic.map(|traffic| traffic.flop / traffic.global_bytes)?;
         Some((entry.name.as_str(), intensity, size.gflops(&entry.name)?)).filter(|_| intensity.is_normal())
     });
     let points: Vec<(&str, f64, f64)> = placed.collect();

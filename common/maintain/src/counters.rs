@@ -1,7 +1,7 @@
 //! `cargo x counters`: compares the simulator's counters with those that Nsight Compute read on a GPU for the same PTX.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, Error, Result, ensure};
 use common::basics::{print, workspace};
@@ -27,8 +27,11 @@ pub struct Options {
 /// Runs the command. Returns `false` if a count differs or a reading is outdated.
 pub fn run(options: &Options) -> Result<bool> {
     if let Some(file) = &options.launches {
-        let count = write(file)?;
-        return print(&format!("{count} launches in {}\n", file.display())).map(|()| true);
+        // A launch takes a line, for `record.py`.
+        let launches = list()?;
+        let lines: Vec<String> = launches.iter().map(serde_json::to_string).collect::<Result<_, _>>()?;
+        files::write(file, &format!("[\n{}\n]\n", lines.join(",\n")))?;
+        return print(&format!("{} launches in {}\n", launches.len(), file.display())).map(|()| true);
     }
     let (File { gpu, driver, date, .. }, launches) = read()?;
     let mut problems = vec![];
@@ -215,14 +218,6 @@ pub struct Launch {
     pub args: Vec<plan::Arg>,
     /// Bytes of A, B, C and the workspace.
     pub bytes: [u64; 4],
-}
-
-/// Writes the list for `record.py`. Returns the number of launches.
-fn write(path: &Path) -> Result<usize> {
-    let launches = list()?;
-    let lines: Vec<String> = launches.iter().map(serde_json::to_string).collect::<Result<_, _>>()?;
-    files::write(path, &format!("[\n{}\n]\n", lines.join(",\n")))?;
-    Ok(launches.len())
 }
 
 fn list() -> Result<Vec<Launch>> {

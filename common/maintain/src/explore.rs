@@ -31,7 +31,11 @@ pub struct Options {
 /// Runs the command. Returns `false` if the check fails.
 pub fn run(options: &Options) -> Result<bool> {
     if let Some(path) = &options.native {
-        let runs = native(&contents::of_book())?;
+        let data = contents::of_book();
+        let recorded = |(kernel, form, size): (&Kernel, &Form, [u32; 3])| {
+            recorded(kernel, form, size).with_context(|| format!("{} as {} at {size:?}", kernel.id, form.id))
+        };
+        let runs: Vec<Value> = runs(&data).map(recorded).collect::<Result<_>>()?;
         files::write(path, &format!("{}\n", json!({ "runs": runs })))?;
         print(&format!("{}: {} runs\n", workspace::display(path), runs.len()))?;
         return Ok(true);
@@ -56,9 +60,9 @@ fn smaller_tiles(generated: &mut Generated) -> Result<()> {
         for kernel in &contents::kernels_of(step)? {
             let source = Source::read(&workspace::root().join(&kernel.file))?;
             for usual in &kernel.forms {
-                let Some((smaller, file, form)) = data::smaller(kernel, usual, &source) else { continue };
+                let Some((file, form)) = data::smaller(kernel, usual, &source) else { continue };
                 // Not every kernel takes that tile: a form is left out if it does not compile, or is wrong unlike the usual one.
-                let Ok(ptx) = source.compile_to_commit(&smaller) else { continue };
+                let Some(Ok(ptx)) = form.code.as_ref().map(|code| source.compile_to_commit(code)) else { continue };
                 let form = Form { ptx, ..form };
                 if is_right(kernel, &form) || !is_right(kernel, usual) {
                     generated.file(&file, &form.ptx)?;
@@ -92,13 +96,6 @@ const SIZES: [[u32; 3]; 10] = [
     [64, 128, 64],
 ];
 const RUNS: usize = 3;
-
-fn native(data: &Data) -> Result<Vec<Value>> {
-    let recorded = |(kernel, form, size): (&Kernel, &Form, [u32; 3])| {
-        recorded(kernel, form, size).with_context(|| format!("{} as {} at {size:?}", kernel.id, form.id))
-    };
-    runs(data).map(recorded).collect()
-}
 
 fn runs(data: &Data) -> impl Iterator<Item = (&Kernel, &Form, [u32; 3])> {
     let forms = data.kernels.iter().flat_map(|kernel| kernel.forms.iter().map(move |form| (kernel, form)));

@@ -10,7 +10,6 @@ use course::files::{below, write};
 
 /// The state of the files that were generated so far.
 pub struct Generated {
-    /// Whether files are only compared.
     check: bool,
     kept: BTreeSet<PathBuf>,
     stale: usize,

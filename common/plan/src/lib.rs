@@ -13,5 +13,5 @@ pub use own::OwnLaunch;
 pub use plan::{Arg, Launch, MAX_GRID_YZ, Plan, Shape, Specialisation};
 pub use problem::{Dtype, Fill, Problem};
 pub use step::{
-    COUNTER_EXAMPLES, DefaultSize, Defect, HostFn, HostProduct, PlanFn, RUNGS, Role, SpecialisationsFn, Step, Variant,
+    COUNTER_EXAMPLES, DefaultSize, Defect, HostProduct, PlanFn, RUNGS, Role, SpecialisationsFn, Step, Variant,
 };

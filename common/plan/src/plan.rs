@@ -231,11 +231,6 @@ impl Plan {
         self.main().map_or(1, |launch| launch.grid[2])
     }
 
-    /// Returns how the kernel divides the work.
-    pub fn shape(&self) -> Shape {
-        Shape { tile: self.tile, tile_k: self.tile_k }
-    }
-
     /// Sets the dynamic shared memory of every launch, in bytes.
     #[must_use]
     pub fn with_shared_bytes(mut self, bytes: u32) -> Self {
@@ -247,11 +242,6 @@ impl Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::problem::Fill;
-
-    fn problem(m: u64, n: u64, k: u64) -> Problem {
-        Problem { m, n, k, dtype: Dtype::I32, fill: Fill::Uniform, seed: 1 }
-    }
 
     fn tiled(problem: &Problem, block: [u32; 2], tile: [u32; 2]) -> Plan {
         Plan::tiled(problem, Specialisation::single(problem.dtype, &[]), block, tile)
@@ -271,17 +261,14 @@ mod tests {
             (65_536 * 32, [65_536 * 32, 1, 1]),
         ] {
             for columns in [32 * tiles, 32 * tiles - 1] {
-                let whole = tiled(&problem(32, columns, 32), [32, 32], [32, 32]);
+                let whole = tiled(&Problem::uniform([32, columns, 32]), [32, 32], [32, 32]);
                 let banded = whole.clone().in_bands(32);
                 assert_eq!(banded.launches[0].grid, grid, "{columns} columns");
                 assert_eq!(banded.clone().in_bands(32), banded, "cut once only");
             }
         }
-    }
-
-    #[test]
-    fn layers_that_count_something_else_and_an_empty_grid_stay() {
-        let mut plan = tiled(&problem(32, 4096, 32), [32, 32], [32, 32]);
+        // Layers that count something else stay, and so does an empty grid.
+        let mut plan = tiled(&Problem::uniform([32, 4096, 32]), [32, 32], [32, 32]);
         for (grid, widest) in [([128, 1, 3], 32), ([0, 1, 1], 0)] {
             plan.launches[0].grid = grid;
             assert_eq!(plan.clone().in_bands(widest), plan);
@@ -291,7 +278,7 @@ mod tests {
     #[test]
     fn a_tall_product_takes_a_launch_for_each_band_of_rows() {
         let (n, k) = (5, 3);
-        let problem = problem(2 * 131_070 + 3, n, k);
+        let problem = Problem::uniform([2 * 131_070 + 3, n, k]);
         let plan = tiled(&problem, [4, 8], [4, 2]);
         let expected = [(0, 131_070, 65_535), (131_070, 131_070, 65_535), (262_140, 3, 2)].map(|(first, rows, y)| {
             let sizes = [rows, n as i32, k as i32].map(Arg::Int);
@@ -301,13 +288,14 @@ mod tests {
         assert_eq!(plan.launches, expected);
         let shared = plan.with_shared_bytes(64).with_tile_k(7);
         assert!(shared.launches.iter().all(|launch| launch.shared_bytes == 64));
-        assert_eq!(shared.shape(), Shape { tile: [4, 2], tile_k: 7 });
+        assert_eq!((shared.tile, shared.tile_k), ([4, 2], 7));
         assert_eq!(Shape::whole(&problem), Shape { tile: [5, 262_143], tile_k: 1 });
     }
 
     #[test]
     fn slices_of_k_are_summed_by_a_launch_of_its_own() {
-        let problem = problem(70, 1000, 50);
+        let problem = Problem::uniform([70, 1000, 50]);
+        assert_eq!(problem.flop() as u64, 7_000_000, "as many additions as multiplications");
         let whole = tiled(&problem, [16, 16], [16, 16]);
         assert_eq!((whole.clone().in_slices(&problem, 1), whole.must_write(0)), (whole.clone(), [true, false]));
         let mut sliced = whole.in_slices(&problem, 3);

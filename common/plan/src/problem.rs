@@ -115,14 +115,3 @@ impl Problem {
         u128::from(self.m) * u128::from(self.n) * u128::from(self.k)
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_product_adds_as_often_as_it_multiplies() {
-        let problem = Problem { m: 3, n: 5, k: 7, dtype: Dtype::F32, fill: Fill::Uniform, seed: 1 };
-        assert!((problem.flop() - 210.0).abs() < f64::EPSILON);
-    }
-}

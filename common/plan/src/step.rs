@@ -64,7 +64,7 @@ pub struct Variant {
     pub defect: Defect,
     /// Its plan, if that differs from the step's.
     pub plan: Option<PlanFn>,
-    /// The specialisations with committed PTX, if its plan can choose among several on a device that cannot compile.
+    /// The specialisations with committed PTX, for f32, if its plan can choose among several on a device that cannot compile.
     pub specialisations: Option<SpecialisationsFn>,
 }
 
@@ -82,12 +82,6 @@ impl Variant {
     /// Makes the step's own kernel, written in Rust.
     pub const fn rust() -> Self {
         Self { role: Role::Rust, ..Self::same_launch("rust") }
-    }
-
-    /// Sets the specialisations with committed PTX, for f32.
-    #[must_use]
-    pub const fn committed(self, specialisations: SpecialisationsFn) -> Self {
-        Self { specialisations: Some(specialisations), ..self }
     }
 
     /// Returns the path of its file, inside the step's folder.
@@ -115,7 +109,7 @@ impl Variant {
 }
 
 /// Computes C from A, B and [M, N, K].
-pub type HostFn<E> = fn(&[E], &[E], &mut [E], [usize; 3]);
+type HostFn<E> = fn(&[E], &[E], &mut [E], [usize; 3]);
 
 /// Computes C = A·B on the host. All matrices are row-major.
 #[derive(Clone, Copy, Debug)]

@@ -14,6 +14,11 @@ pub fn markdown(head: &[impl AsRef<str>], rows: impl IntoIterator<Item = Vec<Str
     table
 }
 
+/// A cell that may have nothing to show.
+pub fn or_dash<T>(value: Option<T>, words: impl FnOnce(T) -> String) -> String {
+    value.map_or_else(|| "–".to_owned(), words)
+}
+
 fn line(cells: &[impl AsRef<str>]) -> String {
     let cells: Vec<String> = cells.iter().map(|cell| cell.as_ref().replace('|', "\\|")).collect();
     format!("| {} |\n", cells.join(" | "))

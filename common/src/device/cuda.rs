@@ -178,10 +178,6 @@ impl CudaDevice {
         self.buffers.get(buffer.0).and_then(Option::as_ref).context("this memory was given back")
     }
 
-    fn slice_mut(&mut self, buffer: Buffer) -> Result<&mut CudaSlice<u8>> {
-        self.buffers.get_mut(buffer.0).and_then(Option::as_mut).context("this memory was given back")
-    }
-
     fn function(&self, kernel: Kernel) -> &CudaFunction {
         &self.kernels[kernel.0].function
     }
@@ -237,7 +233,7 @@ impl Device for CudaDevice {
 
     fn write(&mut self, buffer: Buffer, offset: u64, data: &[u8]) -> Result<()> {
         let stream = self.stream.clone();
-        let slice = self.slice_mut(buffer)?;
+        let slice = self.buffers.get_mut(buffer.0).and_then(Option::as_mut).context("this memory was given back")?;
         let range = offset as usize..offset as usize + data.len();
         let mut view = slice.try_slice_mut(range).context("a copy reaches beyond its matrix")?;
         stream.memcpy_htod(data, &mut view).map_err(|error| explain(error, "copying to the GPU"))?;

@@ -79,7 +79,7 @@ impl Product for Session {
     }
 
     fn shape(&self) -> Shape {
-        self.plan.shape()
+        Shape { tile: self.plan.tile, tile_k: self.plan.tile_k }
     }
 
     fn launches(&self) -> usize {

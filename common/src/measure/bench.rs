@@ -27,15 +27,6 @@ const SIM_SIZES: [[u64; 3]; 2] = [[32, 32, 128], [96; 3]];
 /// M, N, K on the host.
 const HOST_SIZES: [[u64; 3]; 2] = [[32, 32, 128], [256; 3]];
 
-/// The beginning of a group's name, so that no time of the host or the simulator is taken for a GPU's.
-fn group_name(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Cuda => "f32 on the GPU",
-        Kind::Host => "f32 on the host",
-        Kind::Sim => "f32 on the simulator, not a GPU time,",
-    }
-}
-
 /// Benches a step, for `cargo bench` or, with each bench run once, for `cargo test --benches`.
 ///
 /// A bench that fails is reported and left out. It does not make `cargo bench` fail, which would then skip all later steps, but it
@@ -59,10 +50,11 @@ pub fn run(step: &Step) -> ExitCode {
 fn bench(step: &Step, criterion: &mut Criterion) -> Result<usize> {
     let mut device = device::open(Choice::Auto, &SimOptions::default())?;
     let kind = if step.host.is_some() { Kind::Host } else { device.info().kind };
-    let sizes: &[[u64; 3]] = match kind {
-        Kind::Cuda => &GPU_SIZES,
-        Kind::Host => &HOST_SIZES,
-        Kind::Sim => &SIM_SIZES,
+    // No time of the host or the simulator must be taken for a GPU's.
+    let (place, sizes): (&str, &[[u64; 3]]) = match kind {
+        Kind::Cuda => ("on the GPU", &GPU_SIZES),
+        Kind::Host => ("on the host", &HOST_SIZES),
+        Kind::Sim => ("on the simulator, not a GPU time,", &SIM_SIZES),
     };
     let others =
         step.variants.iter().filter(|variant| kind != Kind::Host && variant.role != Role::CounterExample).map(Some);
@@ -70,7 +62,7 @@ fn bench(step: &Step, criterion: &mut Criterion) -> Result<usize> {
     for &[m, n, k] in sizes {
         for variant in others.clone().chain([None]) {
             let kernel = variant.map_or(step.name.to_owned(), |variant| format!("{}/{}", step.name, variant.name));
-            let group = format!("{} {m}x{n}x{k}", group_name(kind));
+            let group = format!("f32 {place} {m}x{n}x{k}");
             let named = Named { kernel, group, kind, problem: Problem::uniform([m, n, k]) };
             eprintln!("{}: {}", named.group, named.kernel);
             let benched = match step.host {
@@ -131,7 +123,7 @@ fn on_device(
             return Ok(());
         }
     };
-    capacity::ensure_fits(&problem, Some(&plan), device)?;
+    capacity::ensure_fits(&problem, Some(&plan), device, 0)?;
     let source = Source::read(&file_of(step, variant))?;
     let code = source.code(&plan.specialisation, device.info())?;
     if device.info().kind == Kind::Sim {
@@ -187,15 +179,4 @@ fn on_host(host: HostProduct, criterion: &mut Criterion, named: &Named) -> Resul
         }
         Ok(begin.elapsed())
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_group_of_the_simulator_looks_like_a_gpus() {
-        assert!(group_name(Kind::Sim).contains("not a GPU time"));
-        assert!(!group_name(Kind::Host).contains("GPU"));
-    }
 }

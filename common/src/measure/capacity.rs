@@ -3,24 +3,15 @@
 use anyhow::{Result, ensure};
 
 use crate::basics::host;
-use crate::code::Code;
 use crate::device::Device;
 use crate::verify;
 use plan::{Kind, Plan, Problem};
 
-/// Fails if the problem does not fit the device or the host.
+/// Fails if the problem does not fit the device or the host, of which the device's analyses (`--check`, `--counters`, `--trace`) take
+/// this many bytes.
 ///
 /// The host holds A, B and a panel of rows of C at a time (see `verify`).
-pub fn ensure_fits(problem: &Problem, plan: Option<&Plan>, device: &dyn Device) -> Result<()> {
-    ensure_fits_beside(problem, plan, device, 0)
-}
-
-/// Fails if the problem does not fit while the device's analyses watch this code (`--check`, `--counters`, `--trace`).
-pub fn ensure_fits_watched(problem: &Problem, plan: &Plan, code: &Code, device: &dyn Device) -> Result<()> {
-    ensure_fits_beside(problem, Some(plan), device, device.analyses_bytes(problem, plan, code))
-}
-
-fn ensure_fits_beside(problem: &Problem, plan: Option<&Plan>, device: &dyn Device, analyses: u64) -> Result<()> {
+pub fn ensure_fits(problem: &Problem, plan: Option<&Plan>, device: &dyn Device, analyses: u64) -> Result<()> {
     let size = format!("{}×{}×{}", problem.m, problem.n, problem.k);
     let workspace = plan.map_or(0, |plan| plan.workspace_elements);
     let on_device = problem.device_bytes(workspace);
@@ -32,7 +23,7 @@ fn ensure_fits_beside(problem: &Problem, plan: Option<&Plan>, device: &dyn Devic
             on_device <= free,
             "a problem of {size} needs {on_device} bytes on the GPU, but only {free} are free; choose a smaller --size"
         );
-        ensure_on_host(problem, on_host)?;
+        ensure_fits_host(problem, on_host)?;
     } else {
         let unwatched = on_device.saturating_add(on_host);
         let needed = unwatched.saturating_add(analyses);
@@ -49,13 +40,8 @@ fn ensure_fits_beside(problem: &Problem, plan: Option<&Plan>, device: &dyn Devic
     Ok(())
 }
 
-/// Fails if the problem, computed on the host, does not fit its memory.
-pub fn ensure_fits_host(problem: &Problem) -> Result<()> {
-    let needed = problem.device_bytes(0).saturating_add(verify::host_bytes(problem));
-    ensure_on_host(problem, needed)
-}
-
-fn ensure_on_host(problem: &Problem, needed: u64) -> Result<()> {
+/// Fails if the problem, which needs this many bytes of the host, does not fit its memory.
+pub fn ensure_fits_host(problem: &Problem, needed: u64) -> Result<()> {
     let (Problem { m, n, k, .. }, available) = (problem, host::available_bytes());
     ensure!(
         needed <= available,

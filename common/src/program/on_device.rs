@@ -94,9 +94,10 @@ impl Run {
         let mut device = open(asked.args)?;
         let (source, problem) = (asked.source()?, asked.problem(device.as_ref()));
         let plan = asked.plan(&source, &problem, device.info())?;
-        capacity::ensure_fits(&problem, Some(&plan), device.as_ref())?;
+        capacity::ensure_fits(&problem, Some(&plan), device.as_ref(), 0)?;
         let code = source.code(&plan.specialisation, device.info())?;
-        capacity::ensure_fits_watched(&problem, &plan, &code, device.as_ref())?;
+        let analyses = device.analyses_bytes(&problem, &plan, &code);
+        capacity::ensure_fits(&problem, Some(&plan), device.as_ref(), analyses)?;
         let session = Session::new(device.as_mut(), &problem, plan, &code)?;
         Ok(Self { device, problem, source, code, session })
     }
@@ -111,7 +112,11 @@ impl Run {
             // A fault belongs into the JSON report and, if the user asked for hazards, among them.
             Err(error) => {
                 observations.forget_coverage();
-                if !args.json && !has_hazard(&error, &observations) {
+                // Whether `--check` has something to show about a launch that stopped early.
+                let shows = |hazards: &Vec<HazardReport>| {
+                    !hazards.is_empty() || KernelFault::behind(&error).is_some_and(|fault| fault.hazard.is_some())
+                };
+                if !args.json && !observations.hazards.as_ref().is_some_and(shows) {
                     return Err(error);
                 }
                 failed(&self.problem, &mut observations, error)?
@@ -241,12 +246,6 @@ impl Asked<'_> {
         let options = OwnLaunch { block: args.block, tile: args.tile, shared: args.shared };
         options.or(OwnLaunch::of(&source.display, &source.text)?).plan(&source.text, problem, steps)
     }
-}
-
-/// Whether `--check` has something to show about a launch that stopped early.
-fn has_hazard(error: &anyhow::Error, observations: &Observations) -> bool {
-    let Some(hazards) = &observations.hazards else { return false };
-    !hazards.is_empty() || KernelFault::behind(error).is_some_and(|fault| fault.hazard.is_some())
 }
 
 /// The verdict on a product that a fault of the kernel ended. Any other error is returned.

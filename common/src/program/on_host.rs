@@ -7,6 +7,7 @@ use crate::code::{Source, folder_of};
 use crate::measure::{Baseline, Spread, Timing, capacity, time_on_host};
 use crate::program::cli::Args;
 use crate::program::report::Report;
+use crate::verify::host_bytes;
 use plan::info::{DeviceInfo, Kind};
 use plan::{HostProduct, Step};
 
@@ -15,7 +16,7 @@ pub fn run(step: &Step, args: &Args, host: HostProduct) -> Result<Report> {
     let simulated = DeviceInfo::simulated(host::total_bytes());
     let info = DeviceInfo { kind: Kind::Host, name: host::processor(), ..simulated };
     let problem = args.problem(step.default_size.on(info.kind));
-    capacity::ensure_fits_host(&problem)?;
+    capacity::ensure_fits_host(&problem, problem.device_bytes(0).saturating_add(host_bytes(&problem)))?;
     let source = Source::read(&folder_of(step).join("src/lib.rs"))?;
     let (verification, samples) = time_on_host(&problem, host, args.samples)?;
     let spread = Spread::of(&samples).context("no sample was taken; choose --samples from 1 on")?;

@@ -66,6 +66,12 @@ impl Kernel {
         Ok(if device.kind == Kind::Sim { committed != self.compiled } else { committed || compiles() })
     }
 
+    /// Whether this trial has a plan of a product of this size to run on the device. What must be committed and is not fails there.
+    pub(super) fn runs(self, size: [u64; 3], device: &DeviceInfo) -> bool {
+        let plan = self.plan(&self.problem(size, 1), device);
+        plan.is_ok_and(|plan| self.takes(&plan, device).unwrap_or(true))
+    }
+
     /// The trials on the simulator: one of committed kernels and, if others are compiled, a slow one of these, which says so in its
     /// name. A problem is given as its size and the SMs of the device.
     pub(super) fn trials(
@@ -75,11 +81,9 @@ impl Kernel {
         test: fn(Self) -> Result<()>,
     ) -> Vec<Trial> {
         let compiled = Self { compiled: true, ..self };
-        let compiles = problems.into_iter().any(|(size, sm_count)| {
-            let device = DeviceInfo { sm_count, ..compiled.device() };
-            let plan = self.plan(&self.problem(size, 1), &device);
-            plan.is_ok_and(|plan| compiled.takes(&plan, &device).unwrap_or(true))
-        });
+        let mut problems = problems.into_iter();
+        let runs = |(size, sm_count)| compiled.runs(size, &DeviceInfo { sm_count, ..compiled.device() });
+        let compiles = problems.any(runs);
         // Counter-examples are committed in f32 only.
         let committed = self.variant.is_none() || self.dtype == Dtype::F32;
         let committed = committed.then(|| trial(name, move || test(self)));

@@ -57,8 +57,8 @@ fn what_does_not_fit_is_refused(kernel: Kernel, device: &SimDevice) -> Result<()
     let problem = kernel.problem([edge; 3], 1);
     let Ok(plan) = kernel.plan(&problem, device.info()) else { return Ok(()) };
     let code = kernel.source()?.code(&plan.specialisation, device.info())?;
-    capacity::ensure_fits(&problem, Some(&plan), device)?;
-    let refusal = capacity::ensure_fits_watched(&problem, &plan, &code, device);
+    capacity::ensure_fits(&problem, Some(&plan), device, 0)?;
+    let refusal = capacity::ensure_fits(&problem, Some(&plan), device, device.analyses_bytes(&problem, &plan, &code));
     let words = refusal.err().context("what does not fit was let through")?.to_string();
     ensure!(words.starts_with("to watch a problem of") && !words.contains('\n'), "{words}");
     Ok(())

@@ -1,11 +1,10 @@
 //! Records of measured runs: made by the verbs of this program, and kept in `docs/results`.
 
 use std::path::Path;
-use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use common::DeviceInfo;
-use common::basics::{files, json, nvidia_smi, print, workspace};
+use common::basics::{files, json, nvidia_smi, workspace};
 use common::code::nvrtc;
 use common::device::cublas;
 use common::measure::provenance;
@@ -23,15 +22,6 @@ pub fn read<T: DeserializeOwned>(verb: &str, words: &[&str]) -> Result<T> {
 /// Writes a record into a folder, even if it is not complete yet.
 pub fn write(folder: &Path, name: &str, record: &impl Serialize) -> Result<()> {
     files::write(&folder.join(name), &json::lines(record, 2)?)
-}
-
-/// Whether `end` is still ahead; prints a line if it is not.
-pub fn in_time(end: Instant) -> Result<bool> {
-    let late = Instant::now() > end;
-    if late {
-        print("the minutes are over; what was measured is recorded\n")?;
-    }
-    Ok(!late)
 }
 
 /// The device, the versions of driver, NVRTC and cuBLAS, the day and the commit.

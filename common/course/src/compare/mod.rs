@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use common::basics::{ms, number, nvidia_smi, print, wrapped};
 use common::code::nvrtc;
-use common::device::{self, Choice, Device, SimOptions, cublas};
+use common::device::{self, Choice, SimOptions, cublas};
 use common::findings::RATIOS;
 use common::measure::{Cache, GPU_SIZES, L2, provenance};
 use common::program::cli::parse_size;
@@ -65,9 +65,27 @@ pub fn run(options: &Options) -> Result<bool> {
     let device = device.as_mut();
     let on_gpu = device.info().kind == Kind::Cuda;
     let usual = if on_gpu { &GPU_SIZES[..] } else { &SIM_SIZES };
-    let mut record = new_record(options, device);
-    let mut participants = turns::participants(&options.steps, options.rungs, options.rust)?;
-    record.steps = participants.iter().map(Participant::record).collect();
+    let participants = turns::participants(&options.steps, options.rungs, options.rust)?;
+    let driver = device::driver_version().filter(|_| on_gpu);
+    let mut record = Record {
+        format: FORMAT,
+        date: provenance::now(),
+        commit: options.commit.clone().or_else(provenance::commit),
+        device: device.info().clone(),
+        figures: device.figures(),
+        driver: on_gpu.then(nvidia_smi::driver).flatten(),
+        cuda: driver.map(|driver| format!("{}.{}", driver / 1000, driver % 1000 / 10)),
+        nvrtc: nvrtc::find().ok().filter(|_| on_gpu).map(|nvrtc| format!("{}.{}", nvrtc.version.0, nvrtc.version.1)),
+        cublas: None,
+        dtype: Dtype::F32,
+        fill: Fill::Uniform,
+        seed: options.seed,
+        l2: if options.flush_l2 { L2::Flushed } else { L2::Warm },
+        rounds: options.rounds.into(),
+        steps: participants.iter().map(Participant::record).collect(),
+        sizes: Vec::new(),
+        complete: false,
+    };
     print(&format!("{}\n", record.provenance()))?;
     if on_gpu {
         match cublas::find() {
@@ -75,48 +93,20 @@ pub fn run(options: &Options) -> Result<bool> {
             Err(error) => print(&format!("no comparison with cuBLAS: {error:#}\n"))?,
         }
     }
+    let save = |record: &Record| options.save.as_ref().map_or(Ok(()), |path| record.write(path));
     let cache = if options.flush_l2 && on_gpu { Cache::flushed(device)? } else { Cache::warm() };
     let mut turns = Turns { device, cache, rounds: options.rounds, cublas: record.cublas.is_some() };
     for &size in if options.size.is_empty() { usual } else { &options.size } {
-        let size = turns.at(&record.problem(size), &mut participants)?;
+        let size = turns.at(&record.problem(size), &participants)?;
         print(&table(&record, &size))?;
         record.sizes.push(size);
-        if let Some(path) = &options.save {
-            record.write(path)?;
-        }
+        save(&record)?;
     }
     record.complete = true;
     least::fill_traffic(&mut record);
-    if let Some(path) = &options.save {
-        record.write(path)?;
-    }
+    save(&record)?;
     print(&summary(&record))?;
     Ok(record.ok())
-}
-
-/// A record without sizes: the machine, the course's commit, the problem.
-fn new_record(options: &Options, device: &dyn Device) -> Record {
-    let cuda = device.info().kind == Kind::Cuda;
-    let driver = device::driver_version().filter(|_| cuda);
-    Record {
-        format: FORMAT,
-        date: provenance::now(),
-        commit: options.commit.clone().or_else(provenance::commit),
-        device: device.info().clone(),
-        figures: device.figures(),
-        driver: cuda.then(nvidia_smi::driver).flatten(),
-        cuda: driver.map(|driver| format!("{}.{}", driver / 1000, driver % 1000 / 10)),
-        nvrtc: nvrtc::find().ok().filter(|_| cuda).map(|nvrtc| format!("{}.{}", nvrtc.version.0, nvrtc.version.1)),
-        cublas: None,
-        dtype: Dtype::F32,
-        fill: Fill::Uniform,
-        seed: options.seed,
-        l2: if options.flush_l2 { L2::Flushed } else { L2::Warm },
-        rounds: options.rounds.into(),
-        steps: Vec::new(),
-        sizes: Vec::new(),
-        complete: false,
-    }
 }
 
 /// Explains the headings.

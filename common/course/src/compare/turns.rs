@@ -23,7 +23,6 @@ const HOST_LIMIT: u128 = 1 << 31;
 const HOST_SAMPLES: usize = 3;
 /// Milliseconds of one kernel in one round, about.
 const ROUND_MS: f64 = 60.0;
-/// Samples of one kernel in one round.
 const ROUND_SAMPLES: RangeInclusive<usize> = 2..=10;
 
 pub struct Participant {
@@ -102,17 +101,15 @@ pub struct Turns<'a> {
     pub device: &'a mut dyn Device,
     pub cache: Cache,
     pub rounds: u16,
-    /// Whether the vendor's library takes part.
     pub cublas: bool,
 }
 
 impl Turns<'_> {
     /// Prepares every kernel, checks it, and times it if the device is a GPU.
-    pub fn at(&mut self, problem: &Problem, participants: &mut [Participant]) -> Result<SizeRecord> {
-        let size = [problem.m, problem.n, problem.k];
-        let progress = Progress::new(record::size_words(size), participants.len() as u64);
+    pub fn at(&mut self, problem: &Problem, participants: &[Participant]) -> Result<SizeRecord> {
         let of_size = |entries| SizeRecord { m: problem.m, n: problem.n, k: problem.k, entries };
-        let fits = capacity::ensure_fits(problem, None, self.device);
+        let progress = Progress::new(of_size(vec![]).words(), participants.len() as u64);
+        let fits = capacity::ensure_fits(problem, None, self.device, 0);
         let matrices = match fits.and_then(|()| Matrices::allocate(self.device, problem)) {
             Ok(matrices) => matrices,
             Err(error) => {
@@ -216,7 +213,7 @@ impl Turns<'_> {
 }
 
 /// A kernel at a size, ready to run; or its entry alone, if it is not run.
-fn contender(device: &mut dyn Device, participant: &mut Participant, matrices: &Matrices) -> Result<Contender> {
+fn contender(device: &mut dyn Device, participant: &Participant, matrices: &Matrices) -> Result<Contender> {
     let problem = &matrices.problem;
     let name = participant.name.clone();
     let alone = |entry| Ok(Contender { entry, product: None });
@@ -228,7 +225,7 @@ fn contender(device: &mut dyn Device, participant: &mut Participant, matrices: &
         Ok(plan) => plan,
         Err(limit) => return without(Outcome::Impossible, limit),
     };
-    if let Err(error) = capacity::ensure_fits(problem, Some(&plan), device) {
+    if let Err(error) = capacity::ensure_fits(problem, Some(&plan), device, 0) {
         return without(Outcome::Skipped, error);
     }
     let source = participant.source.as_ref().map_err(|error| anyhow!("{error}"))?;

@@ -54,7 +54,7 @@ pub fn kernels_of(step: &'static Step) -> Result<Vec<Kernel>> {
 
 fn of_course(kernel: steps::Kernel) -> Result<Kernel> {
     let source = Source::read(&kernel.file())?;
-    let committed = kernel.committed();
+    let committed = kernel.step.committed_of(kernel.variant);
     let variant = kernel.variant_name();
     let planner =
         Planner { step: Some(kernel.step.name.into()), variant: variant.map(str::to_owned), ..Planner::default() };
@@ -72,9 +72,16 @@ fn of_course(kernel: steps::Kernel) -> Result<Kernel> {
 /// The chapters of a step and its kernels, with smaller tiles, times and tours. Kernels on tensor cores have a chapter of their own.
 pub fn of_step(step: &'static Step) -> Result<(Vec<Chapter>, Vec<Kernel>)> {
     let mut kernels = kernels_of(step)?;
-    let records = [record::all()?, record::within(&record::folder().join("prefetching"))?].concat();
+    let records = [record::within(&record::folder())?, record::within(&record::folder().join("prefetching"))?].concat();
     for kernel in &mut kernels {
-        add_smaller(kernel)?;
+        // A form with a smaller tile, if the usual one computes all of C in one block.
+        let source = Source::read(&workspace::root().join(&kernel.file))?;
+        let found = kernel.forms.iter().filter_map(|form| data::smaller(kernel, form, &source));
+        let found = found.filter(|(file, _)| file.is_file());
+        let added: Vec<Form> =
+            found.map(|(file, form)| Ok(Form { ptx: files::read(&file)?, ..form })).collect::<Result<_>>()?;
+        kernel.forms.extend(added);
+        kernel.choose_first();
         kernel.measured = records.iter().filter_map(|(_, record)| measured(record, &kernel.id)).collect();
     }
     let needs = |kernel: &&Kernel| kernel.forms.iter().any(|form| form.code.as_ref().is_some_and(|code| code.only));
@@ -114,17 +121,6 @@ pub fn counters() -> Vec<Counter> {
         Counter { name: name.to_owned(), words: words.trim().to_owned(), metric }
     };
     Counts::EXPLAINED.iter().map(counter).collect()
-}
-
-/// Adds a form with a smaller tile to a kernel whose usual one computes all of C in one block.
-fn add_smaller(kernel: &mut Kernel) -> Result<()> {
-    let source = Source::read(&workspace::root().join(&kernel.file))?;
-    let found = kernel.forms.iter().filter_map(|form| data::smaller(kernel, form, &source));
-    let found = found.filter(|(_, file, _)| file.is_file());
-    let added: Result<Vec<Form>> = found.map(|(_, file, form)| Ok(Form { ptx: files::read(&file)?, ..form })).collect();
-    kernel.forms.extend(added?);
-    kernel.choose_first();
-    Ok(())
 }
 
 #[cfg(test)]

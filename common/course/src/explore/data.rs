@@ -179,8 +179,8 @@ pub fn smaller_folder() -> PathBuf {
     workspace::root().join("common/explorer/ptx")
 }
 
-/// A form with a smaller tile, if the usual one is large: its specialisation, the file of its PTX, and the form without code.
-pub fn smaller(kernel: &Kernel, usual: &Form, source: &Source) -> Option<(Specialisation, PathBuf, Form)> {
+/// A form with a smaller tile, if the usual one is large: the file of its PTX, and the form without that.
+pub fn smaller(kernel: &Kernel, usual: &Form, source: &Source) -> Option<(PathBuf, Form)> {
     let specialisation = usual.code.as_ref()?;
     // A product of an N that is no multiple of 4 takes any form.
     let plan = [[64, 64, 64], [64, 63, 64]].into_iter().find_map(|size| usual.plan(size, ""))?;
@@ -205,10 +205,10 @@ pub fn smaller(kernel: &Kernel, usual: &Form, source: &Source) -> Option<(Specia
         id: format!("small {rows}x{columns}{wide}"),
         usual: false,
         planner: Planner { smaller: Some(tile), ..usual.planner.clone() },
-        code: Some(smaller.clone()),
+        code: Some(smaller),
         ..usual.clone()
     };
-    Some((smaller, file, form))
+    Some((file, form))
 }
 
 #[cfg(test)]

@@ -21,9 +21,6 @@ const DEBIAN_RUSTC: &str = "/usr/bin/rustc";
 /// Bytes that the engine may have.
 const LARGEST: usize = 1_700_000;
 
-/// The beginning of the packed engine's first line, before the hash of its sources.
-const MADE_OF: &str = "the explorer's engine, made of sources with the SHA-256 ";
-
 /// The packed engine: a line of text, then the module, compressed.
 pub fn packed() -> PathBuf {
     workspace::root().join("common/explorer/engine.packed")
@@ -69,12 +66,8 @@ fn read() -> Result<(String, Vec<u8>)> {
     Ok((String::from_utf8_lossy(&bytes[..end]).into_owned(), module))
 }
 
+/// The first line of an engine that is packed now, with a hash of all files of the workspace that it is built from.
 fn first_line() -> Result<String> {
-    Ok(format!("{MADE_OF}{}", hash()?))
-}
-
-/// A hash of all files of the workspace that the engine is built from.
-fn hash() -> Result<String> {
     let root = workspace::root();
     let mut sources = vec![];
     for folder in
@@ -92,11 +85,7 @@ fn hash() -> Result<String> {
     for path in sources {
         text += &format!("{}\n{}\n", workspace::display(&path), files::read(&path)?);
     }
-    Ok(code::hash(&text))
-}
-
-fn sysroot(rustc: &str) -> Option<PathBuf> {
-    printed(Command::new(rustc).args(["--print", "sysroot"])).map(PathBuf::from)
+    Ok(format!("the explorer's engine, made of sources with the SHA-256 {}", code::hash(&text)))
 }
 
 /// Builds the engine, with rustup's target or with Debian's.
@@ -107,6 +96,7 @@ fn build() -> Result<Vec<u8>> {
     command
         .args(["build", "--package", "explorer", "--lib", "--profile", "wasm", "--target", TARGET, "--target-dir"])
         .arg(&folder);
+    let sysroot = |rustc: &str| printed(Command::new(rustc).args(["--print", "sysroot"])).map(PathBuf::from);
     let own = sysroot("rustc").context("rustc was not found; install Rust")?;
     if !own.join("lib/rustlib").join(TARGET).join("lib").is_dir() {
         let source = sysroot(DEBIAN_RUSTC).map(|root| root.join("lib/rustlib/src/rust/library/std/Cargo.toml"));

@@ -14,7 +14,7 @@ use common::code::{Source, check_signature, file_of};
 use common::program::cli::parse_size;
 use explorer::planner::Planner;
 use explorer::run::Run;
-use plan::{DeviceInfo, Dtype, OwnLaunch, Specialisation, Step};
+use plan::{DeviceInfo, Dtype, OwnLaunch, Step};
 
 use crate::files::{self, parse_file};
 use crate::mine;
@@ -49,10 +49,6 @@ fn small_size(text: &str) -> Result<[u32; 3], String> {
         size if size.iter().all(|&side| side <= 64) => Ok(size.map(|side| side as u32)),
         _ => Err("the explorer shows products of up to 64x64x64; choose a smaller size".into()),
     }
-}
-
-pub fn page_of_book() -> Result<String> {
-    page::whole(&contents::of_book(), &engine::engine()?)
 }
 
 pub fn run(options: &Options) -> Result<bool> {
@@ -166,19 +162,15 @@ fn own_kernel(file: &Path, step: Option<&str>) -> Result<Kernel> {
         Planner { step: step.map(|step| step.name.into()), compiled, own: Some(launch), ..Planner::default() };
     let mut all = vec![];
     for one in data::specialisations(&planner, Dtype::F32, &source.text) {
-        all.push(data::form(&planner, &one, code(&source, &one, &device)?));
+        let code = source.compiled(&one, &device)?;
+        check_signature(&code, "matmul", 3, 3)?;
+        code.module()?.kernel("matmul").map_err(|error| anyhow!("{}: {error}", source.display))?;
+        all.push(data::form(&planner, &one, code.ptx));
     }
     let step = step.map_or_else(String::new, |step| step.name.into());
     let kernel = Kernel { id: "own".into(), step, name: source.stem(), role: Role::Own, ..Kernel::of(&source, all) };
     try_out(&kernel)?;
     Ok(kernel)
-}
-
-fn code(source: &Source, specialisation: &Specialisation, device: &DeviceInfo) -> Result<String> {
-    let code = source.compiled(specialisation, device)?;
-    check_signature(&code, "matmul", 3, 3)?;
-    code.module()?.kernel("matmul").map_err(|error| anyhow!("{}: {error}", source.display))?;
-    Ok(code.ptx)
 }
 
 /// Runs the kernel once on small matrices, and refuses one that cannot be explored.

@@ -33,7 +33,27 @@ pub fn whole(data: &Data, engine: &[u8]) -> Result<String> {
         Ok(format!("<script type=\"text/plain\" id=\"{id}\">{packed}</script>"))
     };
     let data = script("explorer-data", serde_json::to_string(data)?.as_bytes())?;
-    joined(&format!("{data}\n{}", script("explorer-wasm", engine)?))
+    let data = format!("{data}\n{}", script("explorer-wasm", engine)?);
+    let folder = &workspace::root().join("common/explorer/page");
+    let mut html = read(&folder.join("index.html"))?;
+    let mut replace = |what: &str, by: &str| -> Result<()> {
+        ensure!(html.matches(what).count() == 1, "page/index.html has not exactly one {what}");
+        html = html.replace(what, by);
+        Ok(())
+    };
+    let style = read(&folder.join("style.css"))?;
+    let inside_script = |text: String| text.replace("</script", "<\\/script");
+    replace("<link rel=\"stylesheet\" href=\"style.css\">", &format!("<style>\n{style}</style>"))?;
+    let worker = format!(
+        "<script type=\"text/plain\" id=\"explorer-worker\">\n{}</script>",
+        inside_script(read(&folder.join(WORKER))?)
+    );
+    replace(
+        "<script type=\"module\" src=\"main.js\"></script>",
+        &format!("{worker}\n<script type=\"module\">\n{}</script>", inside_script(modules(folder)?)),
+    )?;
+    replace("<!-- data -->", &data)?;
+    Ok(html)
 }
 
 /// The worker's script. It is embedded as text, and the page starts it from there.
@@ -60,38 +80,10 @@ fn modules(folder: &Path) -> Result<String> {
     Ok(text)
 }
 
-/// Escapes a text for use in a script.
-fn inside_script(text: &str) -> String {
-    text.replace("</script", "<\\/script")
-}
-
 /// How every page begins, up to its style.
 pub fn head() -> Result<String> {
     let html = read(&workspace::root().join("common/explorer/page/index.html"))?;
     Ok(html.split("<link").next().unwrap_or_default().to_owned())
-}
-
-/// The page as one file; `scripts` hold its data.
-fn joined(scripts: &str) -> Result<String> {
-    let folder = &workspace::root().join("common/explorer/page");
-    let mut html = read(&folder.join("index.html"))?;
-    let mut replace = |what: &str, by: &str| -> Result<()> {
-        ensure!(html.matches(what).count() == 1, "page/index.html has not exactly one {what}");
-        html = html.replace(what, by);
-        Ok(())
-    };
-    let style = read(&folder.join("style.css"))?;
-    replace("<link rel=\"stylesheet\" href=\"style.css\">", &format!("<style>\n{style}</style>"))?;
-    let worker = format!(
-        "<script type=\"text/plain\" id=\"explorer-worker\">\n{}</script>",
-        inside_script(&read(&folder.join(WORKER))?)
-    );
-    replace(
-        "<script type=\"module\" src=\"main.js\"></script>",
-        &format!("{worker}\n<script type=\"module\">\n{}</script>", inside_script(&modules(folder)?)),
-    )?;
-    replace("<!-- data -->", scripts)?;
-    Ok(html)
 }
 
 #[cfg(test)]

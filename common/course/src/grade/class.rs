@@ -10,10 +10,7 @@ use unicode_width::UnicodeWidthStr as _;
 
 use super::hand_in::HandIn;
 use crate::files;
-use crate::lab::candidate::Candidate;
-use crate::lab::checklist::Next;
-use crate::lab::data::Lab;
-use crate::lab::graded::{Graded, fingerprint_of};
+use crate::lab::{Candidate, Graded, Lab, Next, fingerprint_of};
 use crate::steps;
 
 /// A hand-in with its grading, or a sentence that says why there is none.
@@ -31,13 +28,8 @@ pub struct Class {
 const MOST: usize = 5;
 
 impl Row {
-    pub fn lab(&self) -> Option<&Lab> {
-        self.hand_in.lab.as_ref()
-    }
-
-    /// The name of the lab, if it is known.
     pub fn lab_name(&self) -> &str {
-        self.lab().map_or("", |lab| &lab.name)
+        self.hand_in.lab.as_ref().map_or("", |lab| &lab.name)
     }
 
     pub fn findings(&self) -> &[Next] {
@@ -85,7 +77,7 @@ impl Class {
         // The labs, and whether somebody has written a kernel in Rust for them.
         let mut labs: BTreeMap<&str, (&Lab, bool)> = BTreeMap::new();
         for row in &self.rows {
-            if let Some(lab) = row.lab() {
+            if let Some(lab) = &row.hand_in.lab {
                 labs.entry(&lab.name).or_insert((lab, false)).1 |= is_rust(row.hand_in.file.as_ref());
             }
             if let Ok(Graded { fingerprint: Some(print), .. }) = &row.graded {
@@ -191,20 +183,17 @@ pub fn csv(class: &Class) -> String {
             row.worth().map_or_else(Default::default, |worth| worth.map(|number| number.to_string()));
         let same = alike.iter().find(|group| group.contains(file));
         let same: Vec<&str> = same.into_iter().flatten().filter(|other| *other != file).map(String::as_str).collect();
-        let (seconds, tasks) = of_tasks(row);
+        let graded = row.graded.as_ref();
+        let seconds = graded.map_or_else(|_| String::new(), |graded| graded.seconds.to_string());
+        let tasks = graded.iter().flat_map(|graded| &graded.tasks).filter(|task| !task.open);
+        let tasks: Vec<String> = tasks.map(|task| format!("{:.2}", task.points)).collect();
         let (who, lab, said) = (row.hand_in.who.as_str(), row.lab_name(), row.said());
-        let cells = [who, lab, file, &points, &of, &passed, &required, &said, &seconds, &tasks, &same.join("; ")];
+        let cells =
+            [who, lab, file, &points, &of, &passed, &required, &said, &seconds, &tasks.join("; "), &same.join("; ")];
         text += &cells.map(cell).join(",");
         text += "\r\n";
     }
     text
-}
-
-/// How long the grading took, and the points of each required task.
-fn of_tasks(row: &Row) -> (String, String) {
-    let Ok(graded) = &row.graded else { return Default::default() };
-    let points = graded.tasks.iter().filter(|task| !task.open).map(|task| format!("{:.2}", task.points));
-    (graded.seconds.to_string(), points.collect::<Vec<_>>().join("; "))
 }
 
 /// A cell in quotes. A formula is marked as text, so that no spreadsheet computes it.

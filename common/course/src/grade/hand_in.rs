@@ -9,7 +9,7 @@ use common::basics::{io_reason, workspace};
 use walkdir::{DirEntry, WalkDir};
 
 use crate::files::{self, kind};
-use crate::lab::data::Lab;
+use crate::lab::Lab;
 
 /// Bytes that a hand-in may have: a hundred times more than any kernel of the course.
 const LARGEST: usize = 1 << 20;
@@ -17,7 +17,6 @@ const LARGEST: usize = 1 << 20;
 const DEEPEST: usize = 8;
 const MOST: usize = 10_000;
 
-/// A kernel that was handed in.
 pub struct HandIn {
     /// The student: the name of the folder, or of the file if it is not in a folder.
     pub who: String,
@@ -25,15 +24,8 @@ pub struct HandIn {
     pub file: String,
     /// None if nothing says which.
     pub lab: Option<Lab>,
-    /// The kernel, or in a sentence why there is none.
-    pub kernel: Result<Kernel, String>,
-}
-
-pub struct Kernel {
-    pub lab: Lab,
-    pub text: String,
-    /// How its file ends.
-    pub kind: &'static str,
+    /// The kernel's text, or in a sentence why there is none.
+    pub kernel: Result<String, String>,
 }
 
 /// Everything below a folder that is a folder or may be a kernel, and is not hidden: each from there, and with its kind. Links are not
@@ -111,10 +103,10 @@ fn hand_in(root: &Path, path: &Path, of: FileType, labs: &[Lab], only: Option<&L
         names.find_map(|name| lab_named(&name.to_string_lossy(), labs))
     };
     let lab = only.cloned().or(own).or_else(folders);
-    let kernel = match lab.clone() {
+    let kernel = match lab {
         _ if !of.is_file() => Err("it is a link or a pipe and no file of its own".to_owned()),
         None => Err("no lab is named; call the file step04.cu, say, or give --lab".to_owned()),
-        Some(lab) => read(&root.join(path)).map(|text| Kernel { lab, text, kind: kind(path).unwrap_or("cu") }),
+        Some(_) => read(&root.join(path)),
     };
     Some(HandIn { who: who(path), file: workspace::escaped(path), lab, kernel })
 }

@@ -10,7 +10,7 @@ pub(crate) mod page;
 use std::fs::{DirEntry, File};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -21,14 +21,11 @@ use common::code::{nvrtc, rustc};
 use rayon::iter::{IntoParallelIterator as _, ParallelIterator as _};
 
 use crate::files::{self, parse_file, parse_seed};
-use crate::lab::data::Lab;
-use crate::lab::fresh_seed;
-use crate::lab::graded::Graded;
+use crate::lab::{Graded, Lab, fresh_seed};
 use crate::mine;
 use class::{Class, Row};
-use hand_in::{HandIn, Kernel};
+use hand_in::HandIn;
 
-/// Options of `cargo course grade`.
 #[derive(clap::Args)]
 pub struct Options {
     /// The folder with the hand-ins: every .cu and .rs file in it, or in the folders of the students
@@ -73,7 +70,7 @@ pub fn run(options: &Options) -> Result<bool> {
             .map_or(Ok(()), |file| files::check_replaceable(file, |old| old.starts_with(begin), ELSEWHERE))?;
     }
     for kind in ["cu", "rs"] {
-        let is_one = |one: &HandIn| one.kernel.as_ref().is_ok_and(|kernel| kernel.kind == kind);
+        let is_one = |one: &HandIn| one.kernel.as_ref().is_ok() && files::kind(one.file.as_ref()) == Some(kind);
         if !hand_ins.iter().any(is_one) {
             continue;
         }
@@ -112,9 +109,9 @@ fn grade(hand_ins: Vec<HandIn>, seed: u64, options: &Options) -> Result<(Vec<Row
     let progress = Progress::new("grading, kernels", hand_ins.len() as u64);
     let lost = AtomicUsize::new(0);
     let row = |hand_in: HandIn| {
-        let graded = hand_in.kernel.as_ref().map_err(Clone::clone).and_then(|kernel| {
+        let graded = hand_in.kernel.as_ref().map_err(Clone::clone).and_then(|text| {
             let own = tempfile::tempdir_in(&folder).map_err(anyhow::Error::from);
-            let graded = own.and_then(|own| self::graded(kernel, own.path(), seed, options.instruction_limit, threads));
+            let graded = own.and_then(|own| self::graded(&hand_in, text, own.path(), seed, options, threads));
             graded.map_err(|error| {
                 let Some(reason) = error.downcast_ref::<io::Error>().map(io_reason) else {
                     return format!("{error:#}");
@@ -163,16 +160,17 @@ const OUTPUT: u64 = 4 << 20;
 const SENTENCE: usize = 400;
 
 /// Grades a kernel in this folder, in a child process. The error says in a sentence why it got no points.
-fn graded(kernel: &Kernel, folder: &Path, seed: u64, instruction_limit: Option<u64>, threads: usize) -> Result<Graded> {
+fn graded(one: &HandIn, text: &str, folder: &Path, seed: u64, options: &Options, threads: usize) -> Result<Graded> {
     // Under the name that a learner's own copy has: whatever the file was called reaches no compiler and no message.
-    let file = kernel.lab.copy().with_extension(kernel.kind);
+    let lab = one.lab.as_ref().context("no lab is named")?;
+    let file = lab.copy().with_extension(files::kind(one.file.as_ref()).unwrap_or("cu"));
     let file = folder.join(file.file_name().unwrap_or_default());
     let (out, err) = (folder.join("out"), folder.join("err"));
-    hand_over(&file, kernel.text.as_bytes())?;
+    hand_over(&file, text.as_bytes())?;
     let mut command = Command::new(std::env::current_exe().context("this program is gone; start it again")?);
-    command.args(["lab", &kernel.lab.name, "--json", "--seed", &seed.to_string(), "--kernel"]);
+    command.args(["lab", &lab.name, "--json", "--seed", &seed.to_string(), "--kernel"]);
     command.arg(file.file_name().unwrap_or_default()).current_dir(folder);
-    command.args(instruction_limit.iter().flat_map(|limit| ["--instruction-limit".to_owned(), limit.to_string()]));
+    command.args(options.instruction_limit.map(|limit| format!("--instruction-limit={limit}")));
     command.env(mine::VARIABLE, folder).env("RAYON_NUM_THREADS", threads.to_string());
     // If it is stopped, what its compiler has written goes with the folder.
     command.envs(["TMPDIR", "TMP", "TEMP"].map(|name| (name, folder)));
@@ -182,6 +180,7 @@ fn graded(kernel: &Kernel, folder: &Path, seed: u64, instruction_limit: Option<u
     command.env(process::LEASH, "1").stdin(Stdio::piped()).stdout(File::create(&out)?).stderr(File::create(&err)?);
     let mut child = command.spawn().context("no process can be started; use fewer --jobs")?;
     let _leash = child.stdin.take();
+    #[cfg(target_os = "linux")]
     limit(&child);
     let Some(status) = process::wait(&mut child, Duration::from_secs(SECONDS))? else {
         bail!("it was stopped because its grading took more than {SECONDS} seconds");
@@ -191,27 +190,21 @@ fn graded(kernel: &Kernel, folder: &Path, seed: u64, instruction_limit: Option<u
         return graded.context("its grading gave no result");
     }
     let said = files::text(&err).unwrap_or_default();
-    let sentence = said.lines().find_map(|line| line.strip_prefix("error: ")).map(escaped);
+    let sentence = said.lines().find_map(|line| line.strip_prefix("error: "));
+    let sentence = sentence.map(|said| workspace::escaped(said.as_ref()).chars().take(SENTENCE).collect());
     let broke = || format!("its grading broke off ({status}); does it take too much memory?");
     bail!(sentence.filter(|_| status.code() == Some(2)).unwrap_or_else(broke))
 }
 
-fn escaped(sentence: &str) -> String {
-    workspace::escaped(Path::new(sentence)).chars().take(SENTENCE).collect()
-}
-
 /// Limits a process's memory and time. If the system refuses, the parent still limits the time.
 #[cfg(target_os = "linux")]
-fn limit(child: &Child) {
+fn limit(child: &std::process::Child) {
     use rustix::process::{Pid, Resource, Rlimit, prlimit};
     for (resource, most) in [(Resource::As, MEMORY), (Resource::Fsize, OUTPUT)] {
         let most = Rlimit { current: Some(most), maximum: Some(most) };
         let _ = prlimit(Some(Pid::from_child(child)), resource, most);
     }
 }
-
-#[cfg(not(target_os = "linux"))]
-fn limit(_: &Child) {}
 
 #[cfg(test)]
 mod tests {

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use common::findings::diagnostic::Underlined;
 
 use super::class::{Class, Row};
-use crate::lab::checklist::{GradedTask, Line, Next, State};
+use crate::lab::{GradedTask, Line, Next, State};
 
 /// How a page of ours begins. Whatever a hand-in may smuggle in, a browser neither runs nor loads it.
 pub const BEGIN: &str = "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\
@@ -81,7 +81,7 @@ fn kernel(number: usize, row: &Row) -> String {
         }
     };
     let places: Vec<&Underlined> = row.findings().iter().flat_map(|finding| &finding.places).collect();
-    let code = row.hand_in.kernel.as_ref().map_or_else(|_| String::new(), |kernel| code(&kernel.text, &places));
+    let code = row.hand_in.kernel.as_ref().map_or_else(|_| String::new(), |text| code(text, &places));
     format!(
         "<details id=k{number}><summary><bdi>{who}</bdi> <small>{file}</small></summary>\n{found}{code}</details>\n"
     )

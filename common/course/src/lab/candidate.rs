@@ -10,18 +10,16 @@ use common::device::{self, Choice, Device, Session, SimOptions};
 use common::findings::why::Asked;
 use common::findings::{Counters, HazardReport};
 use common::verify::{Verification, cause, multiply, verify_on};
-use plan::{DeviceInfo, Dtype, Fill, OwnLaunch, Plan, Problem};
+use plan::{DeviceInfo, OwnLaunch, Plan, Problem};
 
+use super::{Lab, Transfer};
 use crate::files;
-use crate::lab::data::Lab;
-use crate::lab::task::Transfer;
 use crate::steps::Kernel;
 
 pub struct Candidate {
     /// The kernel of the course whose launches it uses.
     pub kernel: Kernel,
     pub source: Source,
-    /// The launch that the kernel asks for.
     pub launch: OwnLaunch,
     /// Warp instructions after which a launch is stopped, if the learner says.
     instruction_limit: Option<u64>,
@@ -75,14 +73,8 @@ impl Candidate {
 
     /// The problem of a size; its matrices follow from the seed of the grading.
     pub fn problem(&self, [m, n, k]: [u64; 3]) -> Problem {
-        Problem {
-            m,
-            n,
-            k,
-            dtype: Dtype::F32,
-            fill: Fill::Uniform,
-            seed: mix(self.seed ^ m ^ n << 20 ^ k << 40) & 0xFFFF_FFFF,
-        }
+        let seed = mix(self.seed ^ m ^ n << 20 ^ k << 40) & 0xFFFF_FFFF;
+        Problem { seed, ..Problem::uniform([m, n, k]) }
     }
 
     /// The step's own launch, or the one that the kernel asks for.
@@ -93,12 +85,8 @@ impl Candidate {
     /// The plan for another device than the simulator.
     pub fn plan_on(&self, device: &DeviceInfo, size: [u64; 3]) -> Result<Plan> {
         let problem = self.problem(size);
-        let covered = self.transfer.as_ref().map_or(problem, |drawn| drawn.covered(problem));
-        let plan = self.launch.plan(&self.source.text, &covered, self.kernel.plan(&covered, device))?;
-        Ok(match &self.transfer {
-            Some(drawn) => drawn.whole(&problem, plan),
-            None => plan,
-        })
+        let plan = |problem: &Problem| self.launch.plan(&self.source.text, problem, self.kernel.plan(problem, device));
+        self.transfer.as_ref().map_or_else(|| plan(&problem), |drawn| drawn.planned(&problem, plan))
     }
 
     /// Why the product of a size is wrong, judged by its pairs; with `always`, only if the order of warps does not matter.
@@ -112,15 +100,9 @@ impl Candidate {
     }
 
     /// What the lab asks for at a size.
-    fn asked(&self, size: [u64; 3]) -> Asked {
+    pub fn asked(&self, size: [u64; 3]) -> Asked {
         let problem = self.problem(size);
         self.transfer.as_ref().map_or_else(|| Asked::product(&problem), |drawn| drawn.asked(&problem))
-    }
-
-    /// An element of C as the kernel finds it.
-    pub fn name_of_c(&self, size: [u64; 3], (row, col): (u64, u64)) -> String {
-        let asked = self.asked(size);
-        asked.name_of_c(row * asked.columns() + col)
     }
 
     /// A finding in terms of the task.

@@ -9,9 +9,8 @@ use common::findings::HazardReport;
 use common::findings::diagnostic::{Diagnostic, Underlined};
 use serde::{Deserialize, Serialize};
 
+use super::{Lab, Part, Task};
 use crate::files;
-use crate::lab::data::Lab;
-use crate::lab::task::Task;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -24,15 +23,11 @@ pub enum State {
     LeftOut,
 }
 
-/// The subject of a line of the checklist.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Part {
-    Compiles,
-    Correct,
-    Hazards,
-    Counters,
-    Speed,
+impl State {
+    /// Whether what comes after it is looked into.
+    fn goes_on(self) -> bool {
+        matches!(self, Self::Passed | Self::LeftOut)
+    }
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -91,12 +86,6 @@ pub struct GradedTask {
     pub lines: Vec<Line>,
 }
 
-impl GradedTask {
-    fn has(&self, state: State) -> bool {
-        self.lines.iter().any(|line| line.state == state)
-    }
-}
-
 /// The result of a line of the checklist.
 pub enum Verdict {
     /// As asked, and what was found.
@@ -118,8 +107,6 @@ pub enum Until {
 
 pub struct Grade {
     until: Until,
-    /// Whether lines are still looked into.
-    is_reached: bool,
     pub tasks: Vec<GradedTask>,
     /// A finding for each line that failed.
     pub findings: Vec<Next>,
@@ -138,16 +125,12 @@ impl Grade {
             GradedTask { name, open, passed: false, points: 0.0, of: 0.0, lines: vec![] }
         };
         let tasks = tasks.iter().map(task).collect();
-        Self { until, is_reached: true, tasks, findings: vec![], seed, hints: vec![], passed_before: false }
+        Self { until, tasks, findings: vec![], seed, hints: vec![], passed_before: false }
     }
 
     /// Fills in the next line: after a failure nothing more is asked, but goals of one task are all measured.
     pub fn ask(&mut self, task: usize, part: Part, words: String, find: impl FnOnce() -> Verdict) {
-        let of_same_goals = |last: &Line| part == Part::Counters && last.part == part;
-        if !self.tasks[task].lines.last().is_some_and(of_same_goals) {
-            self.is_reached = self.reaches(task);
-        }
-        let (state, found) = match self.is_reached.then(find) {
+        let (state, found) = match self.reaches(task, part).then(find) {
             None => (State::NotReached, None),
             Some(Verdict::Passed(found)) => (State::Passed, found),
             Some(Verdict::LeftOut(why)) => (State::LeftOut, Some(why)),
@@ -159,23 +142,18 @@ impl Grade {
         let graded = &mut self.tasks[task];
         graded.lines.push(Line { task, part, words, state, found });
         // A task of which this machine can tell nothing has not passed.
-        graded.passed = graded.has(State::Passed) && !graded.has(State::Failed) && !graded.has(State::NotReached);
+        let mut states = graded.lines.iter().map(|line| line.state);
+        graded.passed = states.clone().all(State::goes_on) && states.any(|state| state == State::Passed);
     }
 
-    /// Whether nothing that comes before a task's next line has failed.
-    fn reaches(&self, task: usize) -> bool {
-        match self.until {
-            Until::WrongProduct => {
-                let must = |line: &&Line| matches!(line.part, Part::Compiles | Part::Correct);
-                self.tasks.iter().flat_map(|task| &task.lines).filter(must).all(|line| line.state == State::Passed)
-            }
-            Until::FirstFailure => {
-                let is_open = |number: usize| number != task && self.tasks[number].open;
-                let failed =
-                    |number: usize| self.tasks[number].has(State::Failed) || self.tasks[number].has(State::NotReached);
-                !(0..=task).any(|number| failed(number) && !is_open(number))
-            }
-        }
+    /// Whether nothing that comes before a task's next line, which is about `part`, has failed.
+    fn reaches(&self, task: usize, part: Part) -> bool {
+        let must = |line: &&Line| match self.until {
+            Until::WrongProduct => matches!(line.part, Part::Compiles | Part::Correct),
+            Until::FirstFailure if line.task == task => (line.part, part) != (Part::Counters, Part::Counters),
+            Until::FirstFailure => !self.tasks[line.task].open,
+        };
+        self.tasks.iter().flat_map(|task| &task.lines).filter(must).all(|line| line.state.goes_on())
     }
 
     /// The first task that has not passed.

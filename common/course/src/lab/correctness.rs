@@ -3,16 +3,14 @@
 use anyhow::Result;
 use common::code::NotStarted;
 use common::device::SimOptions;
-use common::findings::diagnostic::Underlined;
+use common::findings::diagnostic::{Diagnostic, Underlined};
 use common::findings::hazard_kind::{Mistake, ReportKind};
 use common::findings::{HazardReport, KernelFault, diagnostic};
 use common::verify::{MOST_FOLLOWED, Verification};
 use plan::OwnLaunch;
 use simt::HazardKind;
 
-use crate::lab::candidate::Candidate;
-use crate::lab::checklist::{Next, Verdict};
-use crate::lab::task::{names, smallest_ragged};
+use super::{Candidate, Next, Verdict, names, smallest_ragged};
 
 /// A size at which the product is wrong, or could not be computed.
 type Failed = ([u64; 3], Result<Verification>);
@@ -122,17 +120,15 @@ impl Candidate {
     /// An error of a run, as a finding.
     fn stopped(&self, name: &str, error: &anyhow::Error, command: Option<String>) -> Next {
         let fault = KernelFault::behind(error);
-        let next = Next::new(at(name, &explain(error)), command.clone());
-        match fault.and_then(|fault| fault.hazard.clone()) {
-            Some(hazard) => {
-                let hazard = self.told(hazard);
-                let text = at(name, &format!("\n{}", picture(&hazard)));
-                Next::new(text, command).about(&hazard, &self.source.display)
-            }
-            None => match fault.and_then(KernelFault::diagnostic) {
-                Some(stopped) => next.of("does not end in time").at(stopped, &self.source.display),
-                None => next.of("cannot be run"),
-            },
+        if let Some(hazard) = fault.and_then(|fault| fault.hazard.clone()) {
+            let hazard = self.told(hazard);
+            let text = format!("at {name}\n{}", picture(&hazard.diagnostic));
+            return Next::new(text, command).about(&hazard, &self.source.display);
+        }
+        let next = Next::new(explain(name, error), command);
+        match fault.and_then(KernelFault::diagnostic) {
+            Some(stopped) => next.of("does not end in time").at(stopped, &self.source.display),
+            None => next.of("cannot be run"),
         }
     }
 
@@ -178,8 +174,7 @@ impl Candidate {
                 break;
             }
         }
-        let best = causes.iter().find(|(_, cause)| !cause.may_follow());
-        let best = best.or(causes.iter().find(|(_, cause)| part(cause))).or(causes.first());
+        let best = causes.iter().min_by_key(|(_, cause)| (cause.may_follow(), !part(cause)));
         let best = best.filter(|(_, cause)| cause.leads(&hazards));
         let overrun = hazards.iter().find(|hazard| hazard.kind == HazardKind::WrongArray);
         let hazard = overrun.or(hazards.iter().find(|hazard| hazard.is_hidden_cause())).or(hazards.first());
@@ -187,7 +182,7 @@ impl Candidate {
             Some((size, cause)) => (*size, cause),
             None => (at_hazard, hazard?),
         };
-        let text = picture(found);
+        let text = picture(&found.diagnostic);
         let what = match wrong.iter().find(|(of, _)| *of == size) {
             Some((_, verification)) => {
                 let whole = verification.diagnosis.as_deref().unwrap_or_default();
@@ -204,10 +199,10 @@ impl Candidate {
 
     /// Advice if the product is wrong at a size.
     fn wrong(&self, size: [u64; 3], verification: &Verification) -> Next {
-        let name = names(&[size]);
+        let (name, asked) = (names(&[size]), self.asked(size));
         let mut text = format!("at {name} {}", verification.diagnosis.as_deref().unwrap_or_default());
         for mismatch in verification.mismatches.iter().take(3) {
-            let name = self.name_of_c(size, (mismatch.row, mismatch.col));
+            let name = asked.name_of_c(mismatch.row * asked.columns() + mismatch.col);
             text += &format!("\n{}, and should be {}", mismatch.words(&name), mismatch.expected);
         }
         // Without a hazard, the map of the wrong elements shows most.
@@ -222,7 +217,8 @@ impl Candidate {
             && let Some(hazard) = self.checked(small).unwrap_or_default().first()
         {
             let at = names(&[small]);
-            let text = format!("at {name} the kernel does not end in time, and at {at}\n{}", picture(hazard));
+            let text =
+                format!("at {name} the kernel does not end in time, and at {at}\n{}", picture(&hazard.diagnostic));
             return Next::new(text, self.command(small, "--check")).about(hazard, &self.source.display);
         }
         self.stopped(&name, error, self.command(size, "--device sim"))
@@ -244,7 +240,8 @@ impl Candidate {
                     let Some(first) = hazards.first() else { continue };
                     let more = hazards.len() - 1;
                     let more = if more == 0 { String::new() } else { format!("\n... and {more} more") };
-                    let text = format!("the product is right only by luck: at {name}\n{}{more}", picture(first));
+                    let text =
+                        format!("the product is right only by luck: at {name}\n{}{more}", picture(&first.diagnostic));
                     Next::new(text, command).about(first, &self.source.display)
                 }
                 Err(error) => self.stopped(&name, &error, command),
@@ -255,21 +252,16 @@ impl Candidate {
     }
 }
 
-/// A size and its finding, in the same line or in lines below.
-pub fn at(name: &str, found: &str) -> String {
-    let space = if found.starts_with('\n') { "" } else { " " };
-    format!("at {name}{space}{found}")
+fn picture(diagnostic: &Diagnostic) -> String {
+    diagnostic::render(diagnostic).trim_end().to_owned()
 }
 
-fn picture(hazard: &HazardReport) -> String {
-    diagnostic::render(&hazard.diagnostic).trim_end().to_owned()
-}
-
-/// An error for people: a fault of the kernel with its lines, if they are known.
-pub fn explain(error: &anyhow::Error) -> String {
-    KernelFault::behind(error)
-        .and_then(KernelFault::diagnostic)
-        .map_or_else(|| format!("{error:#}"), |diagnostic| format!("\n{}", diagnostic::render(diagnostic).trim_end()))
+/// An error at a size for people: a fault of the kernel with its lines, if they are known.
+pub fn explain(name: &str, error: &anyhow::Error) -> String {
+    match KernelFault::behind(error).and_then(KernelFault::diagnostic) {
+        Some(diagnostic) => format!("at {name}\n{}", picture(diagnostic)),
+        None => format!("at {name} {error:#}"),
+    }
 }
 
 /// Whether a launch was stopped because it took too long.

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 use common::basics::workspace;
 use common::code::folder_of;
 
-use crate::lab::task::{Data, Task, Transfer};
+use super::{Data, Task, Transfer};
 use crate::steps::{self, Kernel, STEPS};
 use crate::{files, mine};
 
@@ -89,18 +89,15 @@ impl Lab {
     }
 
     pub fn copy(&self) -> PathBuf {
-        mine::folder().join(format!("{}.{}", self.stem(), self.extension()))
+        let step = self.kernel.step.name;
+        let stem = self.kernel.variant_name().or(step.split('_').next()).unwrap_or(step);
+        let seed = self.transfer.as_ref().map_or_else(String::new, |drawn| format!("-transfer{}", drawn.seed));
+        mine::folder().join(format!("{stem}{seed}.{}", self.extension()))
     }
 
     /// The learner's file as it was when it passed a task.
     pub fn as_passed(&self, task: usize) -> PathBuf {
-        mine::folder().join(format!("{}.task{}.{}", self.stem(), task + 1, self.extension()))
-    }
-
-    fn stem(&self) -> String {
-        let step = self.kernel.step.name;
-        let stem = self.kernel.variant_name().or(step.split('_').next()).unwrap_or(step);
-        self.transfer.as_ref().map_or_else(|| stem.to_owned(), |drawn| format!("{stem}-transfer{}", drawn.seed))
+        self.copy().with_extension(format!("task{}.{}", task + 1, self.extension()))
     }
 
     /// The file that the lab begins with.
@@ -132,11 +129,6 @@ impl Lab {
             Some(drawn) => (drawn.start(&self.name, self.rust), format!("the start of transfer task {}", drawn.seed)),
             None => (files::read(&self.start())?, format!("a copy of {}", workspace::display(&self.start()))),
         })
-    }
-
-    /// Shapes as this lab means them.
-    pub fn shape(&self, shape: [u64; 3]) -> [u64; 3] {
-        self.transfer.as_ref().map_or(shape, |drawn| drawn.shape(shape))
     }
 
     /// The page that says what to do.
@@ -178,7 +170,7 @@ mod tests {
             }
             for task in tasks {
                 let name = format!("{lab_name}: {}", task.name);
-                assert!(!task.hints.is_empty(), "{name} has no hints");
+                assert!(!task.name.is_empty() && !task.hints.is_empty(), "{name} has no name or no hints");
                 assert!(task.open || task.answer.is_some(), "{name} has no answer");
                 assert!(
                     !task.shapes.is_empty() || !task.goals.is_empty() || task.speed.is_some(),

@@ -10,11 +10,8 @@ use common::findings::diagnostic::Underlined;
 use common::measure::{Cache, timing};
 use common::verify::verify_on;
 
-use crate::lab::candidate::{Candidate, Seen};
-use crate::lab::checklist::{Next, Verdict};
-use crate::lab::correctness::{at, explain};
-use crate::lab::data::Lab;
-use crate::lab::task::{Goal, Speed, names};
+use super::correctness::explain;
+use super::{Candidate, Goal, Lab, Next, Seen, Speed, Verdict, names};
 use crate::steps::Kernel;
 
 /// The largest error as a share of its bound, which no counter tells.
@@ -30,7 +27,7 @@ impl Candidate {
         let failed = |found, text: String, options| Verdict::Failed(found, next(text, options));
         let seen = match self.run(goal.size, &SimOptions { counters: true, ..SimOptions::default() }) {
             Ok(seen) => seen,
-            Err(error) => return failed(None, at(&name, &explain(&error)), "--check"),
+            Err(error) => return failed(None, explain(&name, &error), "--check"),
         };
         if !seen.verification.ok {
             let diagnosis = seen.verification.diagnosis.unwrap_or_default();
@@ -177,7 +174,13 @@ pub fn gain(lab: &Lab, task: usize, kernel: &Path) -> Option<String> {
         return None;
     }
     let size = lab.data.gain.size;
-    let (before, now) = (before(lab, task)?, Candidate::read(lab, kernel, 0, None).ok()?);
+    let own = task.checked_sub(1).map(|before| lab.as_passed(before)).filter(|file| file.is_file());
+    // A lab that begins with a kernel which computes nothing right names another one.
+    let before = match own {
+        Some(file) => Candidate::read(lab, &file, 0, None),
+        None => Candidate::of_the_course(Kernel::named(lab.data.gain.from.as_ref()?).ok()?, 0),
+    };
+    let (before, now) = (before.ok()?, Candidate::read(lab, kernel, 0, None).ok()?);
     let options = SimOptions { counters: true, ..SimOptions::default() };
     let (seen_before, seen_now) = (before.run(size, &options).ok()?, now.run(size, &options).ok()?);
     if !seen_before.verification.ok {
@@ -197,13 +200,4 @@ pub fn gain(lab: &Lab, task: usize, kernel: &Path) -> Option<String> {
         "" => head + "  no counter; the gain is in what it takes, or in its time on a GPU\n",
         rows => format!("{head}  {:<47}{:>10}{:>10}\n{rows}", "", "before", "now"),
     })
-}
-
-/// The kernel before a task; `None` if the lab begins with one that computes nothing right.
-fn before(lab: &Lab, task: usize) -> Option<Candidate> {
-    let own = task.checked_sub(1).map(|before| lab.as_passed(before)).filter(|file| file.is_file());
-    match own {
-        Some(file) => Candidate::read(lab, &file, 0, None).ok(),
-        None => Candidate::of_the_course(Kernel::named(lab.data.gain.from.as_ref()?).ok()?, 0).ok(),
-    }
 }

@@ -11,11 +11,7 @@ use common::basics::mix::mix;
 use common::basics::progress::Progress;
 use serde::{Deserialize, Serialize};
 
-use crate::lab::candidate::Candidate;
-use crate::lab::checklist::{Grade, GradedTask, Line, Next, Part, State, Until};
-use crate::lab::data::Lab;
-use crate::lab::goals;
-use crate::lab::task::{Points, hidden, names, smallest_ragged};
+use super::{Candidate, Grade, GradedTask, Lab, Line, Next, Part, State, Until, goals, hidden, names, smallest_ragged};
 
 const FORMAT: u32 = 1;
 
@@ -48,8 +44,8 @@ pub fn checked(lab: &Lab, candidate: &Candidate, seed: u64, until: Until) -> Res
             let right = format!("right at {}", names(&task.shapes));
             grade.ask(number, Part::Correct, right, || candidate.right(&task.shapes));
             if let Some(random) = &task.hidden {
-                let shapes = hidden(random, seed ^ (number as u64) << 32).into_iter().map(|shape| lab.shape(shape));
-                let shapes: Vec<[u64; 3]> = shapes.collect();
+                let mut shapes = hidden(random, seed ^ (number as u64) << 32);
+                lab.transfer.iter().for_each(|drawn| shapes.iter_mut().for_each(|shape| *shape = drawn.shape(*shape)));
                 grade.ask(number, Part::Correct, "right at hidden shapes".into(), || candidate.right(&shapes));
             }
             let small = smallest_ragged(&task.shapes);
@@ -102,9 +98,8 @@ pub fn fingerprint_of(lab: &Lab, candidate: &Candidate) -> Option<String> {
 
 /// The points that the lines of a task bring, and those that they could. A line counts only if those before it in its part passed: a
 /// kernel without tiles has no bank conflicts either.
-fn points(points: &Points, lines: &[Line]) -> (f64, f64) {
-    let parts = [(Part::Correct, points.correct), (Part::Hazards, points.hazards), (Part::Counters, points.counters)];
-    parts.iter().fold((0.0, 0.0), |(got, of), &(part, worth)| {
+fn points(points: &BTreeMap<Part, f64>, lines: &[Line]) -> (f64, f64) {
+    points.iter().fold((0.0, 0.0), |(got, of), (&part, worth)| {
         let asked: Vec<&Line> = lines.iter().filter(|line| line.part == part).collect();
         let passed = asked.iter().take_while(|line| line.state == State::Passed).count();
         let share = |count: usize| worth * count as f64 / asked.len().max(1) as f64;

@@ -4,12 +4,12 @@
 //! A file next to each lab describes its tasks (`data`). Grading runs on the simulator in this process: it gives the same
 //! verdict on every machine and takes a second.
 
-pub(crate) mod candidate;
-pub(crate) mod checklist;
+mod candidate;
+mod checklist;
 mod correctness;
-pub(crate) mod data;
+mod data;
 mod goals;
-pub(crate) mod graded;
+mod graded;
 mod task;
 
 use std::io::{BufRead as _, IsTerminal as _, Read as _, Write as _};
@@ -21,9 +21,11 @@ use common::basics::{output, workspace};
 
 use crate::files::{self, parse_seed};
 use crate::mine::{self, PROGRESS, Progress};
-use candidate::Candidate;
-use checklist::{Grade, New, Until};
-use data::Lab;
+pub(crate) use candidate::{Candidate, Seen};
+pub(crate) use checklist::{Grade, GradedTask, Line, New, Next, State, Until, Verdict};
+pub(crate) use data::Lab;
+pub(crate) use graded::{Graded, fingerprint_of};
+pub(crate) use task::{Data, Goal, Part, Speed, Task, Transfer, hidden, names, smallest_ragged};
 
 #[derive(clap::Args)]
 #[allow(clippy::struct_excessive_bools, reason = "each is an option that is given or not")]
@@ -76,16 +78,14 @@ pub fn run(options: &Options) -> Result<bool> {
         output::print_whole(&(serde_json::to_string_pretty(&graded)? + "\n"))?;
         return Ok(true);
     }
-    if own && !kernel.is_file() {
+    let is_new = own && !kernel.is_file();
+    if is_new {
         begin(&lab)?;
-        if !options.watch {
-            return Ok(true);
-        }
     }
     if options.watch {
         return watch(&lab, &kernel, own, options);
     }
-    grade(&lab, &kernel, own, options)
+    if is_new { Ok(true) } else { grade(&lab, &kernel, own, options) }
 }
 
 /// Copies the start for a learner who has nothing yet, and says how to go on.
@@ -191,19 +191,14 @@ pub(crate) fn fresh_seed() -> u64 {
     u64::from(now.subsec_nanos()) ^ (now.as_secs() << 10) & 0xFFFF_FFFF
 }
 
-/// Clears the screen if there is one, so that only the latest grading is on it.
-fn clear() {
-    let mut stdout = std::io::stdout().lock();
-    if stdout.is_terminal() {
-        // Clears the screen and its scroll-back, and moves the cursor to the corner.
-        let _ = stdout.write_all(b"\x1b[2J\x1b[3J\x1b[H");
-    }
-}
-
 /// Grades at each save, until the learner stops the program.
 fn watch(lab: &Lab, kernel: &Path, own: bool, options: &Options) -> Result<bool> {
     files::at_each_save(kernel, None, || {
-        clear();
+        let mut stdout = std::io::stdout();
+        if stdout.is_terminal() {
+            // Clears the screen and its scroll-back, and moves the cursor to the corner: only the latest grading is shown.
+            let _ = stdout.write_all(b"\x1b[2J\x1b[3J\x1b[H");
+        }
         if let Err(error) = grade(lab, kernel, own, options) {
             output::print(&format!("error: {error:#}\n"))?;
         }

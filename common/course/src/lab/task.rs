@@ -6,6 +6,7 @@
 //! sum and C is known exactly.
 
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 
 use anyhow::Result;
 use common::basics::mix;
@@ -15,7 +16,7 @@ use common::findings::HazardReport;
 use common::findings::why::{Asked, Kind, Side};
 use common::verify::{self, Mismatch, Verification};
 use plan::{Arg, Plan, Problem};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// A lab as its file describes it.
 #[derive(Clone, Debug, Deserialize)]
@@ -24,7 +25,10 @@ pub struct Data {
     /// The variant whose launches the learner's kernel uses, if not those of the kernel that the lab leads to.
     pub launched_as: Option<String>,
     pub gain: Gain,
-    pub points: Points,
+    /// The points of each required task. The points of a part are shared equally among its lines of the checklist, and each
+    /// line that passes brings its share; a task that asks nothing of a part is worth less by it. That a kernel compiles, and what
+    /// a GPU measures, is worth none. Nothing is asked after a wrong product.
+    pub points: BTreeMap<Part, f64>,
     /// What the next chapter improves in a kernel that has passed.
     pub after: Option<String>,
     /// Tasks of which a seed draws one.
@@ -34,18 +38,18 @@ pub struct Data {
     pub tasks: Vec<Task>,
 }
 
-/// The points of each required task. The points of a part are shared equally among its lines of the checklist, and each
-/// line that passes brings its share; a task that asks nothing of a part is worth less by it. That a kernel compiles, and what
-/// a GPU measures, is worth none. Nothing is asked after a wrong product.
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Points {
+/// The subject of a line of the checklist.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Part {
+    Compiles,
     /// The product is right, at the shapes of the lab and at those that are not shown.
-    pub correct: f64,
+    Correct,
     /// The simulator finds no hazard.
-    pub hazards: f64,
+    Hazards,
     /// The goals in counters.
-    pub counters: f64,
+    Counters,
+    Speed,
 }
 
 /// How the gain of a task is shown: the counters before it and after it.
@@ -68,13 +72,8 @@ pub struct Random {
     pub count: u64,
     /// Largest M, N, K.
     pub most: [u64; 3],
-    /// They are multiples of this.
-    #[serde(default = "one")]
-    pub multiple: u64,
-}
-
-fn one() -> u64 {
-    1
+    /// They are multiples of this; 1 if it is left out.
+    pub multiple: Option<u64>,
 }
 
 /// A comparison of times on a GPU.
@@ -89,26 +88,22 @@ pub struct Speed {
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct Task {
     /// What to do, in a few words.
     pub name: String,
     /// M, N, K at which the product must be right from this task on.
-    #[serde(default)]
     pub shapes: Vec<[u64; 3]>,
     /// Shapes that the learner does not know, at which it must be right as well.
     pub hidden: Option<Random>,
-    #[serde(default)]
     pub goals: Vec<Goal>,
     /// The goal that is timed on a GPU, if there is one.
     pub speed: Option<Speed>,
     /// A kernel that passes this task and no later one, to compare with afterwards: one of the course by its name, or a
     /// file beside the lab.
     pub answer: Option<String>,
-    #[serde(default)]
     pub hints: Vec<String>,
     /// An open challenge: the lab is done without it.
-    #[serde(default)]
     pub open: bool,
 }
 
@@ -167,9 +162,10 @@ pub fn smallest_ragged(shapes: &[[u64; 3]]) -> Vec<[u64; 3]> {
 
 /// Shapes that cannot be prepared for, because they follow from the seed.
 pub fn hidden(random: &Random, seed: u64) -> Vec<[u64; 3]> {
+    let multiple = random.multiple.unwrap_or(1);
     let edge = |i: u64, axis: usize| {
-        let steps = (random.most[axis] / random.multiple).max(1);
-        random.multiple * (1 + mix(seed ^ (i * 3 + axis as u64)) % steps)
+        let steps = (random.most[axis] / multiple).max(1);
+        multiple * (1 + mix(seed ^ (i * 3 + axis as u64)) % steps)
     };
     (0..random.count).map(|i| [0, 1, 2].map(|axis| edge(i, axis))).collect()
 }
@@ -281,11 +277,6 @@ impl Transfer {
         }
     }
 
-    /// The problem whose C the blocks cover.
-    pub fn covered(&self, problem: Problem) -> Problem {
-        if self.template.kind == Kind::RowSums { Problem { n: 1, ..problem } } else { problem }
-    }
-
     /// The product of the task at a size.
     pub fn asked(&self, problem: &Problem) -> Asked {
         let kind = self.template.kind;
@@ -294,8 +285,10 @@ impl Transfer {
         Asked { kind, batch, weights, ..Asked::product(problem) }
     }
 
-    /// The plan of the covered problem, with the sizes of the whole one.
-    pub fn whole(&self, problem: &Problem, mut plan: Plan) -> Plan {
+    /// The plan of the problem whose C the blocks cover, with the sizes of the whole one.
+    pub fn planned(&self, problem: &Problem, plan: impl FnOnce(&Problem) -> Result<Plan>) -> Result<Plan> {
+        let n = if self.template.kind == Kind::RowSums { 1 } else { problem.n };
+        let mut plan = plan(&Problem { n, ..*problem })?;
         for launch in &mut plan.launches {
             let sizes = launch.args.iter_mut().filter(|arg| matches!(arg, Arg::Int(_)));
             for (arg, size) in sizes.zip([problem.m, problem.n, problem.k]) {
@@ -305,7 +298,7 @@ impl Transfer {
                 launch.grid[2] = self.batch as u32;
             }
         }
-        plan
+        Ok(plan)
     }
 
     /// Runs the kernel, and compares C with the right product.
@@ -396,19 +389,19 @@ fn verdict(problem: &Problem, words: &[u32], expected: &[f32], columns: usize) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lab::data::Lab;
+    use crate::lab::Lab;
     use plan::{Dtype, Fill};
 
     #[test]
     fn hidden_shapes_follow_their_seed_and_stay_within_bounds() {
-        let random = Random { count: 3, most: [100, 7, 1], multiple: 1 };
+        let random = Random { count: 3, most: [100, 7, 1], multiple: None };
         assert_eq!(hidden(&random, 5), hidden(&random, 5));
         assert_ne!(hidden(&random, 5), hidden(&random, 6));
         for seed in 0..200 {
             for shape in hidden(&random, seed) {
                 assert!((0..3).all(|axis| (1..=random.most[axis]).contains(&shape[axis])), "{shape:?}");
             }
-            for shape in hidden(&Random { multiple: 32, most: [100, 96, 32], ..random.clone() }, seed) {
+            for shape in hidden(&Random { multiple: Some(32), most: [100, 96, 32], ..random.clone() }, seed) {
                 assert!(shape.iter().all(|edge| [32, 64, 96].contains(edge)) && shape[2] == 32, "{shape:?}");
             }
         }

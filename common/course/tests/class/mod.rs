@@ -18,7 +18,6 @@ type Case = (String, Vec<(String, String)>, String, String);
 /// By what they are.
 const CASES: &str = include_str!("class.json");
 
-/// The trials of a class.
 pub fn trials() -> Vec<Trial> {
     vec![needs_nvrtc(trial("a_class_is_graded_and_each_pays_for_itself", class))]
 }

@@ -50,7 +50,6 @@ pub fn answers() -> Vec<Mistake> {
     read(ANSWERS)
 }
 
-/// The kernel of one of them.
 pub fn kernel(name: &str) -> Result<PathBuf> {
     read(LINES).iter().find(|mistake| mistake.name == name).context("no such mistake")?.kernel(name)
 }

@@ -29,7 +29,6 @@ fn others() -> impl Iterator<Item = [&'static str; 3]> {
     })
 }
 
-/// One of them.
 pub fn kernel(name: &str) -> Option<&'static str> {
     others().find(|[known, ..]| *known == name).map(|[.., text]| text)
 }

@@ -21,7 +21,6 @@ pub struct Said {
 }
 
 impl Said {
-    /// All that was said.
     pub fn text(&self) -> String {
         self.out.clone() + &self.err
     }

@@ -68,7 +68,7 @@ pub fn table(words: &[&str]) -> Result<String> {
             wanted.iter().any(|wanted| name.starts_with(wanted.as_str()))
         };
         if shown {
-            let cells = values.into_iter().map(|value| value.map_or("–".into(), number));
+            let cells = values.into_iter().map(|value| table::or_dash(value, number));
             rows.push(std::iter::once((*name).to_owned()).chain(cells).collect());
         }
     }

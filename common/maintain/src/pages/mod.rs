@@ -28,7 +28,7 @@ pub struct Options {
 
 /// Runs the command. Returns `false` if the check fails.
 pub fn run(options: &Options) -> Result<bool> {
-    let records = record::all()?;
+    let records = record::within(&record::folder())?;
     let wanted = |path: &Path| {
         let path = workspace::display(path);
         options.files.is_empty() || options.files.iter().any(|part| path.contains(part.as_str()))

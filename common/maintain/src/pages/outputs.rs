@@ -8,22 +8,9 @@ use course::steps::Kernel;
 
 use crate::programs;
 
-/// A command of the course, as a reader types it, and what it prints on the simulator.
-pub fn whole(words: &[&str]) -> Result<String> {
-    let (typed, text) = run(words)?;
-    block(&typed, &text)
-}
-
-/// A command and what it prints, from the first line on that begins with `start`.
-pub fn from(words: &[&str], start: &str) -> Result<String> {
-    let (typed, text) = run(words)?;
-    let first = text.lines().position(|line| line.starts_with(start));
-    let first = first.with_context(|| format!("{typed} prints no line that begins with {start:?}: {text}"))?;
-    let rest: Vec<&str> = text.lines().skip(first).collect();
-    block(&typed, &format!("...\n{}\n", rest.join("\n")))
-}
-
-fn run(words: &[&str]) -> Result<(String, String)> {
+/// A command of the course, as a reader types it, and what it prints on the simulator: all of it, or what begins with the first line
+/// that begins with `start`.
+pub fn command(words: &[&str], start: &str) -> Result<String> {
     let (program, arguments) = words.split_first().context("name a step, or course, and its arguments")?;
     let run = programs::output(program, arguments)?;
     let typed = match *program {
@@ -31,13 +18,13 @@ fn run(words: &[&str]) -> Result<(String, String)> {
         step => format!("cargo run --release -p {step} -- {}", arguments.join(" ")),
     };
     let text = run.stdout + &run.stderr;
-    Ok((typed, if arguments.contains(&"--json") { without_seconds(&text) } else { text }))
-}
-
-fn block(typed: &str, text: &str) -> Result<String> {
-    let text: String = text.trim_end().lines().map(|line| line.trim_end().to_owned() + "\n").collect();
-    ensure!(!text.contains("```"), "the output holds a code fence; show another command");
-    Ok(format!("```text\n$ {typed}\n{text}```"))
+    let text = if arguments.contains(&"--json") { without_seconds(&text) } else { text };
+    let (dots, whole) = if start.is_empty() { ("", Some(0)) } else { ("...\n", None) };
+    let first = whole.or_else(|| text.lines().position(|line| line.starts_with(start)));
+    let first = first.with_context(|| format!("{typed} prints no line that begins with {start:?}: {text}"))?;
+    let shown: String = text.trim_end().lines().skip(first).map(|line| line.trim_end().to_owned() + "\n").collect();
+    ensure!(!shown.contains("```"), "the output holds a code fence; show another command");
+    Ok(format!("```text\n$ {typed}\n{dots}{shown}```"))
 }
 
 /// The JSON with its seconds set to 0.001, because they differ from run to run.

@@ -11,9 +11,9 @@ type Part = (&'static str, &'static str, fn(&Records, &[&str]) -> Result<String>
 
 /// The parts for the pages of the course; [`beyond::parts`] has more.
 const PARTS: &[Part] = &[
-    ("output", "PROGRAM ARGUMENTS: what a command prints", |_, words| outputs::whole(words)),
-    ("hazards", "PROGRAM ARGUMENTS: the hazards that it finds", |_, words| outputs::from(words, "  HAZARDS")),
-    ("trace", "PROGRAM ARGUMENTS: the trace that it prints", |_, words| outputs::from(words, "  block (")),
+    ("output", "PROGRAM ARGUMENTS: what a command prints", |_, words| outputs::command(words, "")),
+    ("hazards", "PROGRAM ARGUMENTS: the hazards that it finds", |_, words| outputs::command(words, "  HAZARDS")),
+    ("trace", "PROGRAM ARGUMENTS: the trace that it prints", |_, words| outputs::command(words, "  block (")),
     ("file", "PATH ANCHOR: a part of a Rust file", |_, words| outputs::listing(words)),
     ("diff", "KERNEL KERNEL: their difference; each is STEP or STEP/VARIANT", |_, words| outputs::difference(words)),
     ("counters", "SIZE KERNEL... [rows:ROW,ROW]: what is counted of STEP or STEP/VARIANT[:IDEA]", |_, words| {

@@ -12,7 +12,7 @@ use course::record::{self, CUBLAS, Entry, Outcome, Record, SizeRecord, times};
 use course::steps::{self, Kernel, Role, STEPS};
 
 use crate::charts::{CHARTS, short};
-use common::basics::table;
+use common::basics::table::{self, or_dash};
 
 /// The folder of the charts, in the book's sources, so that mdBook copies them.
 const FOLDER: &str = "docs/src/results";
@@ -86,10 +86,6 @@ pub fn source_of_step(name: &str, record: &Record, step: &str) -> String {
     source(name, &record)
 }
 
-pub fn or_dash<T>(value: Option<T>, words: impl FnOnce(T) -> String) -> String {
-    value.map_or_else(|| "–".to_owned(), words)
-}
-
 pub fn tflops(gflops: f64) -> String {
     format!("{:.*}", if gflops < 1e3 { 4 } else { 2 }, gflops / 1e3)
 }
@@ -130,7 +126,8 @@ pub fn sizes(records: &Records, words: &[&str]) -> Result<String> {
     let (name, record) = chosen(records, words.first())?;
     let record = &record.steps_only();
     let names = record.names();
-    let last = record.last_step().map_or("", |step| step.name.as_str());
+    // Kernels beyond the course do not count.
+    let last = record.steps.iter().rfind(|step| !step.name.contains('/')).map_or("", |step| step.name.as_str());
     let of_cublas = format!("{} of cuBLAS", short(last));
     let mut head = vec!["M×N×K".to_owned()];
     head.extend(names.iter().map(|name| short(name)).chain([of_cublas]));

@@ -20,7 +20,6 @@ pub struct Tools {
 }
 
 impl Tools {
-    /// Both programs, if they are there.
     pub fn beside(nvrtc: &Nvrtc) -> Option<Self> {
         let wheels = nvrtc.path.ancestors().find(|folder| folder.file_name().is_some_and(|name| name == "nvidia"))?;
         let program = |path: &str| {

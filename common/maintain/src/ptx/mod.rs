@@ -34,7 +34,6 @@ const PINNED: (u32, u32) = (12, 1);
 /// Kernels with the specialisations for which PTX is committed.
 type Sources = Vec<(Source, Vec<Specialisation>)>;
 
-/// Kernels of a step with their committed specialisations.
 fn of<'a>(step: &Step, variants: impl Iterator<Item = Option<&'a Variant>>) -> Result<Sources> {
     variants.map(|variant| Ok((Source::read(&file_of(step, variant))?, step.committed_of(variant)))).collect()
 }

@@ -11,7 +11,7 @@ use common::device::{Buffer, Device, Kernel, Value, session};
 use common::{DeviceInfo, Dtype, Fill, Kind, Launch, Plan, Problem, Specialisation};
 use step06_prefetch::STEP;
 
-use super::plan::length;
+use super::length;
 
 /// A folder of this crate.
 pub fn folder(name: &str) -> PathBuf {

@@ -16,6 +16,13 @@ pub(crate) mod tables;
 mod tests;
 mod verify;
 
+use kernels::{At, Kernels, Sources, THREADS, launch};
 pub use kernels::{folder, sources};
+use multiply::{Gpu, Product, Share};
+use nccl::Nccl;
 pub use nccl::configure;
+use outcome::{Outcome, gb};
+use plan::{Grid, Plan, length, usual_depth};
 pub use run::{Args, main};
+use streams::{Span, Streams};
+use verify::{Verdict, freivalds, sampled};

@@ -9,10 +9,7 @@ use common::basics::Side;
 use common::device::{Buffer, Device, SimDevice};
 use common::{Dtype, Fill, Problem};
 
-use super::kernels::{Kernels, Sources};
-use super::nccl::Nccl;
-use super::plan::{Plan, length};
-use super::streams::{Span, Streams};
+use super::{Kernels, Nccl, Plan, Sources, Span, Streams, length};
 
 /// How often GPUs are asked whether they are done: a small part of the shortest product that is worth several GPUs.
 const ASKS: Duration = Duration::from_micros(50);

@@ -13,8 +13,7 @@ use common::device::Buffer;
 use cudarc::nccl::result::{self, NcclError};
 use cudarc::nccl::sys;
 
-use super::plan::{Grid, Plan};
-use super::streams::Streams;
+use super::{Grid, Plan, Streams};
 
 /// Where NVIDIA's packages put NCCL.
 const LIBRARY: Library = Library { so: "libnccl.so", dll: "nccl64_", wheels: &["nccl", "cu12", "cu13"], names: &[] };

@@ -4,8 +4,7 @@ use common::basics::{grouped, ms};
 use common::measure::Spread;
 use serde::{Deserialize, Serialize};
 
-use super::streams::Span;
-use super::verify::Verdict;
+use super::{Span, Verdict};
 
 /// How long a product took, and whether it is right.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -9,13 +9,7 @@ use common::measure::provenance;
 use common::program::cli::parse_size;
 use common::{Fill, Kind};
 
-use super::kernels::Sources;
-use super::multiply::{Gpu, Product};
-use super::nccl::Nccl;
-use super::outcome::{Outcome, gb};
-use super::plan::{Grid, Plan, usual_depth};
-use super::streams::{Span, Streams};
-use super::verify;
+use super::{Gpu, Grid, Nccl, Outcome, Plan, Product, Sources, Span, Streams, freivalds, gb, sampled, usual_depth};
 
 /// Multiplies two matrices on several GPUs, verifies the product, and times it.
 #[derive(Clone, Debug, Parser)]
@@ -150,11 +144,11 @@ fn run(
 
     product.draw(Fill::Integers)?;
     product.multiply(overlap)?;
-    let twin = verify::freivalds(&mut product)?;
+    let twin = freivalds(&mut product)?;
 
     product.draw(Fill::Uniform)?;
     let mut timeline = product.multiply(overlap)?;
-    let verdict = verify::sampled(&mut product)?;
+    let verdict = sampled(&mut product)?;
     let took = |timeline: &[Vec<Span>]| timeline.iter().flatten().map(|span| span.to_ms).fold(0.0, f64::max);
     let mut ms = Vec::new();
     // A wrong product is never timed, and a long product is not repeated only for its time.

@@ -4,9 +4,10 @@ use std::ops::Deref;
 
 use anyhow::{Context, Result, bail, ensure};
 use common::basics::files::{below, read};
-use common::basics::{grouped, ms, table, workspace};
+use common::basics::table::{self, or_dash};
+use common::basics::{grouped, ms, workspace};
 
-use super::outcome::{Outcome, gb};
+use super::{Outcome, gb};
 
 /// A product, and where it was measured.
 struct Row {
@@ -76,7 +77,7 @@ impl Row {
     /// The speed of each GPU, divided by that of a GPU that works alone.
     fn of_alone(&self, alone: Option<f64>) -> String {
         let share = || Some(self.gflops()? / self.gpus as f64 / alone?);
-        or_dash(share().map(|share| format!("{share:.3}")))
+        or_dash(share(), |share| format!("{share:.3}"))
     }
 
     /// The median time of the multiplications of the panels that `panels` selects.
@@ -84,7 +85,7 @@ impl Row {
         let spans = self.timeline.iter().flatten().filter(|span| span.multiplied && panels(span.panel));
         let mut times: Vec<f64> = spans.map(|span| span.to_ms - span.from_ms).collect();
         times.sort_by(f64::total_cmp);
-        or_dash(times.get(times.len() / 2).copied().map(ms))
+        or_dash(times.get(times.len() / 2).copied(), ms)
     }
 }
 
@@ -113,19 +114,14 @@ fn sorted<'a, K: Ord>(rows: impl Iterator<Item = &'a Row>, key: impl Fn(&Row) ->
     rows
 }
 
-/// A cell that may have nothing to show.
-fn or_dash(cell: Option<String>) -> String {
-    cell.unwrap_or_else(|| "–".to_owned())
-}
-
 /// A column: its head, and the function that makes the cell of a row.
 type Column = (&'static str, fn(&Row) -> String);
 
 const SIZE: Column = ("M×N×K", |row| format!("{}³", row.size[0]));
 const GPUS: Column = ("GPUs", |row| row.gpus.to_string());
 const MEMORY: Column = ("memory of a GPU", |row| gb(row.bytes_per_gpu));
-const TIME: Column = ("time", |row| or_dash(row.median_ms().map(ms)));
-const TFLOPS: Column = ("TFLOP/s", |row| or_dash(row.gflops().map(|gflops| format!("{:.1}", gflops / 1e3))));
+const TIME: Column = ("time", |row| or_dash(row.median_ms(), ms));
+const TFLOPS: Column = ("TFLOP/s", |row| or_dash(row.gflops(), |gflops| format!("{:.1}", gflops / 1e3)));
 const OF_ALONE: Column = ("of the sum alone", |row| row.of_alone(row.alone));
 
 /// A table: its name, the function that selects its rows, and its columns.
@@ -142,7 +138,7 @@ const TABLES: [Table; 5] = [
         &[
             SIZE,
             ("GPUs", |row| format!("{}, {}×{}", row.gpus, row.grid[0], row.grid[1])),
-            ("overlap", |row| or_dash((row.gpus > 1).then(|| ["off", "on"][usize::from(row.overlap)].to_owned()))),
+            ("overlap", |row| or_dash((row.gpus > 1).then(|| ["off", "on"][usize::from(row.overlap)]), str::to_owned)),
             TIME,
             TFLOPS,
             OF_ALONE,

@@ -6,10 +6,7 @@ use common::verify::right_product;
 use common::{Fill, Problem};
 use proptest::prelude::*;
 
-use super::kernels::Sources;
-use super::multiply::{Gpu, Product};
-use super::plan::{Grid, Plan, length};
-use super::verify::{freivalds, sampled};
+use super::{Gpu, Grid, Plan, Product, Sources, freivalds, length, sampled};
 
 /// Changes the first element of the last GPU's block of C.
 type Fault = fn(f32) -> f32;

@@ -15,9 +15,7 @@ use common::device::Buffer;
 use common::verify::{gamma, random_vector};
 use serde::{Deserialize, Serialize};
 
-use super::kernels::{At, THREADS, launch};
-use super::multiply::{Product, Share};
-use super::plan::length;
+use super::{At, Product, Share, THREADS, launch, length};
 
 /// Random vectors of Freivalds' check.
 const VECTORS: u64 = 2;

@@ -114,7 +114,8 @@ fn race(
         shapes: Vec::new(),
     };
     for problem in sizes.iter().copied().map(Problem::uniform) {
-        if !record::in_time(end)? {
+        if Instant::now() > end {
+            print("the minutes are over; what was measured is recorded\n")?;
             break;
         }
         let field = of(&problem, device.info())?;

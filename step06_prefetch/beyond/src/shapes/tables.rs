@@ -56,11 +56,6 @@ impl Shape {
     pub fn ratio(&self) -> f64 {
         self.cublas_us / self.chosen.us
     }
-
-    /// Whether all sides are multiples of 4.
-    pub fn is_even(&self) -> bool {
-        self.size.iter().all(|side| side.is_multiple_of(4))
-    }
 }
 
 /// How all products were timed.
@@ -81,7 +76,8 @@ pub fn summary(words: &[&str]) -> Result<String> {
 
 /// Means and extremes of the ratios, for each kind of shape.
 pub fn of(record: &Measured) -> String {
-    let (even, any): (Vec<&Shape>, Vec<&Shape>) = record.shapes.iter().partition(|shape| shape.is_even());
+    let is_even = |shape: &&Shape| shape.size.iter().all(|side| side.is_multiple_of(4));
+    let (even, any): (Vec<&Shape>, Vec<&Shape>) = record.shapes.iter().partition(is_even);
     let kinds = [("all sides multiples of 4", &even), ("no side a multiple of 4", &any)];
     let mut rows = Vec::new();
     for (kind, shapes) in kinds.iter().filter(|(_, shapes)| !shapes.is_empty()) {
@@ -193,7 +189,7 @@ pub fn worst_first(words: &[&str]) -> Result<String> {
     let rows = record.shapes.iter().map(|shape| {
         let Timed { name, slices, expected_us, us: measured } = &shape.chosen;
         let plan = if *slices > 1 { format!("{name}, {slices} slices") } else { name.clone() };
-        let expected = expected_us.map_or_else(|| "–".to_owned(), us);
+        let expected = table::or_dash(*expected_us, us);
         vec![size(shape.size), plan, expected, us(*measured), us(shape.cublas_us), number(shape.ratio())]
     });
     Ok(table::markdown(&["M×N×K", "plan", "expected µs", "measured µs", "cuBLAS µs", "ratio"], rows))
