@@ -14,7 +14,7 @@ const BUDGETS: [Budget; 10] = [
     ("step", 1_500, ""),
     ("step06_prefetch/beyond/", 6_000, ""),
     ("common/", 8_500, "the reasons of a wrong product (findings/why) came before what they make useless went"),
-    ("common/plan/", 1_000, "slices of K have a test, and of what kind a variant is, is told here alone"),
+    ("common/plan/", 1_000, ""),
     ("common/gpu/", 300, ""),
     ("common/verify/", 2_000, ""),
     ("common/simt/", 26_000, ""),
