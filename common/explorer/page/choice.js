@@ -1,7 +1,7 @@
 // What is run: the kernel, the size, the elements, the order of execution, and a second kernel to compare with. It lies
 // behind "more".
 
-import { choose, element, fill } from "./elements.js";
+import { choose, element, fill, options } from "./elements.js";
 
 /// The longest side of a matrix.
 const LONGEST = 64;
@@ -80,21 +80,17 @@ export function makeChoice(root, data, changed) {
     element("label", {}, "Order of execution", order),
     element("label", { hidden: data.kernels.length < 2 }, "Compare with", other),
   );
+  const run = () => changed({ ...choice, size: sides.map((side) => Number(side.value)) });
+  for (const side of sides) side.addEventListener("change", run);
   root.addEventListener("submit", (event) => {
     event.preventDefault();
-    changed({ ...choice, size: sides.map((side) => Number(side.value)) });
+    run();
   });
-  for (const [index, side] of sides.entries()) {
-    side.addEventListener("change", () => {
-      const size = choice.size.map((old, at) => (at === index ? Number(side.value) : old));
-      changed({ ...choice, size });
-    });
-  }
 
   return {
     /// Lists the kernels again, after one was pasted.
     list() {
-      kernel.replaceChildren(...choose(groups(), {}).children);
+      fill(kernel, ...options(groups()));
     },
     /// Shows a choice, and the forms that can run it.
     show(next, able) {
@@ -103,24 +99,15 @@ export function makeChoice(root, data, changed) {
       kernel.value = next.name;
       other.value = next.with ?? "";
       if (![...order.options].some(({ value }) => value === next.order))
-        order.append(element("option", { value: next.order, text: `tried: ${next.order}` }));
+        order.append(...options([[next.order, `tried: ${next.order}`]]));
       order.value = next.order;
       fillWith.value = next.fill ?? "uniform";
       sides.forEach((side, index) => (side.value = next.size[index]));
-      fill(
-        dtype,
-        ...[...new Set(chosen.forms.map((one) => one.dtype))].map((id) =>
-          element("option", { value: id, text: `${ELEMENTS[id] ?? id} (${id})` }),
-        ),
-      );
+      const types = new Set(chosen.forms.map((one) => one.dtype));
+      fill(dtype, ...options([...types].map((id) => [id, `${ELEMENTS[id] ?? id} (${id})`])));
       dtype.value = next.dtype;
       formLabel.hidden = able.length < 2;
-      fill(
-        form,
-        ...able.map((one) =>
-          element("option", { value: one.id, text: one.usual ? `${one.id} (the course's)` : one.id }),
-        ),
-      );
+      fill(form, ...options(able.map(({ id, usual }) => [id, usual ? `${id} (the course's)` : id])));
       form.value = able.some(({ id }) => id === next.form) ? next.form : (able[0]?.id ?? "");
     },
   };

@@ -11,32 +11,32 @@ const RATIOS = [
   ["wavefronts per shared load", "shared_load_wavefronts", "shared_load_requests"],
 ];
 
-/// A row of the table of totals.
-function totalRow(name, title) {
-  const [now, end] = [element("td", { class: "number" }), element("td", { class: "number" })];
+/// A row whose numbers and meter follow the run; `cells` puts them beside others.
+function countRow(attributes, cells) {
+  const [now, end] = [0, 1].map(() => element("td", { class: "number" }));
   const meter = element("meter", { min: 0, max: 1, value: 0, "aria-hidden": "true" });
-  return {
-    now,
-    end,
-    meter,
-    root: element(
-      "tr",
-      { title },
-      element("th", { scope: "row", text: name }),
-      now,
-      end,
-      element("td", { class: "bar" }, meter),
-    ),
-  };
+  const bar = element("td", { class: "bar" }, meter);
+  return { now, end, meter, root: element("tr", attributes, ...cells(now, bar, end)) };
+}
+
+/// A row of the table of totals.
+const totalRow = (name, title) =>
+  countRow({ title }, (now, bar, end) => [element("th", { scope: "row", text: name }), now, end, bar]);
+
+/// A row of the table of lines.
+function lineRow(line, source) {
+  const number = element("td", { class: "number", text: line === "0" ? "none" : line });
+  const code = element("code", { text: /^\d+$/.test(line) ? (source[line - 1] ?? "").trim() : "" });
+  return countRow({}, (now, bar) => [number, now, bar, element("td", {}, code)]);
 }
 
 /// The table of totals, and how it is brought up to date.
 function makeTotals(view) {
   const body = element("tbody");
-  const rowsOf = keepRows(body, (name) => totalRow(name, view.counter(name).words));
+  const rowsOf = keepRows(body, (name) => totalRow(name, view.page.counter(name).words));
   const share = (counts, [, of, per]) => (counts[per] ? ratio((counts[of] ?? 0) / counts[per]) : "");
   const draw = (now, end) => {
-    const counters = view.counted(end);
+    const counters = view.page.counted(end);
     const ratios = RATIOS.filter(([, , per]) => end[per] > 0);
     const rows = rowsOf([...counters, ...ratios.map(([name]) => name)]);
     for (const name of counters) {
@@ -70,25 +70,6 @@ function namesTable(counters) {
   return element("div", { class: "scroll-x" }, element("table", { class: "counts" }, element("tbody", {}, ...rows)));
 }
 
-/// A row of the table of lines.
-function lineRow(line, source) {
-  const now = element("td", { class: "number" });
-  const meter = element("meter", { min: 0, max: 1, value: 0, "aria-hidden": "true" });
-  const code = /^\d+$/.test(line) ? (source[line - 1] ?? "").trim() : "";
-  return {
-    now,
-    meter,
-    root: element(
-      "tr",
-      {},
-      element("td", { class: "number", text: line === "0" ? "none" : line }),
-      now,
-      element("td", { class: "bar" }, meter),
-      element("td", {}, element("code", { text: code })),
-    ),
-  };
-}
-
 /// The panel.
 export function makeCounts(view) {
   let counter = "instructions";
@@ -115,8 +96,8 @@ export function makeCounts(view) {
     source = run.kernel.source.split("\n");
     fill(body);
     rowsOf = keepRows(body, (line) => lineRow(line, source));
-    const counters = view.counted(run.facts.totals);
-    fill(names, element("summary", { text: "The profiler's names" }), namesTable(counters.map(view.counter)));
+    const counters = view.page.counted(run.facts.totals);
+    fill(names, element("summary", { text: "The profiler's names" }), namesTable(counters.map((name) => view.page.counter(name))));
     if (!counters.includes(counter)) counter = "instructions";
     const select = choose(
       counters.map((name) => [name, name]),

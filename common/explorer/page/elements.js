@@ -21,6 +21,11 @@ export function drawing(name, attributes = {}, ...children) {
   return made;
 }
 
+/// A button with its text, and what a press does.
+export function button(text, onclick, attributes = {}) {
+  return element("button", { type: "button", text, onclick, ...attributes });
+}
+
 /// Words in which names of code stand between backticks, as the course's texts have them.
 export function withCode(text) {
   return text.split("`").map((part, index) => (index % 2 === 1 ? element("code", { text: part }) : part));
@@ -37,16 +42,19 @@ export function fill(parent, ...children) {
   parent.replaceChildren(...children.filter((child) => child !== null && child !== undefined));
 }
 
-/// A select with its options: `[value, text]`, or `{ label, options }` for a group.
-export function choose(options, attributes) {
-  const option = ([value, text]) => element("option", { value, text });
-  const entries = options.map((entry) =>
-    Array.isArray(entry) ? option(entry) : element("optgroup", { label: entry.label }, ...entry.options.map(option)),
+/// The options of a select: `[value, text]`, or `{ label, options }` for a group.
+export function options(entries) {
+  return entries.map((entry) =>
+    Array.isArray(entry)
+      ? element("option", { value: entry[0], text: entry[1] })
+      : element("optgroup", { label: entry.label }, ...options(entry.options)),
   );
-  return element("select", attributes, ...entries);
 }
 
-/// A canvas of a size in CSS pixels, sharp on every screen. Its context draws in CSS pixels.
+/// A select with its options.
+export const choose = (entries, attributes) => element("select", attributes, ...options(entries));
+
+/// A canvas of a size in CSS pixels, sharp on every screen. Its context draws in CSS pixels, with small letters around their middle.
 export function prepare(canvas, width, height) {
   const scale = window.devicePixelRatio || 1;
   const [across, down] = [Math.round(width * scale), Math.round(height * scale)];
@@ -59,7 +67,24 @@ export function prepare(canvas, width, height) {
   const context = canvas.getContext("2d");
   context.setTransform(scale, 0, 0, scale, 0, 0);
   context.clearRect(0, 0, width, height);
+  context.font = "10px system-ui, sans-serif";
+  context.textBaseline = "middle";
   return context;
+}
+
+/// Fills a rectangle of a drawing.
+export function drawRect(context, colour, [x, y, width, height], opacity = 1) {
+  context.globalAlpha = opacity;
+  context.fillStyle = colour;
+  context.fillRect(x, y, width, height);
+  context.globalAlpha = 1;
+}
+
+/// Writes into a drawing: around a place, or to the left or the right of it.
+export function drawText(context, colour, text, x, y, align = "center") {
+  context.textAlign = align;
+  context.fillStyle = colour;
+  context.fillText(text, x, y);
 }
 
 /// Calls `pointed(x, y, event)` while a pointer moves over an element, and when it is pressed.

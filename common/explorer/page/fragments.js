@@ -1,6 +1,6 @@
 // What four warps multiply together: which thread holds which element of the sums and of a, and where b lies in shared memory.
 
-import { element, prepare, setText, whenPointed } from "./elements.js";
+import { drawRect, drawText, element, prepare, setText, whenPointed } from "./elements.js";
 import { cellSize } from "./grid.js";
 import { colours } from "./theme.js";
 import { ranges, value } from "./words.js";
@@ -25,24 +25,14 @@ const heldElements = (places, registers) =>
 function drawTable(canvas, { cells, rows = 16, columns, cell, head = String, rowName = String }) {
   const context = prepare(canvas, BESIDE + columns * cell + 2, ABOVE + rows * ROW_HEIGHT + 2);
   const tones = colours();
-  context.font = "10px system-ui, sans-serif";
-  context.textBaseline = "middle";
-  context.textAlign = "center";
-  context.fillStyle = tones.muted;
+  const [middle, level] = [(column) => BESIDE + (column + 0.5) * cell, (row) => ABOVE + (row + 0.5) * ROW_HEIGHT];
   const every = cell >= 16 ? 1 : 8;
-  for (let column = 0; column < columns; column += every)
-    context.fillText(head(column), BESIDE + (column + 0.5) * cell, 7);
-  context.textAlign = "right";
-  for (let row = 0; row < rows; row += 1) context.fillText(rowName(row), BESIDE - 4, ABOVE + (row + 0.5) * ROW_HEIGHT);
-  context.textAlign = "center";
+  for (let column = 0; column < columns; column += every) drawText(context, tones.muted, head(column), middle(column), 7);
+  for (let row = 0; row < rows; row += 1) drawText(context, tones.muted, rowName(row), BESIDE - 4, level(row), "right");
   for (const { row, column, colour, opacity, text } of cells) {
-    context.globalAlpha = opacity;
-    context.fillStyle = tones[colour];
-    context.fillRect(BESIDE + column * cell, ABOVE + row * ROW_HEIGHT, cell - 1, ROW_HEIGHT - 1);
-    context.globalAlpha = 1;
-    if (text === "" || cell < 15) continue;
-    context.fillStyle = opacity > 0.8 ? tones.bg : tones.fg;
-    context.fillText(text, BESIDE + (column + 0.5) * cell, ABOVE + (row + 0.5) * ROW_HEIGHT);
+    const box = [BESIDE + column * cell, ABOVE + row * ROW_HEIGHT, cell - 1, ROW_HEIGHT - 1];
+    drawRect(context, tones[colour], box, opacity);
+    if (cell >= 15) drawText(context, opacity > 0.8 ? tones.bg : tones.fg, text, middle(column), level(row));
   }
   const known = new Map(cells.map((one) => [one.row * columns + one.column, one]));
   return (x, y) => {
@@ -136,7 +126,7 @@ export function makeFragments(view) {
       if (!product) return;
       const shape = view.run.launch.products[product.instruction];
       const { lane, warp } = view.run.chosen;
-      const width = view.room().width - BESIDE - 16;
+      const width = view.room.width - BESIDE - 16;
       const held = heldElements(shape.sums, product.sums);
       const own = held.filter((one) => one.lane === lane);
       const list = (key) => ranges(own.map((one) => one[key]));

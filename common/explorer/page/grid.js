@@ -1,10 +1,11 @@
 // A grid of cells on a canvas: how a cell shows what happens to its element.
 
+import { drawRect, drawText } from "./elements.js";
 import { MARK } from "./run.js";
 import { value } from "./words.js";
 
 /// The colour of a marked cell, and how strongly it covers what is below; null for a cell in which nothing happens.
-export function markColour(mark, colours) {
+function markColour(mark, colours) {
   if (mark & (MARK.laneReads | MARK.laneWrites)) return [colours.chosen, 1];
   if (mark & MARK.warpWrites) return [colours.write, 0.9];
   if (mark & MARK.warpReads) return [colours.read, 0.9];
@@ -24,11 +25,6 @@ export function cellSize(room, count, largest) {
 /// element without a mark. Neighbours in a row that look alike are drawn as one where there is no gap between them.
 export function drawCells(context, { x, y, rows, columns, cell, marks, base, colours }) {
   const gap = cell >= 6 ? 1 : 0;
-  const cover = (left, top, wide, [colour, opacity]) => {
-    context.globalAlpha = opacity;
-    context.fillStyle = colour;
-    context.fillRect(left, top, wide, cell - gap);
-  };
   for (let row = 0; row < rows; row += 1) {
     for (let column = 0; column < columns;) {
       const index = row * columns + column;
@@ -42,14 +38,13 @@ export function drawCells(context, { x, y, rows, columns, cell, marks, base, col
         alike(base(index + same), below)
       )
         same += 1;
-      const [left, top, wide] = [x + column * cell, y + row * cell, same * cell - gap];
-      cover(left, top, wide, below);
-      const marked = mark ? markColour(mark, colours) : null;
-      if (marked) cover(left, top, wide, marked);
+      const box = [x + column * cell, y + row * cell, same * cell - gap, cell - gap];
+      drawRect(context, below[0], box, below[1]);
+      const marked = markColour(mark, colours);
+      if (marked) drawRect(context, marked[0], box, marked[1]);
       column += same;
     }
   }
-  context.globalAlpha = 1;
 }
 
 const alike = (one, other) => one[0] === other[0] && one[1] === other[1];
@@ -68,14 +63,11 @@ export function writeValues(context, { x, y, rows, columns, cell, values, shown,
   const size = LETTERS.find(exact) ?? LETTERS.find((size) => !texts(size).includes(null));
   if (size === undefined) return;
   context.font = `${size}px ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace`;
-  context.textAlign = "center";
-  context.textBaseline = "middle";
   texts(size).forEach((text, at) => {
     const index = indices[at];
     const marked = marks[index] & (MARK.laneReads | MARK.laneWrites | MARK.warpReads | MARK.warpWrites);
-    context.fillStyle = marked ? colours.bg : colours.fg;
     const [row, column] = [Math.floor(index / columns), index % columns];
-    context.fillText(text, x + column * cell + (cell - 1) / 2, y + row * cell + cell / 2);
+    drawText(context, marked ? colours.bg : colours.fg, text, x + column * cell + (cell - 1) / 2, y + (row + 0.5) * cell);
   });
 }
 

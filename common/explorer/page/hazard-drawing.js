@@ -11,9 +11,10 @@ const ROWS = { first: 64, cell: 108, second: 152 };
 const shown = (held) => (typeof held.value === "number" ? value(held.value) : (held.value ?? "nothing"));
 const named = (held) => (held.meaning && held.value !== null && !held.meaning.startsWith("the number") ? `${held.meaning} = ${shown(held)}` : (held.meaning ?? shown(held)));
 const lacks = ({ what, before_line: line }) => `${what} is missing${line ? ` before line ${line}` : ""}`;
+const outcomeOf = (element, wrong) => `C[${element.join("][")}] ${wrong ? "is wrong in this run" : "is right by luck"}`;
 
 /// What the picture shows, in words: for those who do not see it, and below it.
-export function hazardWords({ cell, first, second, old, new: now, missing, element, wrong, ends }) {
+export function hazardWords({ cell, first, second, old, new: now, missing, element, wrong }) {
   const parts = [];
   if (first && second && cell) {
     const apart = first.number !== second.number;
@@ -27,8 +28,7 @@ export function hazardWords({ cell, first, second, old, new: now, missing, eleme
     parts.push(`${why}: ${lacks(missing)}.`);
   }
   if (element) {
-    const name = `C[${element.join("][")}]`;
-    parts.push(wrong || ends ? `${name} is wrong in this run.` : `${name} happens to be right in this run.`);
+    parts.push(`${outcomeOf(element, wrong)}.`);
   }
   return parts.join(" ");
 }
@@ -50,7 +50,7 @@ function thread({ warp, block, thread: at, action, line }, y, x, width, cell, ap
 
 /// The picture, in `width` pixels.
 export function drawHazard(picture, width) {
-  const { cell, first, second, old, new: now, missing, element, wrong, ends } = picture;
+  const { cell, first, second, old, new: now, missing, element, wrong } = picture;
   if (!cell || !first || !second) return null;
   const [one, other] = [0.3 * width, 0.7 * width];
   const middle = (one + other) / 2;
@@ -74,9 +74,8 @@ export function drawHazard(picture, width) {
     );
   }
   if (element) {
-    const name = `C[${element.join("][")}]`;
-    const text = wrong ? `${name} becomes wrong` : ends ? `${name} is wrong in this run` : `${name} is right by luck`;
-    children.push(drawing("text", { x: SIDE, y: HEIGHT - 12, class: wrong || ends ? "is-wrong" : "is-right" }, text));
+    const text = outcomeOf(element, wrong);
+    children.push(drawing("text", { x: SIDE, y: HEIGHT - 12, class: wrong ? "is-wrong" : "is-right" }, text));
   }
   return drawing(
     "svg",

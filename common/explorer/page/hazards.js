@@ -1,8 +1,7 @@
 // The hazards of a run: the picture of one, the others below it, and the switch between a lucky and an unlucky order.
 
-import { element, fill } from "./elements.js";
+import { button, element, fill } from "./elements.js";
 import { drawHazard, hazardWords } from "./hazard-drawing.js";
-import { wrongElements } from "./matrices.js";
 import { threadOf } from "./run.js";
 import { actionOn, count, place } from "./words.js";
 
@@ -22,8 +21,11 @@ export function makeHazards(view) {
   let chosen = null;
   let drawn = null;
 
-  /// To a thread of it, and if none is named to the one that made the second access.
-  const go = (hazard, party = hazard.parties.at(-1)) => view.go(hazard.time, party ? threadOf(party) : {});
+  /// Chooses a hazard, and goes to a thread of it: if none is named, to the one that made the second access.
+  function go(hazard, number, party = hazard.parties.at(-1)) {
+    chosen = number;
+    return view.go(hazard.time, party ? threadOf(party) : {});
+  }
 
   function entry(hazard, number) {
     const seen = hazard.time <= view.run.time;
@@ -31,42 +33,25 @@ export function makeHazards(view) {
     return element(
       "li",
       { class: `hazard${hazard.warning ? " warning" : ""}${seen ? "" : " later"}` },
-      element("button", {
-        type: "button",
+      button(`${hazard.kind}: ${hazard.place}`, () => go(hazard, number), {
         class: "plain",
         "aria-pressed": String(number === chosen),
-        text: `${hazard.kind}: ${hazard.place}`,
-        onclick: () => {
-          chosen = number;
-          go(hazard);
-        },
       }),
       element("span", { class: "muted", text: (isWithinWarp(hazard) ? ", between two lanes of one warp" : "") + often }),
-      number === chosen ? parties(hazard) : null,
+      number === chosen ? parties(hazard, number) : null,
       number === chosen && hazard.text
         ? element("details", {}, element("summary", { text: "The whole report" }), element("pre", { text: hazard.text }))
         : null,
     );
   }
 
-  function parties(hazard) {
-    return element(
-      "ul",
-      {},
-      ...hazard.parties.map((party) =>
-        element(
-          "li",
-          {},
-          element("button", {
-            type: "button",
-            class: "plain",
-            onclick: () => go(hazard, party),
-            text: `thread ${place(party.thread)} of block ${place(party.block)}`,
-          }),
-          ` ${actionOn(party.action, hazard.place)}${party.line === null ? "" : ` in line ${party.line}`}`,
-        ),
-      ),
-    );
+  function parties(hazard, number) {
+    const one = (party) => {
+      const name = `thread ${place(party.thread)} of block ${place(party.block)}`;
+      const does = `${actionOn(party.action, hazard.place)}${party.line === null ? "" : ` in line ${party.line}`}`;
+      return element("li", {}, button(name, () => go(hazard, number, party), { class: "plain" }), ` ${does}`);
+    };
+    return element("ul", {}, ...hazard.parties.map(one));
   }
 
   /// The switch between the orders; before they are known, the button that looks for them.
@@ -80,23 +65,11 @@ export function makeHazards(view) {
       fill(orders, ...children);
       if (had) (orders.querySelector("[aria-pressed=true]") ?? orders.querySelector("button"))?.focus();
     };
-    if (!witness) {
-      const find = element("button", {
-        type: "button",
-        text: `Find an order in which it goes ${view.run.facts.outcome.right ? "wrong" : "right"}`,
-        onclick: () => view.page.findWitness(),
-      });
-      return put(find);
-    }
+    const { outcome, order: own } = view.run.facts;
+    if (!witness)
+      return put(button(`Find an order in which it goes ${outcome.right ? "wrong" : "right"}`, () => view.page.findWitness()));
     const one = (order, text) =>
-      order === null
-        ? null
-        : element("button", {
-            type: "button",
-            text,
-            "aria-pressed": String(view.run.facts.order === order),
-            onclick: () => view.page.inOrder(order),
-          });
+      order && button(text, () => view.page.inOrder(order), { "aria-pressed": String(own === order) });
     put(
       one(witness.lucky, "The lucky run"),
       one(witness.unlucky, "The unlucky run"),
@@ -108,13 +81,8 @@ export function makeHazards(view) {
     const { run } = view;
     const number = chosen;
     const found = number === null ? null : await run.hazard(number).catch(() => null);
-    if (found?.element) {
-      const [row, column] = found.element;
-      const ended = wrongElements(run.facts, await run.atEnd(), run.values.expected);
-      found.ends = ended(row * run.facts.n + column);
-    }
     if (run !== view.run || number !== chosen) return;
-    fill(picture, found && drawHazard(found, view.room().width - 4));
+    fill(picture, found && drawHazard(found, view.room.width - 4));
     words.textContent = found ? hazardWords(found) : "";
   }
 
@@ -131,9 +99,9 @@ export function makeHazards(view) {
             : `None so far, ${all} in the whole run: the first comes after ${count(facts.hazards[0].time)} of ${count(facts.length)} instructions.`;
       const here = facts.hazards.findIndex((hazard) => hazard.time === time);
       if (here >= 0 && facts.hazards[chosen]?.time !== time) chosen = here;
-      if (chosen === null || chosen >= all) chosen = view.run.worst;
+      if (chosen === null || chosen >= all) chosen = facts.worst;
       drawOrders();
-      const state = `${facts.order} ${look.hazards} ${chosen} ${all} ${view.room().width}`;
+      const state = `${facts.order} ${look.hazards} ${chosen} ${all} ${view.room.width}`;
       if (drawn?.run === view.run && drawn.state === state) return;
       drawn = { run: view.run, state };
       const ordered = facts.hazards.map((hazard, number) => [hazard, number]);

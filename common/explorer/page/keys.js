@@ -9,7 +9,7 @@ function belongsToControl(event) {
   return event.key === " " && target.closest("button, summary, a, [role=tab]") !== null;
 }
 
-/// Listens to the keyboard from now on. `time` has `toggle`, `step`, `jump` and `panel`.
+/// Listens to the keyboard from now on. `time` has `toggle`, `step` and `jump`.
 export function listenToKeys(time) {
   document.addEventListener("keydown", (event) => {
     if (belongsToControl(event)) return;

@@ -13,8 +13,8 @@ async function startPage() {
   followTheme(() => page?.redraw());
   try {
     if (missing) throw new Error(missing);
-    const [data, wasm] = await Promise.all([unpackData(), unpackEngine()]);
-    page = new Page(data, wasm);
+    const wasm = unpackEngine();
+    page = new Page(await unpackData(), wasm);
     watchVersion(data);
     window.addEventListener("hashchange", () => page.follow(location.hash));
     await page.follow(location.hash);

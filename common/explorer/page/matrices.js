@@ -1,7 +1,7 @@
 // A, B and C: B above C and A to its left, so that an element of C stands where its row of A and its column of B meet. The
 // shared memory of the chosen block lies in the corner between A and B, as it lies between them in the kernel.
 
-import { element, prepare, setText, whenPointed } from "./elements.js";
+import { drawRect, drawText, element, prepare, setText, whenPointed } from "./elements.js";
 import { cellSize, drawCells, writeValues } from "./grid.js";
 import { litBy, meaningOf, meaningWords, withStep } from "./meaning.js";
 import { MARK } from "./run.js";
@@ -56,7 +56,8 @@ function layOutShared(arrays, width, height, largest) {
 function baseOf(name, run, tones, marks) {
   const { values, facts } = run;
   if (name === "C") {
-    const wrong = wrongElements(facts, values.c, values.expected);
+    // Sums are exact here. What a right run holds on its way is not called wrong.
+    const wrong = (index) => !facts.outcome.right && values.c[index] !== values.expected[index];
     return (index) => {
       if (!values.writesC[index]) return [tones.raised, 1];
       return wrong(index) ? [tones.fault, 0.85] : [tones.tile, 0.45];
@@ -68,23 +69,14 @@ function baseOf(name, run, tones, marks) {
   return (index) => [tones.fg, 0.08 + Math.min(0.34, Math.log2(1 + reads[index]) * scale)];
 }
 
-/// Tells which elements of C hold a wrong value. Rounding differs with the order of the additions, so a little is
-/// allowed.
-export function wrongElements(facts, c, expected) {
-  if (facts.outcome.right) return () => false;
-  const allowed = facts.dtype === "i32" ? 0 : 1e-5 * facts.k;
-  return (index) =>
-    !(Math.abs(c[index] - expected[index]) <= allowed * Math.max(1, Math.abs(expected[index])));
-}
-
 /// The values and the marks of a grid: those of the latest request, and of what the line has done before it.
-function contentOf(grid, { values, step }) {
+function contentOf(grid, { values, look }) {
   const { name, shared, rows, columns } = grid;
   const [held, marks] =
     shared === undefined
       ? [values[name.toLowerCase()], values[`marks${name}`]]
       : [values.shared, values.marksShared].map((all) => all.subarray(shared, shared + rows * columns));
-  return [held, withStep(marks, step, grid, { reads: MARK.warpReads, writes: MARK.warpWrites })];
+  return [held, withStep(marks, look.step, grid, { reads: MARK.warpReads, writes: MARK.warpWrites })];
 }
 
 /// Lights the elements of a meaning, the earlier ones paler, and frames the element that the reader points at.
@@ -93,12 +85,10 @@ function drawLit(context, grids, lit, number, pointed, tones) {
   lit.slice(0, number).forEach((elements, order) => {
     for (const { name, row, column, wrong } of elements) {
       const { x, y, cell } = gridOf(name);
-      context.globalAlpha = wrong ? 1 : 0.3 + (0.6 * (order + 1)) / lit.length;
-      context.fillStyle = wrong ? tones.fault : tones.chosen;
-      context.fillRect(x + column * cell, y + row * cell, Math.max(1, cell - 1), Math.max(1, cell - 1));
+      const box = [x + column * cell, y + row * cell, Math.max(1, cell - 1), Math.max(1, cell - 1)];
+      drawRect(context, wrong ? tones.fault : tones.chosen, box, wrong ? 1 : 0.3 + (0.6 * (order + 1)) / lit.length);
     }
   });
-  context.globalAlpha = 1;
   if (pointed) outline(context, gridOf(pointed.name), [pointed.row, pointed.column, 1, 1], tones.chosen);
 }
 
@@ -115,12 +105,9 @@ function drawMatrices(canvas, run, { width, height }, { lit, number, pointed }) 
     drawCells(context, grid);
     const written = (index) => (name === "C" ? run.values.writesC[index] > 0 : (marks[index] & MARK.written) !== 0);
     writeValues(context, { ...grid, shown: name === "A" || name === "B" ? () => true : written });
-    context.fillStyle = tones.muted;
     context.font = "12px system-ui, sans-serif";
-    context.textAlign = "left";
-    context.textBaseline = "alphabetic";
     const title = shared === undefined ? `${name}  ${rows}×${columns}` : `${name}, shared`;
-    context.fillText(title, x, name === "C" ? y + rows * cell + 12 : y - 4);
+    drawText(context, tones.muted, title, x, name === "C" ? y + rows * cell + 8 : y - 8, "left");
     const tile = run.look.tiles[name];
     if (tile) outline(context, grid, tile, tones.tile);
   }
@@ -194,7 +181,7 @@ export function makeMatrices(view) {
   let number = 0;
   let asked = 0;
   const paint = () => {
-    grids = drawMatrices(canvas, view.run, view.room(), { lit, number, pointed });
+    grids = drawMatrices(canvas, view.run, view.room, { lit, number, pointed });
   };
   const say = () => {
     const more = meaning ? `: ${meaningWords(meaning)}` : "";

@@ -67,7 +67,7 @@ export function withStep(marks, step, { name, extents }, bits) {
     for (const { array, index } of blocks)
       if (array === name) for (const at of positions(extents, index)) all[at] |= bit;
   };
-  for (const { from, to } of step?.parts ?? []) {
+  for (const { from, to } of step.parts) {
     light(from, bits.reads);
     light(to, bits.writes);
   }

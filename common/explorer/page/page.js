@@ -1,12 +1,13 @@
 // The page: what is chosen, the runs that were made of it, and everything that shows them.
 
 import { firstOf, isSide, kernelTitle, makeChoice, sensible } from "./choice.js";
-import { element } from "./elements.js";
+import { button, element } from "./elements.js";
 import { readFragment, writeFragment } from "./fragment.js";
 import { listenToKeys } from "./keys.js";
 import { makePaste } from "./paste.js";
 import { makePredict } from "./predict.js";
 import { Runner } from "./runner.js";
+import { outcomeSentence } from "./sentence.js";
 import { makeTabs } from "./tabs.js";
 import { makeTimeline } from "./timeline.js";
 import { Travel } from "./travel.js";
@@ -58,19 +59,13 @@ export class Page {
 
   /// What stands in the bar beside back, play and forward.
   makeBar() {
-    const button = (id, text, onclick, attributes = {}) =>
-      element("button", { type: "button", id, text, onclick, ...attributes });
+    const opens = (id) => ({ "aria-expanded": "false", "aria-controls": id });
+    const turned = () => document.body.classList.contains("at-source");
     this.where = element("span", { class: "where muted" });
-    this.turn = button("turn", "Source", () => this.showSource(!document.body.classList.contains("at-source")));
-    this.halt = button("stop", "Stop", () => this.runner.stop(), { hidden: true });
-    this.ask = button("ask", "Tour", () => this.togglePredict(), {
-      "aria-expanded": "false",
-      "aria-controls": "predict",
-    });
-    this.moreButton = button("more-button", "More", () => this.showMore(this.parts.more.hidden), {
-      "aria-expanded": "false",
-      "aria-controls": "more",
-    });
+    this.turn = button("Source", () => this.showSource(!turned()), { id: "turn" });
+    this.halt = button("Stop", () => this.runner.stop(), { id: "stop", hidden: true });
+    this.ask = button("Tour", () => this.togglePredict(), { id: "ask", ...opens("predict") });
+    this.moreButton = button("More", () => this.showMore(this.parts.more.hidden), { id: "more-button", ...opens("more") });
   }
 
   /// On a narrow screen: shows the source, or the picture.
@@ -178,8 +173,8 @@ export class Page {
 
   /// Shows the hazard that says most, in an order in which the product goes wrong, if there is one.
   async openHazard() {
-    const { facts, worst } = this.runs[0];
-    const hazard = facts.hazards[worst];
+    const { facts } = this.runs[0];
+    const hazard = facts.hazards[facts.worst];
     if (!hazard || hazard.warning) return;
     this.choosePanel("hazards");
     if (facts.outcome.right) await this.findWitness();
@@ -294,12 +289,13 @@ export class Page {
     document.body.classList.toggle("comparing", runs.length > 1);
     this.views.forEach((view, index) => {
       view.root.hidden = false;
-      view.show(runs[index], runs.length > 1 ? kernelTitle(runs[index].kernel) : null);
-      view.choosePanel(this.panel);
+      view.show(runs[index], runs.length > 1 ? kernelTitle(runs[index].kernel) : "", this.panel);
     });
     this.timeline.enable(true);
     this.timeline.drawMarks();
-    if (runs[0].facts.outcome.stopped) this.tell(sentenceOf(runs[0].facts.outcome.stopped));
+    // Of a product that is wrong because of a hazard, the panel of hazards tells.
+    const { outcome, hazards } = runs[0].facts;
+    if (outcome.stopped || !(outcome.right || hazards.some(({ warning }) => !warning))) this.tell(outcomeSentence(runs[0].facts));
     this.travel.showTime();
   }
 
@@ -337,7 +333,7 @@ export class Page {
     const line = contains && run.kernel.source.split("\n").findIndex((text) => text.includes(contains)) + 1;
     const thread = { block: 0, warp: 0, lane: 0 };
     await run.lookAt(0, thread);
-    const hazard = options.to === "hazard" ? run.facts.hazards[run.worst] : null;
+    const hazard = options.to === "hazard" ? run.facts.hazards[run.facts.worst] : null;
     const time = hazard ? hazard.time : await run.seek({ ...options, array, line: line || undefined });
     if (time === null) return;
     await this.views[0].go(time, hazard ? this.travel.threadAt(run, time) : thread);
@@ -378,11 +374,6 @@ export class Page {
     return [own, ...(await this.runner.stripsOf(names, this.choice, options))];
   }
 
-  /// What can be launched in pasted PTX.
-  entries(ptx) {
-    return this.runner.entries(ptx);
-  }
-
   /// Runs pasted PTX with a launch. It becomes a kernel of the page, in a chapter of its own.
   async runPasted(ptx, { size, launch }) {
     const planner = { launch };
@@ -419,11 +410,11 @@ export class Page {
     if (this.runs.length === 0) return;
     this.showMore(false);
     const [run] = this.runs;
-    const { outcome, hazards, length } = run.facts;
+    const { outcome, hazards, worst, length } = run.facts;
     if (outcome.stopped) {
       await run.lookAt(length);
       await this.views[0].go(length, run.look.event ?? {});
-    } else if (hazards[run.worst]?.warning === false) {
+    } else if (hazards[worst]?.warning === false) {
       this.choosePanel("hazards");
       await this.goTo({ to: "hazard" });
     }

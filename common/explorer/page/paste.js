@@ -1,6 +1,6 @@
 // Any kernel: PTX that the reader pastes, with the launch that it needs.
 
-import { choose, element, fill } from "./elements.js";
+import { button, choose, element, fill } from "./elements.js";
 import { sentenceOf, several } from "./words.js";
 
 /// The fields of a launch: what they are called, and how many whole numbers they take; null if it is not numbers alone.
@@ -59,7 +59,7 @@ function takePasted(event) {
   event.target.setRangeText(pasted, event.target.selectionStart, event.target.selectionEnd, "end");
 }
 
-/// The form behind "more". `page` has `entries(ptx)`, which asks what can be launched, and `runPasted(ptx, { size, launch })`.
+/// The form behind "more". The page runs what is pasted, and says what is wrong with it.
 export function makePaste(root, page) {
   const text = element("textarea", {
     rows: 6,
@@ -70,11 +70,12 @@ export function makePaste(root, page) {
   });
   const says = element("p", { class: "fault", role: "alert" });
   const launches = element("div", { class: "launch" });
-  const look = element("button", { type: "button", text: "What can be launched?", onclick: () => show() });
+  const look = button("What can be launched?", () => show());
   fill(root, element("summary", { text: "Paste a kernel" }), text, look, launches, says);
 
   async function trying(action) {
     says.textContent = "";
+    page.tell(null);
     try {
       await action();
     } catch (error) {
@@ -85,7 +86,7 @@ export function makePaste(root, page) {
   const show = () =>
     trying(async () => {
       fill(launches);
-      const { entries } = await page.entries(text.value);
+      const { entries } = await page.runner.entries(text.value);
       if (entries.length === 0) throw new Error("this PTX has no entry that could be launched; paste a whole file, with its .entry");
       const select = element(
         "select",
@@ -111,12 +112,7 @@ export function makePaste(root, page) {
         class: "muted",
         text: `Its ${types.length} parameters: ${types.join(", ")}. Arguments are A (M×K elements), B (K×N), C (M×N), scratch (16,384 zeros), M, N, K or numbers.`,
       }),
-      element("button", {
-        type: "button",
-        class: "main",
-        text: "Run it",
-        onclick: () => trying(() => page.runPasted(text.value, launchOf(name, inputs, types))),
-      }),
+      button("Run it", () => trying(() => page.runPasted(text.value, launchOf(name, inputs, types))), { class: "main" }),
     );
   }
 }

@@ -1,7 +1,7 @@
 // The tour of a chapter: each stop says what to look at, and asks about what is on the screen. The reader commits to a number, and
 // the page says what was counted and where to look.
 
-import { element, fill, withCode } from "./elements.js";
+import { button, element, fill, withCode } from "./elements.js";
 import { keepPrediction, predictions } from "./progress.js";
 import { count, ratio } from "./words.js";
 
@@ -28,43 +28,31 @@ export function makePredict(root, page) {
   let at = 0;
   const key = (index) => `${chapter}/${stops[index].id ?? index}`;
 
-  function form(stop) {
-    const field = element("input", {
-      type: "text",
-      inputmode: "decimal",
-      autocomplete: "off",
-      "aria-label": "Your prediction",
-      size: 9,
-    });
+  /// Keeps a number, and says what was counted; null asks again.
+  function commit(number) {
+    keepPrediction(key(at), number);
+    return draw();
+  }
+
+  function form() {
+    const attributes = { type: "text", inputmode: "decimal", autocomplete: "off", size: 9 };
+    const field = element("input", { ...attributes, "aria-label": "Your prediction" });
     const hint = element("span", { class: "fault", role: "alert" });
-    const made = element(
-      "form",
-      { class: "prediction" },
-      field,
-      element("button", { type: "submit", class: "main", text: "Commit" }),
-      hint,
-    );
-    made.addEventListener("submit", (event) => {
+    const onsubmit = (event) => {
       event.preventDefault();
       const number = numberOf(field.value);
       if (number === null) hint.textContent = "Type a number.";
-      else commit(stop, number);
-    });
-    return made;
+      else commit(number);
+    };
+    const submit = element("button", { type: "submit", class: "main", text: "Commit" });
+    return element("form", { class: "prediction", onsubmit }, field, submit, hint);
   }
 
-  async function commit(stop, number) {
-    keepPrediction(key(at), number);
-    await draw();
-  }
-
-  function verdict(stop, predicted, found) {
+  function verdict({ metric, per, digits, after }, predicted, found) {
     if (found.value === null) return element("p", { text: "This run has nothing to count for the question." });
-    const right = agrees(predicted, found.value, stop.digits ?? 0);
-    const parts =
-      found.per === undefined || found.per === null || !stop.per
-        ? ""
-        : ` (${count(found.of)} in ${count(found.per)})`;
+    const right = agrees(predicted, found.value, digits ?? 0);
+    const counted = (number, name) => `${count(number)} ${name.replaceAll("_", " ")}`;
+    const parts = per ? ` (${counted(found.of, metric)} / ${counted(found.per, per)})` : "";
     return element(
       "p",
       { class: right ? "right" : "not", tabindex: -1 },
@@ -72,7 +60,7 @@ export function makePredict(root, page) {
       `You said ${numeral(predicted)}. Counted: `,
       element("strong", { text: numeral(found.value) }),
       `${parts}. `,
-      ...withCode(stop.after ?? ""),
+      ...withCode(after ?? ""),
     );
   }
 
@@ -82,14 +70,11 @@ export function makePredict(root, page) {
     const known = predictions();
     const predicted = known[key(at)];
     const dots = stops.map((_, index) =>
-      element("button", {
-        type: "button",
+      button(index + 1, () => go(index), {
         class: "dot",
-        text: index + 1,
         "aria-pressed": String(index === at),
         "aria-label": `Stop ${index + 1}${known[key(index)] === undefined ? "" : ", answered"}`,
         "data-done": known[key(index)] === undefined ? null : "",
-        onclick: () => go(index),
       }),
     );
     const body = element("div", { class: "stop-body" });
@@ -111,7 +96,7 @@ export function makePredict(root, page) {
       body,
     );
     if (had) root.querySelector("p").focus();
-    if (predicted === undefined) return fill(body, form(stop));
+    if (predicted === undefined) return fill(body, form());
     const asked = at;
     try {
       if (page.runs.length === 0) throw new Error("The run failed, so there is nothing to count.");
@@ -123,20 +108,9 @@ export function makePredict(root, page) {
         element(
           "p",
           { class: "next" },
-          found.time === null
-            ? null
-            : element("button", { type: "button", text: "Show me where", onclick: () => page.lookWhere(stop, found) }),
-          at + 1 < stops.length
-            ? element("button", { type: "button", class: "main", text: "Next stop", onclick: () => go(at + 1) })
-            : null,
-          element("button", {
-            type: "button",
-            text: "Predict again",
-            onclick: () => {
-              keepPrediction(key(at), null);
-              draw();
-            },
-          }),
+          found.time === null ? null : button("Show me where", () => page.lookWhere(stop, found)),
+          at + 1 < stops.length ? button("Next stop", () => go(at + 1), { class: "main" }) : null,
+          button("Predict again", () => commit(null)),
         ),
       );
       if (had) body.querySelector("p").focus();

@@ -1,7 +1,7 @@
 // Draws one side of a request: the 32 lanes of the warp above, and below them the rows of memory that deliver what
 // they ask for.
 
-import { prepare } from "./elements.js";
+import { drawRect, drawText, prepare } from "./elements.js";
 
 const COLUMNS = 32;
 const PER_SECTOR = 8;
@@ -31,25 +31,20 @@ function drawRows(context, side, m, colours, label) {
   const strong = side.writes ? colours.write : colours.read;
   side.rows.forEach((row, index) => {
     const y = m.y(index);
-    context.fillStyle = colours.soft;
     if (side.shared) {
-      for (let bank = 0; bank < COLUMNS; bank += 1) context.fillRect(m.at(bank) + 0.5, y, m.cell - 1, m.high);
+      for (let bank = 0; bank < COLUMNS; bank += 1)
+        drawRect(context, colours.soft, [m.at(bank) + 0.5, y, m.cell - 1, m.high]);
     } else {
       for (let sector = 0; sector < 4; sector += 1) {
-        const delivered = row.sectors.has(sector);
-        context.globalAlpha = delivered ? 0.3 : 1;
-        context.fillStyle = delivered ? strong : colours.soft;
-        context.fillRect(m.at(sector * PER_SECTOR) + 1, y, m.cell * PER_SECTOR - 2, m.high);
+        const [colour, opacity] = row.sectors.has(sector) ? [strong, 0.3] : [colours.soft, 1];
+        drawRect(context, colour, [m.at(sector * PER_SECTOR) + 1, y, m.cell * PER_SECTOR - 2, m.high], opacity);
       }
-      context.globalAlpha = 1;
     }
-    context.fillStyle = strong;
     for (const column of row.words.keys())
-      context.fillRect(m.at(column) + 1, y + 1, Math.max(1.5, m.cell - 2), m.high - 2);
+      drawRect(context, strong, [m.at(column) + 1, y + 1, Math.max(1.5, m.cell - 2), m.high - 2]);
     if (side.rows.length > 12 && index % 4 !== 0) return;
-    context.fillStyle = colours.muted;
-    context.textAlign = "right";
-    context.fillText(side.shared ? `pass ${index + 1}` : label(row.line), m.margin - 6, y + m.high / 2 + 0.5);
+    const name = side.shared ? `pass ${index + 1}` : label(row.line);
+    drawText(context, colours.muted, name, m.margin - 6, y + m.high / 2 + 0.5, "right");
   });
 }
 
@@ -71,31 +66,25 @@ function drawLinks(context, side, m, colours, chosen) {
 
 function drawLanes(context, side, m, colours, chosen) {
   const active = new Set(side.lanes.map(({ lane }) => lane));
-  context.textAlign = "center";
+  const inside = m.cell >= 13;
+  const level = inside ? m.top + m.cell / 2 + 0.5 : 6;
+  const middle = (column) => m.at(column) + m.cell / 2;
   for (let lane = 0; lane < COLUMNS; lane += 1) {
-    context.fillStyle = lane === chosen ? colours.chosen : active.has(lane) ? colours.muted : colours.raised;
-    context.fillRect(m.at(lane) + 0.5, m.top, m.cell - 1, m.cell);
-    const inside = m.cell >= 13;
-    context.fillStyle = inside && (active.has(lane) || lane === chosen) ? colours.bg : colours.muted;
-    if (inside) context.fillText(lane, m.at(lane) + m.cell / 2, m.top + m.cell / 2 + 0.5);
-    else if (lane % 4 === 0) context.fillText(lane, m.at(lane) + m.cell / 2, 6);
+    const colour = lane === chosen ? colours.chosen : active.has(lane) ? colours.muted : colours.raised;
+    drawRect(context, colour, [m.at(lane) + 0.5, m.top, m.cell - 1, m.cell]);
+    const dark = inside && (active.has(lane) || lane === chosen);
+    if (inside || lane % 4 === 0) drawText(context, dark ? colours.bg : colours.muted, lane, middle(lane), level);
   }
-  context.fillStyle = colours.muted;
-  context.textAlign = "right";
-  context.fillText("lane", m.margin - 6, m.cell < 13 ? 6 : m.top + m.cell / 2 + 0.5);
   const below = m.y(side.rows.length) + 7;
-  if (side.shared) context.fillText("bank", m.margin - 6, below);
-  context.textAlign = "center";
-  if (side.shared)
+  drawText(context, colours.muted, "lane", m.margin - 6, level, "right");
+  if (side.shared) {
+    drawText(context, colours.muted, "bank", m.margin - 6, below, "right");
     for (let bank = 0; bank < COLUMNS; bank += m.cell >= 15 ? 1 : 4)
-      context.fillText(bank, m.at(bank) + m.cell / 2, below);
-  else
-    for (let sector = 0; sector < 4; sector += 1)
-      context.fillText(
-        m.cell >= 13 ? "sector of 32 bytes" : "32 bytes",
-        m.at(sector * PER_SECTOR + PER_SECTOR / 2),
-        below,
-      );
+      drawText(context, colours.muted, bank, middle(bank), below);
+  } else {
+    for (let sector = 0.5; sector < 4; sector += 1)
+      drawText(context, colours.muted, inside ? "sector of 32 bytes" : "32 bytes", m.at(sector * PER_SECTOR), below);
+  }
 }
 
 /// Draws a side `width` pixels wide. `label` names a line of global memory, `chosen` is a lane. Returns which lane
@@ -103,8 +92,7 @@ function drawLanes(context, side, m, colours, chosen) {
 export function drawRequest(canvas, side, { width, colours, chosen, label }) {
   const m = measures(side, width);
   const context = prepare(canvas, width, m.height);
-  context.font = `${m.cell >= 14 ? 11 : 10}px system-ui, sans-serif`;
-  context.textBaseline = "middle";
+  if (m.cell >= 14) context.font = "11px system-ui, sans-serif";
   drawRows(context, side, m, colours, label);
   drawLinks(context, side, m, colours, chosen);
   drawLanes(context, side, m, colours, chosen);

@@ -48,7 +48,7 @@ export function makeRequest(view) {
   function drawing(side, heading) {
     const canvas = element("canvas", { role: "img", "aria-label": says.textContent });
     const laneAt = drawRequest(canvas, side, {
-      width: view.room().width,
+      width: view.room.width,
       colours: colours(),
       chosen: view.run.chosen.lane,
       label: (line) => lineName(view.run, side.array, line),

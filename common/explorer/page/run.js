@@ -41,8 +41,6 @@ export class Run {
     /// C may become anything.
     this.facts.free = planner.launch?.output === "any";
     this.take(copies);
-    /// The number of the hazard that says most; null without hazards.
-    this.worst = answer.hazards.length > 0 ? (await this.hazard()).number : null;
     await this.lookAt(0);
   }
 
@@ -55,13 +53,9 @@ export class Run {
 
   /// Everything there is to see at a time.
   async lookAt(time, chosen = this.chosen) {
-    const [{ answer, copies }, { answer: step }] = await Promise.all([
-      this.engine.ask({ do: "look", time, ...chosen }, EACH_TIME),
-      this.engine.ask({ do: "step", time, block: chosen.block, warp: chosen.warp }),
-    ]);
+    const { answer, copies } = await this.engine.ask({ do: "look", time, ...chosen }, EACH_TIME);
     this.take(copies);
     this.look = answer;
-    this.step = step;
     this.time = answer.time;
     this.chosen = { block: answer.block, warp: answer.warp, lane: answer.lane };
   }
@@ -76,13 +70,7 @@ export class Run {
     return this.ask({ do: "meaning", time: this.time, ...this.chosen, of });
   }
 
-  /// What C holds at the end.
-  async atEnd() {
-    const { copies } = await this.engine.ask({ do: "look", time: this.facts.length, ...this.chosen }, [BULK.indexOf("c")]);
-    return new this.values.c.constructor(Object.values(copies)[0]);
-  }
-
-  /// The picture of a hazard, by its place in the list; without one of the hazard that says most.
+  /// The picture of a hazard, by its place in the list.
   hazard(number) {
     return this.ask({ do: "hazard", number });
   }
@@ -102,43 +90,14 @@ export class Run {
     return this.ask({ do: "seek", from: 0, to: "first", ...this.chosen });
   }
 
-  /// The time that a step leads to; null if there is none. Forward, a launch goes on where the one before has ended.
+  /// The time that a step leads to; null if there is none.
   async seek(options) {
-    const asking = { do: "seek", from: this.time, back: false, ...this.chosen, ...options };
-    let { time } = await this.ask(asking);
-    for (const start of time === null && !asking.back ? await this.launchStarts() : [])
-      if (time === null && start > asking.from) ({ time } = await this.ask({ ...asking, from: start }));
-    return time;
-  }
-
-  /// The times at which the launches begin, but the first. They are searched, since the engine seeks within one launch.
-  async launchStarts() {
-    if (this.starts) return this.starts;
-    const starts = [];
-    for (let launch = 1; launch < this.facts.launches.length; launch += 1) {
-      let [before, after] = [starts.at(-1) ?? 0, this.facts.length];
-      while (after - before > 1) {
-        const middle = Math.floor((before + after) / 2);
-        if ((await this.ask({ do: "look", time: middle, ...this.chosen })).launch < launch) before = middle;
-        else after = middle;
-      }
-      starts.push(after);
-    }
-    this.starts = starts;
-    return starts;
+    return (await this.ask({ do: "seek", from: this.time, ...this.chosen, ...options })).time;
   }
 
   /// What was counted, in answer to a stop of the tour: in the whole run, or only on the lines of the source that contain a text.
-  async count({ metric, per, array, contains }) {
-    const found = await this.ask({ do: "count", metric, per, array });
-    if (!contains) return found;
-    const texts = this.kernel.source.split("\n");
-    const lines = texts.flatMap((text, index) => (text.includes(contains) ? [index + 1] : []));
-    const { by_line: counted } = await this.ask({ do: "look", time: this.facts.length, ...this.chosen });
-    const value = lines.reduce((sum, line) => sum + (counted[line]?.[metric] ?? 0), 0);
-    const line = lines.find((one) => counted[one]?.[metric]);
-    const time = await this.seek({ from: 0, to: "line", line, block: 0, warp: 0 });
-    return { ...found, value, time, block: 0, warp: 0 };
+  count({ metric, per, array, contains }) {
+    return this.ask({ do: "count", metric, per, array, contains });
   }
 
   /// The launch that is running at this time.

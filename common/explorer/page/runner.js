@@ -12,6 +12,8 @@ export class Runner {
     this.engines = [new Engine(wasm), new Engine(wasm)];
     // Plans are asked for while a kernel runs.
     this.planning = new Engine(wasm);
+    // The two that the first run needs start while the code is compiled.
+    for (const engine of [this.planning, this.engines[0]]) engine.start();
     this.making = null;
   }
 

@@ -73,7 +73,8 @@ export function nothingLeft({ chosen, look, facts }, unit) {
 
 /// What the chosen warp has done in its line, or in all of it that it has executed so far.
 export function happening(run) {
-  const { step, chosen, look, facts } = run;
+  const { chosen, look, facts } = run;
+  const { step } = look;
   const hazards = facts.hazards
     .filter(({ time }) => time === run.time)
     .map(({ kind, place: where }) => ` Here is a hazard: ${kind}, ${where}.`)

@@ -1,7 +1,7 @@
 // The kernel's source: the line that the chosen warp executed last is lit, and the margin says on which lines the
 // other warps are.
 
-import { element, fill, setText } from "./elements.js";
+import { button, element, fill, setText } from "./elements.js";
 import { ranges } from "./words.js";
 
 /// The code of a line, with its comment set apart.
@@ -49,15 +49,9 @@ export function makeSource(view) {
       .map((text, index) => {
         const line = index + 1;
         const margin = element("span", { class: "margin" });
+        const attributes = { class: "plain line-number", "aria-expanded": "false", title: "Show the PTX of this line" };
         const number = executed.has(line)
-          ? element("button", {
-              type: "button",
-              class: "plain line-number",
-              text: line,
-              "aria-expanded": "false",
-              title: "Show the PTX of this line",
-              onclick: () => toggle(line),
-            })
+          ? button(line, () => toggle(line), attributes)
           : element("span", { class: "line-number", text: line });
         const ptx = element("div", { class: "below" });
         return { row: element("li", {}, margin, number, codeOf(text), ptx), margin, number, ptx };
@@ -75,15 +69,8 @@ export function makeSource(view) {
   const visit = (line, back) => view.seek({ to: "line", line, back });
 
   function below(line, last) {
-    return [
-      element(
-        "div",
-        { class: "visits" },
-        element("button", { type: "button", text: "◀ visit before", onclick: () => visit(line, true) }),
-        element("button", { type: "button", text: "next visit ▶", onclick: () => visit(line, false) }),
-      ),
-      ptxOf(view.run, line, last),
-    ];
+    const visits = [button("◀ visit before", () => visit(line, true)), button("next visit ▶", () => visit(line, false))];
+    return [element("div", { class: "visits" }, ...visits), ptxOf(view.run, line, last)];
   }
 
   function draw() {

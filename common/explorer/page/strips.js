@@ -1,6 +1,6 @@
 // Time as far as it is certain: a strip for each warp, from stated latencies. Several kernels stand side by side.
 
-import { element, fill, prepare } from "./elements.js";
+import { drawRect, element, fill, prepare } from "./elements.js";
 import { colours } from "./theme.js";
 import { count } from "./words.js";
 
@@ -27,14 +27,13 @@ function drawStrip(canvas, { warps, cursor }, clocks, width) {
   const tones = colours();
   shown.forEach(({ segments }, warp) => {
     for (const [from, to, what] of segments) {
-      context.fillStyle = tones[WHATS.find(([id]) => id === what)[1]];
       const [left, right] = [from, to].map((clock) => (clock / clocks) * width);
-      context.fillRect(left, warp * (HIGH + BETWEEN_WARPS), Math.max(0.5, right - left), HIGH);
+      const box = [left, warp * (HIGH + BETWEEN_WARPS), Math.max(0.5, right - left), HIGH];
+      drawRect(context, tones[WHATS.find(([id]) => id === what)[1]], box);
     }
   });
-  if (cursor === null || cursor === undefined) return;
-  context.fillStyle = tones.chosen;
-  context.fillRect((cursor / clocks) * width - 1, 0, 2, shown.length * (HIGH + BETWEEN_WARPS));
+  if (cursor === null) return;
+  drawRect(context, tones.chosen, [(cursor / clocks) * width - 1, 0, 2, shown.length * (HIGH + BETWEEN_WARPS)]);
 }
 
 /// What a strip shows, in words.
@@ -48,25 +47,15 @@ function stripWords({ clocks, warps }) {
 export function makeStrips(view) {
   const usual = Object.fromEntries(LATENCIES.map(([id, , clocks]) => [id, clocks]));
   const latency = { ...usual };
-  const fields = LATENCIES.map(([id, text]) =>
-    element(
-      "label",
-      {},
-      `${text} `,
-      element("input", {
-        type: "number",
-        min: id === "schedulers" ? 1 : 0,
-        max: 100000,
-        value: usual[id],
-        "data-latency": id,
-        onchange: (event) => {
-          latency[id] = Math.max(Number(event.target.min), Math.min(100000, Math.round(Number(event.target.value)) || 0));
-          event.target.value = latency[id];
-          refresh();
-        },
-      }),
-    ),
-  );
+  const fields = LATENCIES.map(([id, text]) => {
+    const onchange = ({ target }) => {
+      latency[id] = Math.max(Number(target.min), Math.min(100000, Math.round(Number(target.value)) || 0));
+      target.value = latency[id];
+      refresh();
+    };
+    const allowed = { type: "number", min: id === "schedulers" ? 1 : 0, max: 100000, value: usual[id] };
+    return element("label", {}, `${text} `, element("input", { ...allowed, "data-latency": id, onchange }));
+  });
   const others = element("div", { class: "beside", role: "group", "aria-label": "Kernels beside it" });
   const strips = element("div", { class: "strips" });
   const times = element("ul", { class: "muted measured" });
@@ -100,29 +89,18 @@ export function makeStrips(view) {
   async function refresh() {
     const { run, page } = view;
     const mine = (asked += 1);
-    const names = page.besides();
-    fill(
-      others,
-      names.length > 0 ? "Beside it: " : null,
-      ...names.map(({ id, title }) =>
-        element(
-          "label",
-          {},
-          element("input", {
-            type: "checkbox",
-            checked: page.beside.has(id),
-            onchange: (event) => change(id, event.target.checked),
-          }),
-          ` ${title} `,
-        ),
-      ),
-    );
+    const boxes = page.besides().map(({ id, title }) => {
+      const onchange = ({ target }) => change(id, target.checked);
+      const box = element("input", { type: "checkbox", checked: page.beside.has(id), onchange });
+      return element("label", {}, box, ` ${title} `);
+    });
+    fill(others, boxes.length > 0 ? "Beside it: " : null, ...boxes);
     const asking = { ...latency, block: run.chosen.block, launch: run.look.launch, time: run.time };
     if (!strips.firstChild) fill(strips, element("p", { class: "muted", text: "Running the kernels …" }));
     const all = await page.strips(asking).catch((error) => error);
     if (mine !== asked) return;
     if (all instanceof Error) return fill(strips, element("p", { class: "fault", text: all.message }));
-    const width = view.room().width - 4;
+    const width = view.room.width - 4;
     const clocks = Math.max(1, ...all.map((one) => one.strip.clocks));
     fill(
       strips,
@@ -152,7 +130,7 @@ export function makeStrips(view) {
     draw() {
       const { run } = view;
       takeWish();
-      const state = [run.kernel.id, run.form.id, run.time, run.chosen.block, view.room().width, [...view.page.beside].join()].join();
+      const state = [run.kernel.id, run.form.id, run.time, run.chosen.block, view.room.width, [...view.page.beside].join()].join();
       if (state === drawn.state && drawn.run === run) return;
       drawn = { state, run };
       refresh();

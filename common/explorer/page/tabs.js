@@ -1,15 +1,12 @@
 // The tabs, with which a view that is too narrow for all panels shows one of them.
 
-import { element, fill } from "./elements.js";
+import { button, fill } from "./elements.js";
 
 /// The tabs of `panels`, which are `[id, title]` each. `chosen(id)` is called when the reader chooses one.
 export function makeTabs(root, panels, chosen) {
   let current = panels[0][0];
   const tabs = new Map(
-    panels.map(([id, text]) => [
-      id,
-      element("button", { type: "button", role: "tab", "data-panel": id, text, onclick: () => chosen(id) }),
-    ]),
+    panels.map(([id, text]) => [id, button(text, () => chosen(id), { role: "tab", "data-panel": id })]),
   );
   fill(root, ...tabs.values());
   root.addEventListener("keydown", (event) => {

@@ -1,6 +1,6 @@
 // Time: back, play and forward in the bar; steps of other lengths, the pace and the slider behind "more".
 
-import { choose, element, fill, prepare } from "./elements.js";
+import { button, choose, drawRect, element, fill, prepare } from "./elements.js";
 import { colours } from "./theme.js";
 import { count } from "./words.js";
 
@@ -14,19 +14,14 @@ const STEPS = [
   ["hazard", "hazard", "the next hazard of the run"],
 ];
 /// The pictures on the buttons: fonts do not all have them.
-const ICONS = Object.fromEntries(
-  Object.entries({
-    first: "M3 3h2v10H3zM13 3v10L6 8z",
-    back: "M11 3v10L4 8z",
-    play: "M4 2.5v11l9-5.5z",
-    pause: "M4 3h3v10H4zM9 3h3v10H9z",
-    forward: "M5 3v10l7-5z",
-    last: "M11 3h2v10h-2zM3 3v10l7-5z",
-  }).map(([name, path]) => [
-    name,
-    `<svg viewBox="0 0 16 16" width="16" height="16" fill="currentColor" aria-hidden="true"><path d="${path}"/></svg>`,
-  ]),
-);
+const ICONS = {
+  first: "M3 3h2v10H3zM13 3v10L6 8z",
+  back: "M11 3v10L4 8z",
+  play: "M4 2.5v11l9-5.5z",
+  pause: "M4 3h3v10H4zM9 3h3v10H9z",
+  forward: "M5 3v10l7-5z",
+  last: "M11 3h2v10h-2zM3 3v10l7-5z",
+};
 /// Steps a second while it plays.
 const SPEEDS = [1, 2, 5, 15, 60];
 
@@ -37,19 +32,15 @@ export function makeTimeline(bar, more, page, others) {
   let timer = null;
   const time = () => page.runs[0]?.time ?? 0;
   const length = () => page.runs[0]?.facts.length ?? 1;
-  const button = (icon, label, action, attributes = {}) => {
-    const made = element("button", {
-      type: "button",
-      class: "icon",
-      "aria-label": label,
-      title: label,
-      onclick: action,
-      ...attributes,
-    });
-    made.innerHTML = ICONS[icon];
+  const showIcon = (made, icon) => {
+    made.innerHTML = `<svg viewBox="0 0 16 16" width="16" height="16" fill="currentColor" aria-hidden="true"><path d="${ICONS[icon]}"/></svg>`;
+  };
+  const iconButton = (icon, label, action, attributes = {}) => {
+    const made = button("", action, { class: "icon", "aria-label": label, title: label, ...attributes });
+    showIcon(made, icon);
     return made;
   };
-  const play = button("play", "Play", () => toggle(), { class: "icon main", id: "play" });
+  const play = iconButton("play", "Play", () => toggle(), { class: "icon main", id: "play" });
   const units = choose(
     STEPS.map(([id, text]) => [id, text]),
     { id: "unit", onchange: () => setUnit(units.value) },
@@ -70,8 +61,8 @@ export function makeTimeline(bar, more, page, others) {
   });
   const marks = element("canvas", { "aria-hidden": "true" });
   const at = element("span", { class: "at number muted" });
-  const back = button("back", "One step back", () => page.travel.step(-1, unit), { id: "back" });
-  const forward = button("forward", "One step forward", () => page.travel.step(1, unit), { id: "forward" });
+  const back = iconButton("back", "One step back", () => page.travel.step(-1, unit), { id: "back" });
+  const forward = iconButton("forward", "One step forward", () => page.travel.step(1, unit), { id: "forward" });
   const follow = element(
     "label",
     { class: "follow", title: "Look at whichever warp executes, instead of at the chosen one" },
@@ -87,9 +78,9 @@ export function makeTimeline(bar, more, page, others) {
     element(
       "span",
       { class: "whole" },
-      button("first", "Go to the start", () => page.travel.jump(0)),
+      iconButton("first", "Go to the start", () => page.travel.jump(0)),
       element("span", { class: "scrub" }, slider, marks),
-      button("last", "Go to the end", () => page.travel.jump(Infinity)),
+      iconButton("last", "Go to the end", () => page.travel.jump(Infinity)),
     ),
     at,
   );
@@ -109,7 +100,7 @@ export function makeTimeline(bar, more, page, others) {
   }
 
   function showPlaying(on) {
-    play.innerHTML = ICONS[on ? "pause" : "play"];
+    showIcon(play, on ? "pause" : "play");
     play.title = on ? "Pause" : "Play";
     play.setAttribute("aria-label", play.title);
     page.parts.sentence.setAttribute("aria-live", on ? "off" : "polite");
@@ -141,10 +132,9 @@ export function makeTimeline(bar, more, page, others) {
     const width = slider.clientWidth - 16;
     if (width <= 0) return;
     const context = prepare(marks, width, 8);
-    const tones = colours();
-    context.fillStyle = tones.fault;
-    const hazards = page.runs[0]?.facts.hazards ?? [];
-    for (const { time: at } of hazards) context.fillRect((at / length()) * width - 1, 0, 2.5, 8);
+    const { fault } = colours();
+    for (const hazard of page.runs[0]?.facts.hazards ?? [])
+      drawRect(context, fault, [(hazard.time / length()) * width - 1, 0, 2.5, 8]);
   }
 
   new ResizeObserver(drawMarks).observe(slider);

@@ -126,8 +126,7 @@ export class Travel {
     const { look, chosen, launch } = runs[0];
     const grid = launch.grid.slice(0, launch.grid[2] > 1 ? 3 : 2).join("×");
     this.page.where.textContent = `warp ${chosen.warp} of ${look.warps.length}, block ${place(runs[0].blockName())} of ${grid}`;
-    const { hazards } = look;
-    this.page.tabs.number("hazards", hazards);
+    this.page.tabs.number("hazards", look.hazards);
     document.documentElement.dataset.time = String(runs[0].time);
   }
 }

@@ -42,17 +42,9 @@ export class View {
     new ResizeObserver(() => this.resized()).observe(this.root);
   }
 
-  counter = (name) => this.page.counter(name);
-  counted = (counts) => this.page.counted(counts);
-
   /// The panel that is shown.
   get shown() {
     return this.panels.find(({ id }) => id === this.panel);
-  }
-
-  /// The pixels that a panel's drawing may take. They are measured when the view is laid out, and not in each frame.
-  room() {
-    return this.measured;
   }
 
   /// Lays the view out for its width, and for the height that the screen has left.
@@ -65,7 +57,8 @@ export class View {
     const stacked = !beside && this.page.runs.length > 1;
     const height = stacked ? Math.min(440, window.innerHeight * 0.6) : Math.max(LEAST + WORDS, left);
     this.root.style.setProperty("--room", `${Math.floor(height)}px`);
-    this.measured = {
+    // The pixels that a panel's drawing may take: measured here, and not in each frame.
+    this.room = {
       width: Math.max(240, (this.shown.root.clientWidth || this.width) - 2),
       height: height - (stacked ? 0 : WORDS),
     };
@@ -82,14 +75,13 @@ export class View {
     this.draw();
   }
 
-  /// Shows a run that has just been made.
-  show(run, title) {
+  /// Shows a run that has just been made, in a panel.
+  show(run, title, panel) {
     this.run = run;
-    this.title.textContent = title ?? "";
-    this.title.hidden = !title;
+    this.title.textContent = title;
+    this.title.hidden = title === "";
     this.source.show();
-    this.warps.show();
-    this.again();
+    this.choosePanel(panel);
   }
 
   /// Chooses the panel that is shown.

@@ -1,7 +1,6 @@
 // Whom the page looks at: a block, one of its warps, and a lane of that. Each warp shows whether it runs or waits.
 
-import { element, fill, setText } from "./elements.js";
-import { coordinates } from "./run.js";
+import { button, element, fill, options, setText } from "./elements.js";
 import { place } from "./words.js";
 
 const STATES = { waits: "has not started", runs: "runs", barrier: "waits at a barrier", done: "has ended" };
@@ -35,37 +34,18 @@ export function makeWarps(view) {
   );
   let chips = [];
 
-  function show() {
-    chips = [];
-    fill(strip);
-    listBlocks();
-  }
-
-  function listBlocks() {
-    const { grid, blocks: number } = view.run.launch;
-    const named = Array.from({ length: number }, (_, block) =>
-      element("option", { value: block, text: place(coordinates(block, grid)) }),
-    );
-    if (blocks.options.length !== number || blocks.dataset.grid !== grid.join()) {
-      blocks.dataset.grid = grid.join();
-      fill(blocks, ...named);
-    }
-  }
-
   function draw() {
     const { run } = view;
     const { look, chosen } = run;
-    listBlocks();
-    blocks.value = String(chosen.block);
+    if (blocks.options.length !== look.blocks.length) fill(blocks, ...options(look.blocks.map((_, block) => [block, ""])));
     look.blocks.forEach((state, block) =>
       setText(blocks.options[block], `${place(run.blockName(block))}${["", " runs", " has ended"][state]}`),
     );
+    blocks.value = String(chosen.block);
     if (document.activeElement !== lane) lane.value = chosen.lane;
     thread.textContent = `thread ${place(run.threadName())}`;
     if (chips.length !== look.warps.length) {
-      chips = look.warps.map((_, warp) =>
-        element("button", { type: "button", class: "chip", text: warp, onclick: () => view.choose({ warp }) }),
-      );
+      chips = look.warps.map((_, warp) => button(warp, () => view.choose({ warp }), { class: "chip" }));
       fill(strip, element("span", { class: "muted", text: "Warp" }), ...chips);
     }
     look.warps.forEach(({ state, line }, warp) => {
@@ -77,5 +57,5 @@ export function makeWarps(view) {
       chip.setAttribute("aria-label", label);
     });
   }
-  return { root, show, draw };
+  return { root, draw };
 }

@@ -21,7 +21,7 @@ function ask(request, arrays) {
 onmessage = async ({ data }) => {
   try {
     if (data.wasm) {
-      engine = (await WebAssembly.instantiate(data.wasm, {})).instance.exports;
+      engine = (await WebAssembly.instantiate(data.wasm)).exports;
       postMessage({ id: data.id, answer: "{}", copies: {} });
       return;
     }

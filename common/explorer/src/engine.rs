@@ -11,7 +11,7 @@ use crate::planner::entries;
 use crate::request::{CountRequest, LookRequest, Request};
 use crate::run::{Run, witness};
 use crate::state::State;
-use crate::step::{seek, step};
+use crate::step::seek;
 use crate::strips::strips;
 use serde_json::{Value, json};
 use simt::{Counts, SharedArray, WarpgroupProduct};
@@ -74,8 +74,7 @@ impl Engine {
                 run?.tape.seek(&mut self.state, at.time);
                 meaning(run?, &self.state, &at, &of)
             }
-            Request::Step(LookRequest { time, block, warp, .. }) => Ok(step(run?, (block, warp), time)),
-            Request::Hazard { number } => picture(run?, number.unwrap_or_else(|| run.map_or(0, worst))),
+            Request::Hazard { number } => picture(run?, number),
             Request::Witness => Ok(witness(run?)),
             Request::Strips(request) => strips(run?, &request),
         }
@@ -86,7 +85,7 @@ impl Engine {
 fn summary(run: &Run) -> Value {
     let tape = &run.tape;
     let [m, n, k] = run.size;
-    let (c, wrong) = (run.c_at_end(), run.wrong(run.c_at_end()).collect::<Vec<_>>());
+    let (c, wrong) = (run.c_at_end(), run.wrong_at_end().collect::<Vec<_>>());
     let first = wrong.first().map(|&at| {
         let [row, column] = run.row_column(C, at);
         let [value, expected] = [c, &run.expected].map(|words| real(run.number(words[at as usize])));
@@ -113,7 +112,7 @@ fn summary(run: &Run) -> Value {
         "length": tape.length(), "m": m, "n": n, "k": k, "dtype": run.dtype, "order": run.order.to_string(), "bytes": tape.memory(),
         "outcome": { "right": run.is_right(), "wrong": wrong.len(), "first": first, "stopped": run.stopped },
         "launches": launches, "tile": (!run.is_free()).then_some(run.plan.tile),
-        "hazards": hazards, "totals": counts(&tape.end.totals, true),
+        "hazards": hazards, "worst": worst(run), "totals": counts(&tape.end.totals, true),
     })
 }
 
@@ -138,7 +137,7 @@ fn count(run: &Run, request: &CountRequest) -> Result<Value, String> {
     let known = |name: &str| match name {
         "blocks" => launch.map(|launch| launch.grid.count()),
         "warps" => launch.map(|launch| u64::from(launch.warps())),
-        "wrong" => Some(run.wrong(run.c_at_end()).count() as u64),
+        "wrong" => Some(run.wrong_at_end().count() as u64),
         _ => None,
     };
     for name in [Some(&request.metric), request.per.as_ref()].into_iter().flatten() {
@@ -146,7 +145,16 @@ fn count(run: &Run, request: &CountRequest) -> Result<Value, String> {
             return Err(format!("nothing is counted under the name {name:?}; choose a counter's name"));
         }
     }
-    let asked = |event: &u32| request.array.is_none() || tape.accesses(*event, request.array.as_deref());
+    let texts: Vec<&str> = run.source.lines().collect();
+    // Whether an event is of a line that contains the text.
+    let contains = |event: u32, text: &str| {
+        let line = tape.instruction(event).line.and_then(|line| texts.get((line as usize).wrapping_sub(1)));
+        line.is_some_and(|line| line.contains(text))
+    };
+    let asked = |event: &u32| {
+        (request.array.is_none() || tape.accesses(*event, request.array.as_deref()))
+            && request.contains.as_ref().is_none_or(|text| contains(*event, text))
+    };
     let mut sum = Counts::default();
     let mut first = None;
     for event in (0..tape.length()).filter(asked) {

@@ -49,7 +49,7 @@ pub fn hazard(run: &Run, found: &Found) -> Value {
     let simt::Hazard { kind, place, parties, count, .. } = &found.hazard;
     json!({
         "kind": kind.name(), "warning": kind.is_warning(), "count": count, "time": found.time, "text": found.text,
-        "place": found.word.map_or_else(|| place.to_string(), |word| cell(run, launch, word)),
+        "place": found.word.map_or_else(|| place.to_string(), |(array, word)| element(run, launch, array, 4 * word).to_string()),
         "parties": parties.iter().map(|party| told(run, launch, party)).collect::<Value>(),
     })
 }
@@ -70,16 +70,6 @@ fn word(run: &Run, launch: &LaunchTape, place: &simt::Place) -> Option<Word> {
     }
 }
 
-fn cell(run: &Run, launch: &LaunchTape, (array, word): Word) -> String {
-    element(run, launch, array, 4 * word).to_string()
-}
-
-/// The words that a lane touches in an event. An asynchronous copy writes shared memory, and reads what it copies.
-fn touched(run: &Run, event: u32, lane: usize) -> Vec<Word> {
-    let own = run.tape.touched(event).filter(|touched| touched.lane == lane);
-    own.map(|touched| (touched.array, touched.word)).collect()
-}
-
 /// A cell's value at a time, and its meaning.
 fn held(run: &Run, (launch, block): (usize, u32), (array, word): Word, time: u32) -> Value {
     let mut state = run.tape.start();
@@ -96,8 +86,9 @@ fn held(run: &Run, (launch, block): (usize, u32), (array, word): Word, time: u32
     json!({ "value": bits.map(|bits| real(run.number(bits))), "meaning": words })
 }
 
-/// The number of the hazard that says most: the first that is between two warps and spoils the product, or else the first between two.
-pub fn worst(run: &Run) -> usize {
+/// The number of the hazard that says most: the first that is between two warps and whose element of C is wrong, or else the first between
+/// two, or any.
+pub fn worst(run: &Run) -> Option<usize> {
     let between = |&number: &usize| {
         let found = &run.hazards[number];
         let launch = &run.tape.launches[found.launch];
@@ -109,7 +100,7 @@ pub fn worst(run: &Run) -> usize {
     };
     let mut all = (0..run.hazards.len().min(LOOKED_AT)).filter(between);
     let spoils = |&number: &usize| picture(run, number).is_ok_and(|picture| picture["wrong"] == true);
-    all.clone().find(spoils).or_else(|| all.next()).unwrap_or_default()
+    all.clone().find(spoils).or_else(|| all.next()).or((!run.hazards.is_empty()).then_some(0))
 }
 
 pub fn picture(run: &Run, number: usize) -> Result<Value, String> {
@@ -153,18 +144,24 @@ pub fn picture(run: &Run, number: usize) -> Result<Value, String> {
         Some(json!({ "what": what, "before_line": line }))
     });
     Ok(json!({
-        "number": number, "first": first.map(told), "second": second.map(told),
-        "cell": cell.map(|word| json!({ "name": self::cell(run, launch, word), "word": word.1 })),
+        "first": first.map(told), "second": second.map(told),
+        "cell": cell.map(|(array, word)| json!({ "name": element(run, launch, array, 4 * word).to_string(), "word": word })),
         "old": writer.map(|(_, event)| held(*event)), "new": writer.map(after),
         "missing": missing,
-        "element": goal.filter(|_| !run.is_free()).map(|(index, _)| run.row_column(C, index)), "wrong": goal.is_some_and(|(_, wrong)| wrong),
+        "element": goal.filter(|_| !run.is_free()).map(|index| run.row_column(C, index)),
+        "wrong": goal.is_some_and(|index| run.wrong_at_end().any(|wrong| wrong == index)),
     }))
 }
 
 /// The accesses and the word of memory of a hazard as it was found, as far as the tape has them.
 fn listed(run: &Run, found: &Found) -> (Vec<Access>, Option<Word>) {
     let (launch, parties) = (&run.tape.launches[found.launch], &found.hazard.parties);
-    let touched = |party: &Party, event: u32| touched(run, event, launch.numbers(party).1 as usize % 32);
+    // The words that a party touches in an event. An asynchronous copy writes shared memory, and reads what it copies.
+    let touched = |party: &Party, event: u32| -> Vec<Word> {
+        let lane = launch.numbers(party).1 as usize % 32;
+        let own = run.tape.touched(event).filter(|touched| touched.lane == lane);
+        own.map(|touched| (touched.array, touched.word)).collect()
+    };
     // The latest event of a party's instruction before a time that touches one of these words, if there are any.
     let event_of = |party: &Party, before: u32, words: &[Word]| {
         let mut events = run.tape.of_party(launch, party, launch.events.start..before);
@@ -198,7 +195,7 @@ fn seen(run: &Run, found: &Found) -> Option<(Vec<Access>, Option<Word>)> {
     let is =
         |instruction: u32, party: &Party| line(&launch.program.kernel.location(instruction)) == line(&party.location);
     let of = |party: &Party, thread: u32| Party { thread: launch.block.index(thread.into()), ..party.clone() };
-    let wrong: Vec<u32> = run.wrong(run.c_at_end()).collect();
+    let wrong: Vec<u32> = run.wrong_at_end().collect();
     let stores = place.block.stores().filter(|(_, store)| wrong.contains(&(store.index as u32)));
     let sums = stores.take(MOST).map(|(_, store)| place.sum(store.value, u32::MAX));
     for term in sums.flat_map(|sum| sum.wrong().copied().collect::<Vec<_>>()) {
@@ -245,32 +242,24 @@ fn on_its_way(run: &Run, launch: &LaunchTape, (party, event): &Access, word: u32
     Some(json!({ "value": null, "meaning": format!("{brings}, on its way") }))
 }
 
-/// The element of C to which a value contributes that a thread read from a cell, and whether the element goes wrong by it.
-fn becomes(
-    run: &Run,
-    (launch, block): (usize, u32),
-    (thread, event): (u32, u32),
-    (_, word): Word,
-) -> Option<(u32, bool)> {
+/// The element of C to which a value contributes that a thread read from a cell.
+fn becomes(run: &Run, (launch, block): (usize, u32), (thread, event): (u32, u32), (_, word): Word) -> Option<u32> {
     let place = Place::new(run, launch, block)?;
     let loaded = run.tape.event(event).instruction;
     let is_it =
         |value: &provenance::Value| value.shared.is_some_and(|way| (way.address / 4, way.loaded) == (word, loaded));
     let uses =
         |term: &Term| term.thread == thread && place.block.event_of(term.tag) > event && term.factors.iter().any(is_it);
-    let stores = || place.block.stores().filter(|(_, store)| store.number == thread).map(|(_, store)| store);
     let nodes = place.block.nodes();
-    if let Some(store) = stores().find(|store| nodes.formed(store.value).terms.iter().any(uses)) {
-        return Some((store.index as u32, place.sum(store.value, u32::MAX).wrong().any(uses)));
-    }
+    let multiplies = |store: &&Store| nodes.formed(store.value).terms.iter().any(uses);
     // Or the cell holds a sum that is part of a larger one, or should hold one.
     let held: Vec<_> = run.tape.tags(event).map(|tags| tags[thread as usize % 32]).collect();
     let adds = |store: &&Store| {
         let formed = nodes.formed(store.value);
         formed.rest.iter().any(is_it) || formed.sums.iter().any(|tag| held.contains(tag))
     };
-    let index = stores().find(adds)?.index as u32;
-    Some((index, run.wrong(run.c_at_end()).any(|wrong| wrong == index)))
+    let stores = || place.block.stores().map(|(_, store)| store).filter(|store| store.number == thread);
+    stores().find(multiplies).or_else(|| stores().find(adds)).map(|store| store.index as u32)
 }
 
 /// Whether two threads of a block write in the same instruction, each as often as the other before: no barrier could lie between.

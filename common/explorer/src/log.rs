@@ -180,6 +180,11 @@ impl Log {
         &self.launches[self.launch_of(event)].program.instructions[self.event(event).instruction as usize]
     }
 
+    /// The counts of each line by its name, those that are not zero.
+    pub fn by_line<'a>(&'a self, lines: &'a [Counts]) -> impl Iterator<Item = (&'a String, &'a Counts)> {
+        self.lines.iter().zip(lines).filter(|(_, counts)| **counts != Counts::default())
+    }
+
     /// The events of a warp of a block, among some.
     pub fn of_warp(&self, place: (u32, u32), events: Range<u32>) -> impl DoubleEndedIterator<Item = u32> + Clone {
         events.filter(move |&number| self.event(number).place() == place)

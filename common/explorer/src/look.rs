@@ -8,9 +8,10 @@ use crate::names::element;
 use crate::request::LookRequest;
 use crate::run::{Chosen, Run};
 use crate::state::{Block, GARBAGE, State, Warp};
+use crate::step::step;
 use serde_json::{Map, Value, json};
 use simt::analyses::counters::{Wavefront, Wavefronts};
-use simt::{AccessKind, CopyAccess, Counts, Space};
+use simt::{AccessKind, CopyAccess, Space};
 use std::collections::BTreeSet;
 
 const READ_BY_LANE: u32 = 1;
@@ -217,11 +218,6 @@ fn marks(run: &Run, state: &State, chosen: &Chosen<'_>) -> [Vec<u32>; 4] {
     marks
 }
 
-fn by_line(run: &Run, lines: &[Counts]) -> Value {
-    let named = run.tape.lines.iter().zip(lines).filter(|(_, line)| **line != Counts::default());
-    Value::Object(named.map(|(name, line)| (name.clone(), counts(line, false))).collect())
-}
-
 /// The latest product of the chosen warp at a time; null before the first one.
 fn product(run: &Run, chosen: &Chosen<'_>, warp: &Warp, time: u32) -> Value {
     let (tape, program) = (&run.tape, &chosen.launch.program);
@@ -263,9 +259,11 @@ pub fn look(run: &Run, state: &State, request: &LookRequest) -> Result<(Value, V
         let known = state.blocks.get(&number);
         known.map_or(0, |block| 1 + u32::from(block.has_ended()))
     });
+    let by_line = run.tape.by_line(&state.lines).map(|(name, line)| (name.clone(), counts(line, false)));
     let answer = json!({
         "time": time, "launch": state.launch, "block": chosen.block, "warp": chosen.warp, "lane": chosen.lane,
         "event": event.map(|event| json!({ "block": event.block, "warp": event.warp })),
+        "step": step(run, (chosen.block, chosen.warp), time),
         "blocks": blocks.collect::<Vec<u32>>(),
         "warps": warps(run, chosen, block, time),
         "tiles": if run.is_free() { json!({}) } else { tiles(run, chosen, time) },
@@ -273,7 +271,7 @@ pub fn look(run: &Run, state: &State, request: &LookRequest) -> Result<(Value, V
         "registers": warp.map_or_else(|| json!([]), |warp| registers(chosen, warp, time)),
         "product": warp.map(|warp| product(run, chosen, warp, time)),
         "totals": counts(&state.totals, true),
-        "by_line": by_line(run, &state.lines),
+        "by_line": Value::Object(by_line.collect()),
         "hazards": run.hazards.iter().filter(|found| found.time <= time).count(),
     });
     let [on_a, on_b, on_c, on_shared] = marks(run, state, chosen);

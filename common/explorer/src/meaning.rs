@@ -124,8 +124,8 @@ impl<'a> Place<'a> {
         self.launch.program.instructions.get(instruction as usize).and_then(|known| known.line)
     }
 
-    fn act(&self, event: u32, instruction: u32, lane: u32) -> Value {
-        json!({ "warp": self.run.tape.event(event).warp, "lane": lane, "line": self.line(instruction) })
+    fn act(&self, event: u32, instruction: u32) -> Value {
+        json!({ "warp": self.run.tape.event(event).warp, "line": self.line(instruction) })
     }
 
     /// The meaning of a tag. Of a sum, only products before the event count; `stored` says that the sum is complete.
@@ -188,7 +188,7 @@ impl<'a> Place<'a> {
         let single = name.is_none() && count == 1 && plain;
         // A right element that several blocks add to lacks nothing.
         let is_goal = |at: u32| goal == Some(self.run.row_column(C, at));
-        let lacks = stored && self.run.wrong(self.run.c_at_end()).any(is_goal);
+        let lacks = stored && self.run.wrong_at_end().any(is_goal);
         let missing: Vec<u32> = (0..of.unwrap_or(0)).filter(|k| lacks && !seen.contains(k)).collect();
         json!({
             "kind": if single { "product" } else { "sum" }, "words": words, "element": goal, "of": of, "products": count,
@@ -250,10 +250,9 @@ impl<'a> Place<'a> {
         let mut known = BTreeSet::new();
         let read = |number: u32| {
             let event = self.run.tape.event(number);
-            let own = |touched: &Touched| touched.reads && (touched.array, touched.word) == (None, word);
-            let lane = self.run.tape.touched(number).filter(own).map(|touched| touched.lane).min()?;
-            let new = event.block == self.number && known.insert((event.warp, event.instruction));
-            new.then(|| self.act(number, event.instruction, lane as u32))
+            let own = |touched: Touched| touched.reads && (touched.array, touched.word) == (None, word);
+            let reads = event.block == self.number && self.run.tape.touched(number).any(own);
+            (reads && known.insert((event.warp, event.instruction))).then(|| self.act(number, event.instruction))
         };
         events.filter_map(read).take(READS).collect()
     }
@@ -334,7 +333,7 @@ pub fn meaning(run: &Run, state: &State, at: &LookRequest, of: &Subject) -> Resu
                 return Ok(json!({ "meaning": meaning, "name": name, "stored": null, "read": [] }));
             };
             let meaning = place.tag(placed.tag, state.time, false).unwrap_or_else(unknown);
-            let stored = place.act(event, placed.stored, placed.by % 32);
+            let stored = place.act(event, placed.stored);
             let read = place.reads(word, event + 1..state.time);
             json!({ "meaning": meaning, "name": name, "stored": stored, "read": read })
         }
@@ -353,7 +352,7 @@ pub fn meaning(run: &Run, state: &State, at: &LookRequest, of: &Subject) -> Resu
                 return Ok(json!({ "meaning": meaning, "name": name, "stored": null }));
             };
             let meaning = place.tag(store.value, state.time, done.is_some()).unwrap_or_else(unknown);
-            let stored = done.map(|_| place.act(event, store.instruction, store.number % 32));
+            let stored = done.map(|_| place.act(event, store.instruction));
             json!({ "meaning": meaning, "name": name, "stored": stored })
         }
     })

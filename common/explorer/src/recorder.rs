@@ -1,7 +1,7 @@
 //! Watches the launches of a run and writes what happens to the log, with the counters, the hazards and the origins as they come.
 
 use crate::instructions::Program;
-use crate::log::{Array, Effect, Event, Followed, LaunchTape, Log, Request, Target, Times, lanes, words};
+use crate::log::{Array, Effect, Event, Followed, LaunchTape, Log, Request, Target, Times, first_lane, lanes, words};
 use simt::analyses::provenance::{BlockOrigins, Tag};
 use simt::{
     Access, AccessKind, Analysis, Arrival, BlockInfo, BulkCopy, CopyAccess, CopyLanded, Counters, Counts,
@@ -116,6 +116,12 @@ struct BlockRecorder {
 }
 
 impl BlockRecorder {
+    /// The array of global memory at an address, and the addresses as places in it.
+    fn located(&self, first: Option<u64>, addresses: &[u64; 32]) -> (Option<usize>, [u32; 32]) {
+        let (array, start) = first.and_then(|first| locked(&self.log).array_at(first)).unzip();
+        (array, addresses.map(|address| address.wrapping_sub(start.unwrap_or(0)) as u32))
+    }
+
     /// Looks up the words of memory that an executed instruction changed.
     fn look_up(&mut self, arrays: &[Array], step: &Executed<'_>) {
         let value = |(array, place): (Option<usize>, u32)| {
@@ -149,13 +155,11 @@ impl Observer for BlockRecorder {
     fn access(&mut self, access: &Access<'_>) {
         self.origins.iter_mut().for_each(|origins| origins.access(access));
         let &Access { kind, space, lanes: mask, bytes, .. } = access;
-        let first = access.addresses[mask.trailing_zeros() as usize & 31];
-        let array = if space == Space::Global { locked(&self.log).array_at(first) } else { None };
-        if space == Space::Global && array.is_none() {
+        let first = (space == Space::Global).then(|| access.addresses[first_lane(mask)]);
+        let (array, addresses) = self.located(first, access.addresses);
+        if first.is_some() && array.is_none() {
             return;
         }
-        let (array, start) = array.unzip();
-        let addresses = access.addresses.map(|address| address.wrapping_sub(start.unwrap_or(0)) as u32);
         if kind != AccessKind::Load && space != Space::Local {
             let written = lanes(mask).flat_map(|lane| words(addresses[lane], bytes));
             self.looked_up.extend(written.map(|word| (array, word)));
@@ -167,8 +171,7 @@ impl Observer for BlockRecorder {
     fn copy(&mut self, copy: &CopyAccess<'_>) {
         self.origins.iter_mut().for_each(|origins| origins.copy(copy));
         let reading = lanes(copy.lanes).find(|&lane| copy.source_bytes[lane] > 0);
-        let array = reading.and_then(|lane| locked(&self.log).array_at(copy.from[lane]));
-        let (array, start) = array.unzip();
+        let (array, addresses) = self.located(reading.map(|lane| copy.from[lane]), copy.from);
         let to = copy.to.map(|address| address as u32);
         self.effects.push(Effect::Request(Box::new(Request {
             kind: AccessKind::CopySource,
@@ -176,7 +179,7 @@ impl Observer for BlockRecorder {
             array,
             lanes: copy.lanes,
             bytes: copy.bytes,
-            addresses: copy.from.map(|address| address.wrapping_sub(start.unwrap_or(0)) as u32),
+            addresses,
             copy: Some(Box::new(Target { bypass: copy.bypass, source_bytes: *copy.source_bytes, to })),
         })));
     }

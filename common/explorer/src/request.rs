@@ -22,11 +22,9 @@ pub enum Request {
         at: LookRequest,
         of: Subject,
     },
-    /// What a warp did in a line.
-    Step(LookRequest),
-    /// The picture of a hazard, by its place among the run's hazards; without one of that which says most.
+    /// The picture of a hazard, by its place among the run's hazards.
     Hazard {
-        number: Option<usize>,
+        number: usize,
     },
     /// Orders in which the product is right, and wrong.
     Witness,
@@ -207,7 +205,7 @@ impl Default for StripsRequest {
     }
 }
 
-/// What was counted, of the whole run or of one array.
+/// What was counted, of the whole run or of a part of it.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub struct CountRequest {
@@ -216,4 +214,6 @@ pub struct CountRequest {
     pub per: Option<String>,
     /// Of accesses to this array alone.
     pub array: Option<String>,
+    /// Of lines of the source that contain this text alone.
+    pub contains: Option<String>,
 }

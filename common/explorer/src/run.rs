@@ -56,6 +56,7 @@ pub struct Setup {
     pub dtype: Dtype,
     pub plan: Plan,
     pub file: String,
+    pub source: String,
     /// The code; it also names its source files.
     pub module: Module,
     /// Extents of shared arrays.
@@ -100,6 +101,7 @@ impl Setup {
             dtype,
             file: kernel.file.clone(),
             extents: shared_extents(&kernel.source, &constants),
+            source: kernel.source.clone(),
             expected,
             kernels: kernels.map_err(said)?,
             arrays: all.into_iter().map(array).collect::<Result<_, _>>().map_err(said)?,
@@ -321,18 +323,18 @@ impl Run {
         &self.tape.end.arrays[C]
     }
 
+    /// The elements of C that are wrong at the end.
+    pub(crate) fn wrong_at_end(&self) -> impl Iterator<Item = u32> {
+        self.wrong(self.c_at_end())
+    }
+
     /// Whether the run came to its end, and the product is right.
     pub fn is_right(&self) -> bool {
-        self.stopped.is_none() && self.wrong(self.c_at_end()).next().is_none()
+        self.stopped.is_none() && self.wrong_at_end().next().is_none()
     }
 
     pub fn totals(&self) -> &Counts {
         &self.tape.end.totals
-    }
-
-    /// The counts of each line by its name, those that are not zero.
-    pub fn by_line(&self) -> impl Iterator<Item = (&String, &Counts)> {
-        self.tape.lines.iter().zip(&self.tape.end.lines).filter(|(_, counts)| **counts != Counts::default())
     }
 }
 

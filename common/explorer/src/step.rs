@@ -11,7 +11,6 @@ use crate::run::Run;
 use serde_json::{Value, json};
 use simt::analyses::provenance::Tag;
 use simt::{AccessKind, Space};
-use std::ops::Range;
 
 /// One kind of thing that was done.
 #[derive(Debug, Default)]
@@ -200,49 +199,44 @@ fn nearest(request: &SeekRequest, mut times: impl DoubleEndedIterator<Item = u32
     if request.back { times.rfind(|&time| time < request.from) } else { times.find(|&time| time > request.from) }
 }
 
-/// The events of the launch that runs, on the way that is gone.
-fn way(run: &Run, request: &SeekRequest) -> Option<Range<u32>> {
-    let &SeekRequest { from, back, .. } = request;
-    let all = &run.tape.launches.get(run.tape.launch_of(from.saturating_sub(u32::from(back))))?.events;
-    Some(if back { all.start..all.end.min(from) } else { all.start.max(from)..all.end })
-}
-
 /// The time that is asked for, if there is one.
 pub fn seek(run: &Run, request: &SeekRequest) -> Option<u32> {
     let tape = &run.tape;
-    let request = &SeekRequest { from: request.from.min(tape.length()), ..request.clone() };
-    let own = || Some(tape.of_warp((request.block, request.warp), way(run, request)?));
+    let &SeekRequest { from, back, block, line, .. } = request;
+    let way = if back { 0..from.min(tape.length()) } else { from..tape.length() };
+    let own = tape.of_warp((block, request.warp), way);
+    let is_line = |event: u32| line.is_none() || tape.instruction(event).line == line;
     match request.to {
-        Goal::Instruction => nearest(request, own()?.map(|event| event + 1)),
-        Goal::Line => line(run, request),
-        Goal::Step => {
-            // Visit after visit, until one has done something.
-            let next = |&from: &u32| {
-                line(run, &SeekRequest { from, line: None, ..request.clone() }).filter(|&time| time != from)
+        Goal::Instruction => nearest(request, own.map(|event| event + 1)),
+        Goal::Line | Goal::Step => {
+            // The ends of visits, each with the event that comes next: it is of another line, or of another launch.
+            let events: Vec<u32> = own.collect();
+            let place_of = |event: u32| (tape.launch_of(event), tape.instruction(event).place());
+            let between = events.windows(2).filter(|pair| place_of(pair[0]) != place_of(pair[1]));
+            let between = between.map(|pair| (pair[0] + 1, Some(pair[1])));
+            let start = back.then(|| (0, events.first().copied()));
+            let end = events.last().filter(|_| !back).map(|last| (last + 1, None));
+            let fits = |&(time, next): &(u32, Option<u32>)| match request.to {
+                Goal::Step => acts(run, request, time),
+                _ => next.map_or(line.is_none(), is_line),
             };
-            std::iter::successors(next(&request.from), next).find(|&time| acts(run, request, time))
+            nearest(request, start.into_iter().chain(between).chain(end).filter(fits).map(|(time, _)| time))
         }
         Goal::First => {
-            let first = tape.launches.get(tape.launch_of(request.from))?.events.start;
             let fetches = |event: &u32| {
-                tape.event(*event).block == request.block
+                tape.event(*event).block == block
                     && tape.touched(*event).any(|touched| touched.array.is_some_and(|array| array < C))
             };
-            let event = (first..tape.length()).find(fetches)?;
-            let warp = tape.event(event).warp;
-            line(run, &SeekRequest { from: event, back: false, line: None, warp, ..request.clone() })
+            let from = (from..tape.length()).find(fetches)?;
+            seek(run, &SeekRequest { to: Goal::Line, from, warp: tape.event(from).warp, ..request.clone() })
         }
         Goal::Access => {
-            let wanted = |event: &u32| {
-                (request.line.is_none() || request.line == tape.instruction(*event).line)
-                    && tape.accesses(*event, request.array.as_deref())
-            };
-            nearest(request, own()?.filter(wanted).map(|event| event + 1))
+            let wanted = |event: &u32| is_line(*event) && tape.accesses(*event, request.array.as_deref());
+            nearest(request, own.filter(wanted).map(|event| event + 1))
         }
         Goal::Barrier => {
-            let events = way(run, request)?;
-            let own = tape.opened.iter().filter(|opened| opened.block == request.block);
-            nearest(request, own.filter(|opened| events.contains(&opened.event)).map(|opened| opened.event + 1))
+            let own = tape.opened.iter().filter(|opened| opened.block == block);
+            nearest(request, own.map(|opened| opened.event + 1))
         }
         Goal::Hazard => nearest(request, run.hazards.iter().map(|found| found.time)),
         Goal::Work => work(run, request),
@@ -257,21 +251,6 @@ fn acts(run: &Run, request: &SeekRequest, time: u32) -> bool {
             || effects.any(|effect| !matches!(effect, Effect::Writes(_) | Effect::Product(_)))
     };
     visit(run, (request.block, request.warp), time).is_some_and(|events| events.iter().any(acts))
-}
-
-/// To the end of the chosen warp's visit to a line: its latest event is of one line and its next one of another.
-fn line(run: &Run, request: &SeekRequest) -> Option<u32> {
-    let (tape, way) = (&run.tape, way(run, request)?);
-    let events: Vec<u32> = tape.of_warp((request.block, request.warp), way.clone()).collect();
-    let place_of = |event: u32| tape.instruction(event).place();
-    // Times, each with the event that comes next.
-    let between = events.windows(2).filter(|pair| place_of(pair[0]) != place_of(pair[1]));
-    let between = between.map(|pair| (pair[0] + 1, Some(pair[1])));
-    let start = request.back.then(|| (way.start, events.first().copied()));
-    let end = events.last().filter(|_| !request.back).map(|last| (last + 1, None));
-    let all = start.into_iter().chain(between).chain(end);
-    let fits = |next: Option<u32>| request.line.is_none() || next.and_then(|next| place_of(next).0) == request.line;
-    nearest(request, all.filter(|(_, next)| fits(*next)).map(|(time, _)| time))
 }
 
 /// The first time at which the wanted share of all multiply-adds has been done.

@@ -102,8 +102,8 @@ impl Walk {
         };
         for words in words {
             times.push(seek(&mut self.engine, &times[times.len() - 1], false));
-            let step = json!({ "do": "step", "time": times[times.len() - 1], "block": block, "warp": warp });
-            let step = ask(&mut self.engine, &step);
+            let look = json!({ "do": "look", "time": times[times.len() - 1], "block": block, "warp": warp });
+            let step = &ask(&mut self.engine, &look)["step"];
             assert_eq!(step["words"], json!(words), "{step}");
         }
         for pair in times[1..].windows(2).rev() {

@@ -151,7 +151,7 @@ mod tests {
         assert!(runs(&data).count() > more_than);
         for (kernel, form, size) in runs(&data) {
             let run = Run::new(&kernel.request(form, size)).unwrap();
-            let by_line = run.by_line().map(|(line, counts)| (line.clone(), *counts)).collect();
+            let by_line = run.tape.by_line(&run.tape.end.lines).map(|(line, counts)| (line.clone(), *counts)).collect();
             let hazards = said(run.hazards.iter().map(|found| &found.hazard));
             let ours = (run.is_right(), run.stopped.clone(), hazards, (*run.totals(), by_line));
             let mut both = [ours, counted(kernel, form, size)];

@@ -64,7 +64,7 @@ async function checkRace(opened, id, check) {
   check(picture.wrong && picture.first.warp !== picture.second.warp, `${id} opens on a race of no consequence`);
   check(picture.wrong === wrong, `${id}: the element is said to be ${picture.wrong ? "wrong" : "right"}, and is not`);
   check(
-    drawn.words.some((words) => new RegExp(wrong ? "becomes wrong" : "by luck").test(words)),
+    drawn.words.some((words) => new RegExp(wrong ? "is wrong" : "by luck").test(words)),
     `${id}: of the element the picture says: ${drawn.words.join(" | ")}`,
   );
   check(drawn.bottom <= opened.page.viewportSize().height, `${id}: the picture reaches down to ${drawn.bottom}`);

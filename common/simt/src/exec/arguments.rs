@@ -42,7 +42,7 @@ pub(super) fn pack(kernel: &Kernel, args: &[Arg]) -> Result<Vec<u8>, Error> {
     let params = kernel.params();
     if params.len() != args.len() {
         let (name, takes, given) = (kernel.name(), params.len(), args.len());
-        return Err(Error::usage(format!("{name} takes {takes} parameters, {given} arguments were given")));
+        return Err(Error::usage(format!("the kernel {name} takes {takes} parameters, {given} arguments were given")));
     }
     let mut area = vec![0; kernel.code.param_bytes as usize];
     for (number, (Param { name, bytes, offset, .. }, arg)) in (1..).zip(params.iter().zip(args)) {

@@ -99,7 +99,7 @@ pub fn launch_blocks(
     }
     let required = kernel.required_threads().map_or(config.block, |[x, y, z]| Dim3::new(x, y, z));
     if config.block != required {
-        return Err(Error::usage(format!("{} must be launched with blocks {required}", kernel.name())));
+        return Err(Error::usage(format!("the kernel {} must be launched with blocks {required}", kernel.name())));
     }
     let params = pack(kernel, args)?;
     let variables = instantiate(kernel, memory)?;
