@@ -13,24 +13,20 @@ mod remedy;
 mod render;
 mod situation;
 mod source;
+mod spot;
 mod statements;
 #[cfg(test)]
 mod tests;
 mod texts;
 mod underline;
 
-pub(crate) use around::{
-    LOOPS, Part, READ, STORE, and_callers, around, calls_of, dead_sum, exits, guards, has_arguments, index_names,
-    keeps, lines_with, on_line, replaced, set_by_line,
-};
+pub(crate) use around::{HEADS, LOOPS, Part, READ, STORE};
 pub use found::{fault, hazard, limit};
-pub(crate) use indices::{bounds, of_call, of_vector, stride};
-pub(crate) use marks::{
-    add, also_set, at_lines, conditions, declared, set_by, sets_of, stores_of, value_set, with_calls,
-};
-pub(crate) use race::{apart, code_at};
+pub(crate) use marks::{add, with_calls};
+pub(crate) use race::apart;
 pub use remedy::call;
 pub use render::{Diagnostic, Underlined, plain, render};
+pub(crate) use spot::Spot;
 pub(crate) use statements::is_name;
 pub(crate) use texts::{Word, help, text, words};
-pub(crate) use underline::{Mark, array_name, has_word, uses};
+pub(crate) use underline::{Mark, array_name};

@@ -4,69 +4,13 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use simt::Location;
-
 use super::source::{Set, Source};
+use super::spot::Spot;
 use super::statements::Statement;
 
-/// A place, and the calls that lead there, the innermost first.
-pub fn and_callers(place: &Location) -> impl Iterator<Item = Location> {
-    let calls = place.calls.iter().map(|&(line, column)| (Some(line), Some(column)));
-    let all = std::iter::once((place.line, place.column)).chain(calls);
-    all.map(|(line, column)| Location { line, column, calls: Box::default(), ..place.clone() })
-}
-
-/// A line of the file of a place.
-pub fn on_line(place: &Location, line: u32) -> Location {
-    Location { line: Some(line), column: None, calls: Box::default(), ..place.clone() }
-}
-
-/// The lines of the statements around a place that begin with one of these words, the innermost first; then of those around the
-/// call of its function.
-pub fn around(place: &Location, words: &[&str]) -> Vec<u32> {
-    let source = Source::of(place);
-    let mut seen = BTreeSet::new();
-    let own = and_callers(place).filter_map(|place| source.statement(&place));
-    let lines = own.flat_map(|own| source.around(own, words)).map(|at| source.line(at));
-    lines.filter(|line| seen.insert(*line)).collect()
-}
-
-/// The conditions that decide whether a thread comes to a place: those around it, and those above it under which a thread leaves
-/// its function, or a loop around the place.
-pub fn guards(place: &Location) -> Vec<u32> {
-    let source = Source::of(place);
-    let mut found = around(place, &["if"]);
-    for own in and_callers(place).filter_map(|place| source.statement(&place)) {
-        let own_loops = source.around(own, LOOPS);
-        for at in source.function(own).filter(|&at| at < own) {
-            let leaves = match source.statements[at].keyword {
-                "return" => true,
-                "break" | "continue" => source.around(at, LOOPS).first().is_some_and(|left| own_loops.contains(left)),
-                _ => false,
-            };
-            found.extend(source.condition(at).filter(|line| leaves && !found.contains(line)));
-        }
-    }
-    found
-}
-
-/// The conditions under which the loop in this line is left.
-pub fn exits(place: &Location, line: u32) -> Vec<u32> {
-    let source = Source::of(place);
-    let is_it = |at: usize| source.around(at, LOOPS).first().is_some_and(|&at| source.line(at) == line);
-    let leaves = |at: &usize| source.statements[*at].keyword == "break" && is_it(*at);
-    (0..source.statements.len()).filter(leaves).filter_map(|at| source.condition(at)).collect()
-}
-
-/// The lines of what a line calls that return a value.
-pub fn called(place: &Location, line: u32) -> Vec<u32> {
-    let source = Source::of(place);
-    let on_line = (0..source.statements.len()).filter(|&at| source.line(at) == line);
-    on_line.flat_map(|at| source.returns(at)).map(|(_, line)| line).collect()
-}
-
-/// The keywords of loops.
+/// The keywords of loops, and of all that a line may depend on.
 pub const LOOPS: &[&str] = &["for", "while"];
+pub const HEADS: &[&str] = &["for", "while", "if"];
 
 /// What of a statement counts when one asks which lines decide about an element: without an array, all that stands before the
 /// `=` if it is stored, and all behind it if it is read.
@@ -121,104 +65,281 @@ impl Part<'_> {
     }
 }
 
-/// The lines that decide which thread of its block stores where: those that name the thread, or scale the number of a row or column.
-pub fn set_by_thread(place: &Location) -> Vec<(usize, String, u32)> {
-    let source = Source::of(place);
-    let has = |line: u32, words: &[&str]| source.line_has(line, |word| words.contains(&word));
-    let names_it = |line: u32| has(line, &["threadIdx", "thread_idx"]);
-    let scales = |line: u32| {
-        has(line, &["*", "/", "%", ">", "<<", "&"])
-            && !has(line, &["blockIdx", "block_idx", "blockDim", "for", "while"])
-    };
-    let mut found = ranked(place, STORE, 3);
-    found.retain(|(.., line)| names_it(*line) || scales(*line));
-    found.sort_by_key(|(.., line)| !names_it(*line));
-    found.into_iter().map(|(_, name, line)| (0, name, line)).collect()
-}
+impl Spot {
+    /// The lines of the statements around a place that begin with one of these words, the innermost first; then of those around the
+    /// call of its function.
+    pub fn around(&self, words: &[&str]) -> Vec<u32> {
+        let mut seen = BTreeSet::new();
+        let own = self.and_callers().filter_map(|place| place.statement());
+        let lines = own.flat_map(|own| self.heads(own, words)).map(|at| self.line(at));
+        lines.filter(|line| seen.insert(*line)).collect()
+    }
 
-/// The lines that set what a line uses, and what those lines use in turn, so many steps back, each with the steps and the name:
-/// first those that explain most about where an element lies.
-pub fn ranked(place: &Location, part: Part, steps: usize) -> Vec<(usize, String, u32)> {
-    let source = Source::of(place);
-    let Some(own) = source.access(place) else { return vec![] };
-    let sets: Vec<&Set> = source.sets_around(own).collect();
-    let line = source.line(own);
-    let mut found: Vec<(usize, String, u32)> = vec![];
-    let mut waiting = vec![own];
-    for step in 0..steps {
-        let names = |at: usize| {
-            let all = &source.statements[at].tokens;
-            if at == own { part.names(&source, at) } else { source.names(all) }
-        };
-        for (name, line) in waiting.iter().flat_map(|&at| source.returns(at)) {
-            if line != source.line(own) && found.iter().all(|(.., known)| *known != line) {
-                found.push((step, name, line));
+    /// The conditions that decide whether a thread comes to a place: those around it, and those above it under which a thread leaves
+    /// its function, or a loop around the place.
+    pub fn guards(&self) -> Vec<u32> {
+        let mut found = self.around(&["if"]);
+        for own in self.and_callers().filter_map(|place| place.statement()) {
+            let own_loops = self.heads(own, LOOPS);
+            for at in self.function(own).filter(|&at| at < own) {
+                let leaves = match self.statements[at].keyword {
+                    "return" => true,
+                    "break" | "continue" => self.heads(at, LOOPS).first().is_some_and(|left| own_loops.contains(left)),
+                    _ => false,
+                };
+                found.extend(self.condition(at).filter(|line| leaves && !found.contains(line)));
             }
         }
-        let used: Vec<String> = waiting.drain(..).flat_map(names).collect();
-        for name in used {
-            // Lines that fill a tile, and loops over something other than the matrix, do not count.
-            // Neither do those that set what a pointer points to.
-            let is_local = |set: &&Set| {
-                set.path == name && set.declares && !source.is_pointer(set) && !source.has(set.at, is_shared)
+        found
+    }
+
+    /// The conditions under which the loop in this line is left.
+    pub fn exits(&self, line: u32) -> Vec<u32> {
+        let is_it = |at: usize| self.heads(at, LOOPS).first().is_some_and(|&at| self.line(at) == line);
+        let leaves = |at: &usize| self.statements[*at].keyword == "break" && is_it(*at);
+        (0..self.statements.len()).filter(leaves).filter_map(|at| self.condition(at)).collect()
+    }
+
+    /// The lines of what a line calls that return a value.
+    pub fn called(&self, line: u32) -> Vec<u32> {
+        let on_line = (0..self.statements.len()).filter(|&at| self.line(at) == line);
+        on_line.flat_map(|at| self.returns(at)).map(|(_, line)| line).collect()
+    }
+
+    /// The lines that decide which thread of its block stores where: those that name the thread, or scale the number of a row or column.
+    pub fn set_by_thread(&self) -> Vec<(usize, String, u32)> {
+        let has = |line: u32, words: &[&str]| self.line_has(line, |word| words.contains(&word));
+        let names_it = |line: u32| has(line, &["threadIdx", "thread_idx"]);
+        let scales = |line: u32| {
+            has(line, &["*", "/", "%", ">", "<<", "&"])
+                && !has(line, &["blockIdx", "block_idx", "blockDim", "for", "while"])
+        };
+        let mut found = self.ranked(STORE, 3);
+        found.retain(|(.., line)| names_it(*line) || scales(*line));
+        found.sort_by_key(|(.., line)| !names_it(*line));
+        found.into_iter().map(|(_, name, line)| (0, name, line)).collect()
+    }
+
+    /// The lines that set what a line uses, and what those lines use in turn, so many steps back, each with the steps and the name:
+    /// first those that explain most about where an element lies.
+    pub fn ranked(&self, part: Part, steps: usize) -> Vec<(usize, String, u32)> {
+        let Some(own) = self.access() else { return vec![] };
+        let sets: Vec<&Set> = self.sets_around(own).collect();
+        let line = self.line(own);
+        let mut found: Vec<(usize, String, u32)> = vec![];
+        let mut waiting = vec![own];
+        for step in 0..steps {
+            let names = |at: usize| {
+                let all = &self.statements[at].tokens;
+                if at == own { part.names(self, at) } else { self.names(all) }
             };
-            let is_tile = name.starts_with(char::is_uppercase) || !sets.iter().any(is_local);
-            let counts = |set: &Set| {
-                let first = source.sets_of(set.at).next().is_some_and(|first| first.path == set.path);
-                // If it goes on by a variable, the threads share the work, and each of them begins elsewhere.
-                let mut tokens = source.statements[set.at].tokens.clone();
-                let by = tokens.find(|&at| source.text(at) == "+=").map(|at| source.text(at + 1));
-                let shares = by.is_some_and(|by| by.starts_with(char::is_lowercase));
-                let is_for = source.statements[set.at].keyword == "for";
-                let counter = first && is_for && !shares && source.begins_with_number(set.at);
-                let loops = counter && (part.stores || !source.has(set.at, is_size));
-                let is_matrix = set.declares && !name.contains(char::is_lowercase);
-                let is_fill = !set.method.is_empty() || is_tile && set.indexed;
-                set.sets && ![loops, is_matrix, is_fill].contains(&true)
-            };
-            let is_it = |set: &Set| {
-                let whole = name.split('.').next() == Some(&set.path);
-                set.path == name || whole || set.root() == name && !set.indexed
-            };
-            // If several variables have the name, it means the one declared last before the line.
-            let known = |set: &&&Set| set.at < own && set.declares && is_it(set) && source.is_seen(set.at, own);
-            let nearest = sets.iter().rfind(known).map(|set| set.at);
-            let is_set = |set: &&&Set| set.at != own && is_it(set) && counts(set);
-            let is_seen = |set: &Set| nearest.is_none_or(|nearest| source.is_seen(nearest, set.at));
-            let of_it = |set: &&&Set| Some(set.at) == nearest || !set.declares && is_seen(set);
-            for set in sets.iter().filter(is_set).filter(of_it) {
-                let is_new = found.iter().all(|(.., known)| *known != set.line);
-                if set.line != line && is_new {
-                    found.push((step, set.path.clone(), set.line));
+            for (name, line) in waiting.iter().flat_map(|&at| self.returns(at)) {
+                if line != self.line(own) && found.iter().all(|(.., known)| *known != line) {
+                    found.push((step, name, line));
                 }
-                if is_new && !waiting.contains(&set.at) {
-                    waiting.push(set.at);
+            }
+            let used: Vec<String> = waiting.drain(..).flat_map(names).collect();
+            for name in used {
+                // Lines that fill a tile, and loops over something other than the matrix, do not count.
+                // Neither do those that set what a pointer points to.
+                let is_local = |set: &&Set| {
+                    set.path == name && set.declares && !self.is_pointer(set) && !self.has(set.at, is_shared)
+                };
+                let is_tile = name.starts_with(char::is_uppercase) || !sets.iter().any(is_local);
+                let counts = |set: &Set| {
+                    let first = self.sets_of(set.at).next().is_some_and(|first| first.path == set.path);
+                    // If it goes on by a variable, the threads share the work, and each of them begins elsewhere.
+                    let mut tokens = self.statements[set.at].tokens.clone();
+                    let by = tokens.find(|&at| self.text(at) == "+=").map(|at| self.text(at + 1));
+                    let shares = by.is_some_and(|by| by.starts_with(char::is_lowercase));
+                    let is_for = self.statements[set.at].keyword == "for";
+                    let counter = first && is_for && !shares && self.begins_with_number(set.at);
+                    let loops = counter && (part.stores || !self.has(set.at, is_size));
+                    let is_matrix = set.declares && !name.contains(char::is_lowercase);
+                    let is_fill = !set.method.is_empty() || is_tile && set.indexed;
+                    set.sets && ![loops, is_matrix, is_fill].contains(&true)
+                };
+                let is_it = |set: &Set| {
+                    let whole = name.split('.').next() == Some(&set.path);
+                    set.path == name || whole || set.root() == name && !set.indexed
+                };
+                // If several variables have the name, it means the one declared last before the line.
+                let known = |set: &&&Set| set.at < own && set.declares && is_it(set) && self.is_seen(set.at, own);
+                let nearest = sets.iter().rfind(known).map(|set| set.at);
+                let is_set = |set: &&&Set| set.at != own && is_it(set) && counts(set);
+                let is_seen = |set: &Set| nearest.is_none_or(|nearest| self.is_seen(nearest, set.at));
+                let of_it = |set: &&&Set| Some(set.at) == nearest || !set.declares && is_seen(set);
+                for set in sets.iter().filter(is_set).filter(of_it) {
+                    let is_new = found.iter().all(|(.., known)| *known != set.line);
+                    if set.line != line && is_new {
+                        found.push((step, set.path.clone(), set.line));
+                    }
+                    if is_new && !waiting.contains(&set.at) {
+                        waiting.push(set.at);
+                    }
                 }
             }
         }
-    }
-    // Of lines as many steps away, those of a pointer into the array come first, then those in which a variable goes on, and then
-    // those in which a pointer begins.
-    let points = sets.iter().filter(|set| source.has(set.at, |word| word == part.array));
-    let points: Vec<&str> = points.map(|set| &set.path[..]).collect();
-    let decides = |name: &str, line: u32| {
-        let one = |set: &Set| match () {
-            () if points.contains(&name) => 0,
-            () if !set.declares => 1 + 2 * usize::from(part.begins),
-            () if source.is_pointer(set) => 2,
-            () => 3,
+        // Of lines as many steps away, those of a pointer into the array come first, then those in which a variable goes on, and then
+        // those in which a pointer begins.
+        let points = sets.iter().filter(|set| self.has(set.at, |word| word == part.array));
+        let points: Vec<&str> = points.map(|set| &set.path[..]).collect();
+        let decides = |name: &str, line: u32| {
+            let one = |set: &Set| match () {
+                () if points.contains(&name) => 0,
+                () if !set.declares => 1 + 2 * usize::from(part.begins),
+                () if self.is_pointer(set) => 2,
+                () => 3,
+            };
+            sets.iter().copied().filter(|set| set.path == name && set.line == line).map(one).min()
         };
-        sets.iter().copied().filter(|set| set.path == name && set.line == line).map(one).min()
-    };
-    found.sort_by_key(|(step, name, number)| (*step, decides(name, *number), line.abs_diff(*number)));
-    // Every variable comes once before any comes again.
-    let mut seen: Vec<String> = vec![];
-    for (step, name, _) in &mut found {
-        *step += usize::from(seen.contains(name) && !points.contains(&&name[..]));
-        seen.push(name.clone());
+        found.sort_by_key(|(step, name, number)| (*step, decides(name, *number), line.abs_diff(*number)));
+        // Every variable comes once before any comes again.
+        let mut seen: Vec<String> = vec![];
+        for (step, name, _) in &mut found {
+            *step += usize::from(seen.contains(name) && !points.contains(&&name[..]));
+            seen.push(name.clone());
+        }
+        found.sort_by_key(|(step, ..)| *step);
+        found
     }
-    found.sort_by_key(|(step, ..)| *step);
-    found
+
+    /// The shared array of this name, where it is declared.
+    pub fn shared(&self, array: &str) -> Option<&Set> {
+        self.sets().iter().find(|set| set.declares && set.path == array && self.has(set.at, is_shared))
+    }
+
+    /// Whether a shared array is declared as one of words of four bytes.
+    pub fn of_words(&self, array: &str) -> bool {
+        let of = |word: &str| ["ELEMENT", "float", "int", "unsigned"].contains(&word);
+        self.shared(array).is_some_and(|set| self.has(set.at, of))
+    }
+
+    /// The pointers that are set to a place in an array, such as `As` in `float* As = shared;`.
+    pub fn pointers(&self, array: &str) -> Vec<String> {
+        let points = |set: &&Set| set.sets && set.declares && self.has(set.at, |word| word == "*");
+        let is_one = |set: &&Set| points(set) && self.names(&set.value).iter().any(|name| name == array);
+        self.sets().iter().filter(is_one).map(|set| set.path.clone()).collect()
+    }
+
+    /// Whether a pointer is set to one of two places by a condition: `float* As = odd ? one : other;`.
+    pub fn chooses_pointer(&self) -> bool {
+        self.sets().iter().any(|set| self.is_pointer(set) && self.has(set.at, |word| word == "?"))
+    }
+
+    /// Whether the call at a place has arguments.
+    pub fn has_arguments(&self) -> bool {
+        let open = self.on_from().find(|&at| self.text(at) == "(");
+        open.is_none_or(|open| self.text(open + 1) != ")")
+    }
+
+    /// A variable in the head of a loop around a place, the innermost that has one, which nothing in the loop changes; and that line.
+    pub fn unchanged(&self) -> Option<(String, u32)> {
+        self.and_callers().filter_map(|place| place.statement()).find_map(|own| {
+            self.heads(own, LOOPS).into_iter().find_map(|head| {
+                // What lies in memory may be changed by others.
+                let names = self.names(&self.statements[head].tokens);
+                let names = if self.has(head, |word| matches!(word, "[" | "*" | "->")) { vec![] } else { names };
+                let is_variable =
+                    |name: &&String| self.sets_around(own).any(|set| set.path == **name) && !is_size(name);
+                let is_in = |at: usize| self.heads(at, LOOPS).contains(&head);
+                // A function may change what it is given.
+                let is_given = |at: usize, name: &str| {
+                    let Statement { keyword, tokens, .. } = &self.statements[at];
+                    let around = |at: usize| [self.text(at - 1), self.text(at + 1)];
+                    let is = |at: usize| self.text(at) == name && matches!(around(at), ["(" | "," | "&", ")" | ","]);
+                    keyword.is_empty() && tokens.clone().skip(1).any(is)
+                };
+                let changes = |name: &String| {
+                    let given = self.function(own).filter(|&at| is_in(at)).any(|at| is_given(at, name));
+                    given || self.sets_around(own).any(|set| set.path == *name && !set.declares && is_in(set.at))
+                };
+                let of_head: Vec<&String> = names.iter().filter(is_variable).collect();
+                let name = of_head.first().filter(|_| !of_head.iter().any(|name| changes(name)))?;
+                Some(((*name).clone(), self.line(head)))
+            })
+        })
+    }
+
+    /// What a place gives a value: `sum` in `sum[m] += a * b`.
+    pub fn set_by_line(&self) -> Option<Set> {
+        self.sets_of(self.access()?).find(|set| set.sets).cloned()
+    }
+
+    /// Whether the new value of what a place sets contains the old one: by `+=`, or because its name is in the value.
+    pub fn keeps_sum(&self) -> bool {
+        self.set_by_line().is_none_or(|set| self.keeps(&set))
+    }
+
+    /// The line in the loops around a place that gives a variable a value without the one that it had, and the variable: one that the
+    /// place sets, or one that is stored.
+    pub fn replaced(&self, store: Option<&Self>) -> Option<(u32, String)> {
+        let own = self.access()?;
+        let loops = self.heads(own, LOOPS);
+        let common = |set: &&Set| self.heads(set.at, LOOPS).iter().filter(|at| loops.contains(at)).count();
+        let stored = store.and_then(|store| self.sets_of(store.access()?).next());
+        let stored = stored.map_or(vec![], |set| self.names(&set.value));
+        let is_sum = |set: &&Set| {
+            let own = set.at == own || self.sets_of(own).any(|other| other.root() == set.root());
+            own || stored.iter().any(|name| name == set.root())
+        };
+        let replaces = |set: &&Set| set.operator == "=" && !set.declares && !self.keeps(set) && common(set) > 0;
+        let found = self.sets_around(own).filter(replaces).filter(is_sum).max_by_key(common)?;
+        Some((found.line, found.root().to_owned()))
+    }
+
+    /// A variable that a line in the loops around a place adds to, and that no other statement uses; and that line.
+    pub fn dead_sum(&self) -> Option<(String, u32)> {
+        let own = self.access()?;
+        let loops = self.heads(own, LOOPS);
+        let is_in = |set: &&Set| self.heads(set.at, LOOPS).iter().any(|at| loops.contains(at));
+        // What counts in the head of a loop is used there.
+        let is_sum = |set: &&Set| set.operator == "+=" && self.statements[set.at].keyword != "for";
+        let is_used = |name: &str| {
+            self.function(own).any(|at| {
+                let sets = self.sets_of(at).any(|set| set.root() == name);
+                !sets && self.has(at, |word| word == name)
+            })
+        };
+        // What a parameter refers to is used by who calls.
+        let is_own = |name: &str| self.sets_around(own).any(|set| set.declares && set.path == name);
+        let mut sums = self.sets_around(own).filter(is_sum).filter(is_in);
+        sums.find(|set| !is_used(set.root()) && is_own(set.root())).map(|set| (set.root().to_owned(), set.line))
+    }
+
+    /// How the index of a store to C names the row and the column.
+    pub fn index_names(&self) -> [String; 2] {
+        let own = self.access();
+        let name = |by_size| {
+            let names = own.map(|own| Part { array: "C", by_size: Some(by_size), ..STORE }.names(self, own));
+            let is_index = |name: &String| name.starts_with(char::is_lowercase) && !name.ends_with("_t");
+            names.into_iter().flatten().find(is_index).unwrap_or_default()
+        };
+        let [row, col] = [true, false].map(name);
+        if row == col || row.is_empty() || col.is_empty() { ["row", "col"].map(str::to_owned) } else { [row, col] }
+    }
+
+    /// Whether a variable is set from the numbers of the thread or of its block.
+    pub fn of_thread(&self, name: &str) -> bool {
+        let numbers = ["threadIdx", "thread_idx", "blockIdx", "block_idx"];
+        self.sets().iter().any(|set| set.path == name && self.has(set.at, |word| numbers.contains(&word)))
+    }
+
+    /// The lines of a file that have a word of this kind.
+    pub fn lines_with(&self, is_it: impl Fn(&str) -> bool) -> Vec<u32> {
+        (0..self.statements.len()).filter(|&at| self.has(at, &is_it)).map(|at| self.line(at)).collect()
+    }
+
+    /// The name of the function that a place calls, and the lines that call it.
+    pub fn calls_of(&self) -> (String, BTreeSet<u32>) {
+        let is_called = |at: usize| matches!(self.text(at + 1), "(" | "<");
+        let name = self.on_from().find(|&at| is_called(at)).map_or("", |at| self.text(at));
+        let calls = |at: &usize| {
+            let Statement { keyword, tokens, .. } = &self.statements[*at];
+            *keyword != "fn" && tokens.clone().any(|at| self.text(at) == name && is_called(at))
+        };
+        (name.to_owned(), (0..self.statements.len()).filter(calls).map(|at| self.line(at)).collect())
+    }
 }
 
 /// Whether a word names a size of the matrices.
@@ -228,152 +349,4 @@ pub fn is_size(word: &str) -> bool {
 
 fn is_shared(word: &str) -> bool {
     matches!(word, "__shared__" | "shared")
-}
-
-/// The shared array of this name, where it is declared.
-pub fn shared<'a>(source: &'a Source, array: &str) -> Option<&'a Set> {
-    source.sets().iter().find(|set| set.declares && set.path == array && source.has(set.at, is_shared))
-}
-
-/// Whether a shared array is declared as one of words of four bytes.
-pub fn of_words(place: &Location, array: &str) -> bool {
-    let source = Source::of(place);
-    let of = |word: &str| ["ELEMENT", "float", "int", "unsigned"].contains(&word);
-    shared(&source, array).is_some_and(|set| source.has(set.at, of))
-}
-
-/// The pointers that are set to a place in an array, such as `As` in `float* As = shared;`.
-pub fn pointers(place: &Location, array: &str) -> Vec<String> {
-    let source = Source::of(place);
-    let points = |set: &&Set| set.sets && set.declares && source.has(set.at, |word| word == "*");
-    let is_one = |set: &&Set| points(set) && source.names(&set.value).iter().any(|name| name == array);
-    source.sets().iter().filter(is_one).map(|set| set.path.clone()).collect()
-}
-
-/// Whether a pointer is set to one of two places by a condition: `float* As = odd ? one : other;`.
-pub fn chooses_pointer(place: &Location) -> bool {
-    let source = Source::of(place);
-    source.sets().iter().any(|set| source.is_pointer(set) && source.has(set.at, |word| word == "?"))
-}
-
-/// Whether the call at a place has arguments.
-pub fn has_arguments(place: &Location) -> bool {
-    let source = Source::of(place);
-    let open = source.on_from(place).find(|&at| source.text(at) == "(");
-    open.is_none_or(|open| source.text(open + 1) != ")")
-}
-
-/// A variable in the head of a loop around a place, the innermost that has one, which nothing in the loop changes; and that line.
-pub fn unchanged(place: &Location) -> Option<(String, u32)> {
-    let source = Source::of(place);
-    and_callers(place).filter_map(|place| source.statement(&place)).find_map(|own| {
-        source.around(own, LOOPS).into_iter().find_map(|head| {
-            // What lies in memory may be changed by others.
-            let names = source.names(&source.statements[head].tokens);
-            let names = if source.has(head, |word| matches!(word, "[" | "*" | "->")) { vec![] } else { names };
-            let is_variable = |name: &&String| source.sets_around(own).any(|set| set.path == **name) && !is_size(name);
-            let is_in = |at: usize| source.around(at, LOOPS).contains(&head);
-            // A function may change what it is given.
-            let is_given = |at: usize, name: &str| {
-                let Statement { keyword, tokens, .. } = &source.statements[at];
-                let around = |at: usize| [source.text(at - 1), source.text(at + 1)];
-                let is = |at: usize| source.text(at) == name && matches!(around(at), ["(" | "," | "&", ")" | ","]);
-                keyword.is_empty() && tokens.clone().skip(1).any(is)
-            };
-            let changes = |name: &String| {
-                let given = source.function(own).filter(|&at| is_in(at)).any(|at| is_given(at, name));
-                given || source.sets_around(own).any(|set| set.path == *name && !set.declares && is_in(set.at))
-            };
-            let of_head: Vec<&String> = names.iter().filter(is_variable).collect();
-            let name = of_head.first().filter(|_| !of_head.iter().any(|name| changes(name)))?;
-            Some(((*name).clone(), source.line(head)))
-        })
-    })
-}
-
-/// What a place gives a value: `sum` in `sum[m] += a * b`.
-pub fn set_by_line(place: &Location) -> Option<Set> {
-    let source = Source::of(place);
-    source.sets_of(source.access(place)?).find(|set| set.sets).cloned()
-}
-
-/// Whether the new value of what a place sets contains the old one: by `+=`, or because its name is in the value.
-pub fn keeps(place: &Location) -> bool {
-    set_by_line(place).is_none_or(|set| Source::of(place).keeps(&set))
-}
-
-/// The line in the loops around a place that gives a variable a value without the one that it had, and the variable: one that the
-/// place sets, or one that is stored.
-pub fn replaced(place: &Location, store: Option<&Location>) -> Option<(u32, String)> {
-    let source = Source::of(place);
-    let own = source.access(place)?;
-    let loops = source.around(own, LOOPS);
-    let common = |set: &&Set| source.around(set.at, LOOPS).iter().filter(|at| loops.contains(at)).count();
-    let stored = store.and_then(|store| source.sets_of(source.access(store)?).next());
-    let stored = stored.map_or(vec![], |set| source.names(&set.value));
-    let is_sum = |set: &&Set| {
-        let own = set.at == own || source.sets_of(own).any(|other| other.root() == set.root());
-        own || stored.iter().any(|name| name == set.root())
-    };
-    let replaces = |set: &&Set| set.operator == "=" && !set.declares && !source.keeps(set) && common(set) > 0;
-    let found = source.sets_around(own).filter(replaces).filter(is_sum).max_by_key(common)?;
-    Some((found.line, found.root().to_owned()))
-}
-
-/// A variable that a line in the loops around a place adds to, and that no other statement uses; and that line.
-pub fn dead_sum(place: &Location) -> Option<(String, u32)> {
-    let source = Source::of(place);
-    let own = source.access(place)?;
-    let loops = source.around(own, LOOPS);
-    let is_in = |set: &&Set| source.around(set.at, LOOPS).iter().any(|at| loops.contains(at));
-    // What counts in the head of a loop is used there.
-    let is_sum = |set: &&Set| set.operator == "+=" && source.statements[set.at].keyword != "for";
-    let is_used = |name: &str| {
-        source.function(own).any(|at| {
-            let sets = source.sets_of(at).any(|set| set.root() == name);
-            !sets && source.has(at, |word| word == name)
-        })
-    };
-    // What a parameter refers to is used by who calls.
-    let is_own = |name: &str| source.sets_around(own).any(|set| set.declares && set.path == name);
-    let mut sums = source.sets_around(own).filter(is_sum).filter(is_in);
-    sums.find(|set| !is_used(set.root()) && is_own(set.root())).map(|set| (set.root().to_owned(), set.line))
-}
-
-/// How the index of a store to C names the row and the column.
-pub fn index_names(place: &Location) -> [String; 2] {
-    let source = Source::of(place);
-    let own = source.access(place);
-    let name = |by_size| {
-        let names = own.map(|own| Part { array: "C", by_size: Some(by_size), ..STORE }.names(&source, own));
-        let is_index = |name: &String| name.starts_with(char::is_lowercase) && !name.ends_with("_t");
-        names.into_iter().flatten().find(is_index).unwrap_or_default()
-    };
-    let [row, col] = [true, false].map(name);
-    if row == col || row.is_empty() || col.is_empty() { ["row", "col"].map(str::to_owned) } else { [row, col] }
-}
-
-/// Whether a variable is set from the numbers of the thread or of its block.
-pub fn of_thread(place: &Location, name: &str) -> bool {
-    let source = Source::of(place);
-    let numbers = ["threadIdx", "thread_idx", "blockIdx", "block_idx"];
-    source.sets().iter().any(|set| set.path == name && source.has(set.at, |word| numbers.contains(&word)))
-}
-
-/// The lines of a file that have a word of this kind.
-pub fn lines_with(place: &Location, is_it: impl Fn(&str) -> bool) -> Vec<u32> {
-    let source = Source::of(place);
-    (0..source.statements.len()).filter(|&at| source.has(at, &is_it)).map(|at| source.line(at)).collect()
-}
-
-/// The name of the function that a place calls, and the lines that call it.
-pub fn calls_of(place: &Location) -> (String, BTreeSet<u32>) {
-    let source = Source::of(place);
-    let is_called = |at: usize| matches!(source.text(at + 1), "(" | "<");
-    let name = source.on_from(place).find(|&at| is_called(at)).map_or("", |at| source.text(at));
-    let calls = |at: &usize| {
-        let Statement { keyword, tokens, .. } = &source.statements[*at];
-        *keyword != "fn" && tokens.clone().any(|at| source.text(at) == name && is_called(at))
-    };
-    (name.to_owned(), (0..source.statements.len()).filter(calls).map(|at| source.line(at)).collect())
 }

@@ -2,19 +2,15 @@
 
 use simt::{AccessKind, Action, Fault, FaultKind, Hazard, HazardKind, Limit, Party, Place, Space};
 
-use super::around::{
-    LOOPS, Part, READ, STORE, around, guards, lines_with, of_words, pointers, set_by_line, set_by_thread, unchanged,
-};
-use super::marks::{
-    add, at_line, at_lines, conditions, declared_array, set_by, sets, stores_of, with_calls, without_value,
-};
-use super::race::{self, at, code_at};
+use super::around::{LOOPS, Part, READ, STORE};
+use super::marks::{add, with_calls};
+use super::race::{self, at};
+use super::remedy;
 use super::render::Diagnostic;
 use super::situation::{Role, passed_by};
-use super::source::Source;
+use super::spot::Spot;
 use super::texts::{help, text};
-use super::underline::{Mark, Use, array_name, uses};
-use super::{indices, remedy};
+use super::underline::{Mark, Use, array_name};
 use crate::basics::units::grouped;
 use crate::code::places::{index, triple, who};
 
@@ -35,7 +31,7 @@ pub fn hazard(hazard: &Hazard, one_warp: bool) -> Diagnostic {
             action => format!("{who} {action}"),
         };
         let element = array.is_some().then(|| called.clone());
-        Mark { location: party.location.clone(), element, writes: party.action.writes(), label, ..Mark::default() }
+        Mark { spot: Spot::of(&party.location), element, writes: party.action.writes(), label, ..Mark::default() }
     };
     let mut notes = vec![];
     if hazard.count > 1 && !sides.is_empty() {
@@ -47,6 +43,7 @@ pub fn hazard(hazard: &Hazard, one_warp: bool) -> Diagnostic {
         notes.push("both threads are lanes of one warp, which usually run together, but nothing promises that".into());
     }
     let mut marks: Vec<Mark> = sides.iter().map(mark).collect();
+    let spots: Vec<Spot> = marks.iter().map(|mark| mark.spot.clone()).collect();
     // If an element has two owners, its index is wrong.
     let owners = sides.iter().all(|party| party.action == Action::Writes);
     if let Some(first) = sides.first()
@@ -56,34 +53,28 @@ pub fn hazard(hazard: &Hazard, one_warp: bool) -> Diagnostic {
         // Two lines may reach into each other's arrays. In one line, threads have the same place.
         let one_line = sides.iter().all(|side| side.location.line == first.location.line);
         let one_block = sides.iter().all(|side| side.block == first.block);
-        let by_thread = if one_block && one_line { set_by_thread(&first.location) } else { vec![] };
-        marks.extend(sets(&first.location, by_thread));
-        for side in sides {
-            add(&mut marks, set_by(&side.location, STORE));
-        }
+        marks.extend(spots[0].marks_of(if one_block && one_line { spots[0].set_by_thread() } else { vec![] }));
+        spots.iter().for_each(|spot| add(&mut marks, spot.set_by(STORE)));
     }
-    match (kind, sides, array) {
+    match (kind, &spots[..], array) {
         (HazardKind::WrongArray, [access], _) => {
-            add(&mut marks, set_by(&access.location, Part { stores: access.action.writes(), ..READ }));
-            let loops = around(&access.location, LOOPS);
-            add(&mut marks, at_lines(&access.location, loops, "it depends on this"));
-            let source = Source::of(&access.location);
-            let words = source.words(&source.on_lines(access.location.line.unwrap_or_default(), 1)).iter();
-            add(&mut marks, words.filter_map(|word| declared_array(&access.location, &word.text)));
+            add(&mut marks, access.set_by(Part { stores: sides[0].action.writes(), ..READ }));
+            add(&mut marks, access.depends(LOOPS));
+            let words = access.words(&access.own_line()).iter();
+            add(&mut marks, words.filter_map(|word| access.declared_array(&word.text)));
         }
         // The lines that store to the array show which of its words have no value.
-        (HazardKind::UninitialisedShared, [read], Some(name)) => marks.extend(stores_of(&read.location, name)),
+        (HazardKind::UninitialisedShared, [read], Some(name)) => marks.extend(read.stores_of(name)),
         (HazardKind::ExitBeforeBarrier, [waits, _], _) => {
-            let barrier = passed_by(&waits.location).map(|(barrier, _)| barrier);
-            let label = "not every thread comes to this barrier";
-            add(&mut marks, barrier.map(|line| at_line(&waits.location, line, label.into())));
+            let barrier = passed_by(waits).map(|(barrier, _)| barrier);
+            add(&mut marks, waits.at_lines(barrier, "not every thread comes to this barrier"));
         }
-        (HazardKind::CopyOverwritten, [copy, _], _) => add(&mut marks, set_by(&copy.location, READ)),
+        (HazardKind::CopyOverwritten, [copy, _], _) => add(&mut marks, copy.set_by(READ)),
         (HazardKind::CopyNotWaited, [_, read], _) => {
-            let waits = lines_with(&read.location, |word| word.contains("wait")).into_iter().take(2);
-            add(&mut marks, at_lines(&read.location, waits, "this waits for copies"));
+            let waits = read.lines_with(|word| word.contains("wait")).into_iter().take(2);
+            add(&mut marks, read.at_lines(waits, "this waits for copies"));
         }
-        (HazardKind::UnsetRegister, [read], _) => add(&mut marks, without_value(&read.location)),
+        (HazardKind::UnsetRegister, [read], _) => add(&mut marks, read.without_value()),
         _ => {}
     }
     let laid_out = match (kind, sides, array) {
@@ -93,9 +84,9 @@ pub fn hazard(hazard: &Hazard, one_warp: bool) -> Diagnostic {
     // With several buffers, the race may come from an access to the wrong one.
     let for_tile = kind == HazardKind::Race && role == Role::Shared && !owners;
     let buffers = matches!(sides, [a, b] if for_tile && race::has_buffers(a, b, &hazard.place));
-    for side in sides.iter().filter(|_| buffers) {
+    for (side, spot) in sides.iter().zip(&spots).filter(|_| buffers) {
         let part = Part { stores: side.action.writes(), array: array.unwrap_or_default(), ..READ };
-        add(&mut marks, set_by(&side.location, part));
+        add(&mut marks, spot.set_by(part));
     }
     let or = if buffers { help("race for a tile of several", &[]) } else { String::new() };
     Diagnostic {
@@ -127,19 +118,19 @@ fn shown(hazard: &Hazard) -> (String, Place) {
         let array = simt::Array { name: name.to_owned(), space: Space::Shared };
         (shown, Place::Element { array, index: vec![], bytes: 0 })
     };
-    if !of_words(&first.location, &array.name) {
+    let spot = Spot::of(&first.location);
+    if !spot.of_words(&array.name) {
         let writes = hazard.parties.iter().filter(|party| party.action == Action::Writes);
-        let mut sets = writes.filter_map(|party| set_by_line(&party.location));
+        let mut sets = writes.filter_map(|party| Spot::of(&party.location).set_by_line());
         let member = sets.find(|set| set.root() == array.name && set.path != array.name);
         return member.map_or(plain.clone(), |set| named(set.last(), format!("{} ({})", set.path, plain.0)));
     }
     let element = format!("{}[{}]", array.name, bytes / 4);
-    let names = pointers(&first.location, &array.name);
-    let source = Source::of(&first.location);
+    let names = spot.pointers(&array.name);
     let suits = |found: &Use| if first.action == Action::Writes { found.writes } else { found.reads };
     let used = |name: &String| {
-        let used = uses(&first.location, name).into_iter().find(suits)?;
-        Some((name.clone(), source.written(&used.tokens).to_owned()))
+        let used = spot.accesses(name).into_iter().find(suits)?;
+        Some((name.clone(), spot.written(&used.tokens).to_owned()))
     };
     match &names.iter().filter_map(used).collect::<Vec<_>>()[..] {
         [(name, text)] => named(name, format!("{text} (which is {element})")),
@@ -151,7 +142,7 @@ fn shown(hazard: &Hazard) -> (String, Place) {
 fn what(hazard: &Hazard, shown: &str, output: bool) -> String {
     let happens = match (hazard.kind, &hazard.parties[..]) {
         (HazardKind::ExitBeforeBarrier | HazardKind::EndedBeforeBarrier, [waits, ended]) => {
-            let returns = code_at(&ended.location).contains("return");
+            let returns = Spot::of(&ended.location).code().contains("return");
             let missed = if returns { "threads left the kernel before" } else { "threads never came to" };
             return format!("{missed} the barrier in {}", at(&waits.location));
         }
@@ -199,37 +190,37 @@ pub fn fault(fault: &Fault) -> Diagnostic {
     let writes = access.is_some_and(|(_, access, _)| !matches!(access, AccessKind::Load | AccessKind::CopySource));
     let place = access.map(|(place, ..)| place).filter(|place| place.array().is_some());
     let array = place.and_then(array_name);
-    let (location, label) = (fault.location.clone(), format!("{who} {label}"));
-    let mut marks = vec![Mark { location, element: place.cloned(), writes, label, ..Mark::default() }];
-    let strides = array.is_some_and(|array| indices::of_product(&fault.location, array).is_some());
-    let bounds = access.and_then(|_| indices::bounds(&fault.location));
+    let (spot, label) = (&Spot::of(&fault.location), format!("{who} {label}"));
+    let mut marks = vec![Mark { spot: spot.clone(), element: place.cloned(), writes, label, ..Mark::default() }];
+    let strides = array.is_some_and(|array| spot.of_product(array).is_some());
+    let bounds = access.and_then(|_| spot.bounds());
     match &bounds {
-        Some(bound) => marks.push(at_line(&fault.location, bound.line, "this lets it".into())),
+        Some(bound) => marks.push(spot.at_line(bound.line, "this lets it")),
         None if access.is_some() => {
-            if code_at(&fault.location).contains('?') {
-                marks.extend(set_by(&fault.location, Part { condition: true, ..READ }));
+            if spot.code().contains('?') {
+                marks.extend(spot.set_by(Part { condition: true, ..READ }));
             }
             let part = Part { stores: writes, array: array.unwrap_or_default(), ..READ };
-            marks.extend(set_by(&fault.location, part));
-            let loops = around(&fault.location, LOOPS);
-            let mut under = if place.is_some() && !strides { guards(&fault.location) } else { vec![] };
+            marks.extend(spot.set_by(part));
+            let loops = spot.around(LOOPS);
+            let mut under = if place.is_some() && !strides { spot.guards() } else { vec![] };
             under.extend(loops.first().filter(|_| !strides));
-            add(&mut marks, conditions(&fault.location, under));
+            add(&mut marks, spot.conditions(under));
             if matches!(place, Some(Place::Outside { index: ..0, .. })) {
-                add(&mut marks, at_lines(&fault.location, loops, "it depends on this"));
+                add(&mut marks, spot.at_lines(loops, "it depends on this"));
             }
         }
         None => {}
     }
     if let Some(simt::Array { name, space: Space::Shared }) = place.and_then(Place::array) {
-        add(&mut marks, declared_array(&fault.location, name));
+        add(&mut marks, spot.declared_array(name));
     }
     let past_global = matches!(fault.kind, FaultKind::OutOfBounds { space: Space::Global, .. });
     let vague = past_global && bounds.is_none() && !strides;
     // A store to A or B is wrong, whatever their layout is.
     let stray = writes && place.is_some_and(|place| Role::of(place) == Role::Input);
     let by_layout = bounds.as_ref().map_or(past_global && (strides || !stray), |bound| bound.of_other_side);
-    let has_bytes = || marks.iter().any(|mark| code_at(&mark.location).contains("sizeof"));
+    let has_bytes = || marks.iter().any(|mark| mark.spot.code().contains("sizeof"));
     let of_bytes = array.filter(|_| has_bytes()).map(|array| [("array", array.to_owned())]);
     let global = place.and_then(Place::array).filter(|array| by_layout && array.space == Space::Global);
     Diagnostic {
@@ -239,7 +230,7 @@ pub fn fault(fault: &Fault) -> Diagnostic {
         help: bounds
             .map(|bound| bound.help)
             .or_else(|| Some(help("bytes in place of elements", &of_bytes?)))
-            .or_else(|| access.and_then(|_| indices::of_vector(&fault.location)))
+            .or_else(|| access.and_then(|_| spot.of_vector()))
             .unwrap_or_else(|| remedy::fault(&fault.kind, &fault.location)),
         vague,
         ..Diagnostic::default()
@@ -263,20 +254,21 @@ pub fn limit(limit: &Limit) -> Option<Diagnostic> {
         Limit::Seconds { limit, location } => ("limit of seconds", *limit, location),
         _ => return None,
     };
+    let spot = &Spot::of(location);
     let [title, mut help] = text(name, &[("limit", grouped(limit))]);
-    if code_at(location).contains(">= 0") {
+    if spot.code().contains(">= 0") {
         help += &self::help("counter without a sign", &[]);
     }
     let label = "a warp was here when the limit was reached".into();
-    let mut marks = vec![Mark { location: location.clone(), label, ..Mark::default() }];
-    let loops = around(location, LOOPS);
-    if let Some((name, line)) = unchanged(location) {
-        add(&mut marks, [at_line(location, line, format!("nothing in this loop changes `{name}`"))]);
+    let mut marks = vec![Mark { spot: spot.clone(), label, ..Mark::default() }];
+    let loops = spot.around(LOOPS);
+    if let Some((name, line)) = spot.unchanged() {
+        add(&mut marks, [spot.at_line(line, format!("nothing in this loop changes `{name}`"))]);
         help = self::help("loop whose condition never changes", &[("name", name), ("line", line.to_string())]);
     }
-    add(&mut marks, at_lines(location, loops.iter().copied(), "it is in this loop"));
+    add(&mut marks, spot.at_lines(loops.iter().copied(), "it is in this loop"));
     for line in loops {
-        add(&mut marks, set_by(&at_line(location, line, String::new()).location, READ));
+        add(&mut marks, spot.at_line(line, "").spot.set_by(READ));
     }
     Some(Diagnostic { title, marks: with_calls(marks), help, ..Diagnostic::default() })
 }

@@ -5,12 +5,10 @@ use std::collections::BTreeSet;
 
 use simt::{Action, Location, Party, Place};
 
-use super::around::{STORE, and_callers, chooses_pointer, lines_with, of_words, pointers, ranked, set_by_line};
-use super::indices;
+use super::around::STORE;
 use super::situation::{Role, situation};
+use super::spot::{Spot, code};
 use super::texts::help;
-use super::underline::{code, uses};
-use crate::code::places;
 
 /// A place in words, for a sentence below the picture.
 pub fn at(location: &Location) -> String {
@@ -20,18 +18,12 @@ pub fn at(location: &Location) -> String {
     }
 }
 
-/// The line of a place without its comment; empty if the source is unknown.
-pub fn code_at(location: &Location) -> String {
-    let known = location.file.as_ref().zip(location.line);
-    known.and_then(|(file, line)| places::line(file, line)).map(|line| code(&line).to_owned()).unwrap_or_default()
-}
-
 /// What to do if one of the two lines multiplies a row by another size than that of the array's columns.
 pub fn wrong_stride(a: &Party, b: &Party, array: &str, role: Role) -> Option<String> {
     if role == Role::Input {
         return None;
     }
-    [a, b].into_iter().find_map(|side| indices::of_product(&side.location, array))
+    [a, b].into_iter().find_map(|side| Spot::of(&side.location).of_product(array))
 }
 
 /// One sentence on what to do about a race of two threads for an element of `array`.
@@ -39,7 +31,7 @@ pub fn remedy(a: &Party, b: &Party, array: &str, role: Role) -> String {
     let (writer, reader) = if a.action.writes() { (a, b) } else { (b, a) };
     // The access that is not atomic, if the other one is.
     let plain = if a.action == Action::Updates { b } else { a };
-    let situation = situation(&a.location, &b.location);
+    let situation = situation(&Spot::of(&a.location), &Spot::of(&b.location));
     let words = [("writer", writer), ("reader", reader), ("plain", plain), ("one", writer), ("two", reader)];
     let mut words = words.map(|(name, party)| (name, at(&party.location))).to_vec();
     let [above, below] = situation.as_ref().map(|both| both.lines).unwrap_or_default();
@@ -63,7 +55,7 @@ pub fn remedy(a: &Party, b: &Party, array: &str, role: Role) -> String {
         let both = lines.collect::<Vec<_>>().join(" and ") + " store";
         return help("one place for two arrays", &[("both", both)]);
     }
-    let is_first = |party: &Party| and_callers(&party.location).any(|place| place.line == Some(above));
+    let is_first = |party: &Party| Spot::of(&party.location).and_callers().any(|place| place.at.line == Some(above));
     let [first, second] = if is_first(a) { [a, b] } else { [b, a] }.map(|party| party.action);
     let is_copied = writer.action == Action::Copies && reader.action == Action::Reads;
     // If there is no barrier in the loop, what is stored below is read above in the next pass.
@@ -71,7 +63,9 @@ pub fn remedy(a: &Party, b: &Party, array: &str, role: Role) -> String {
         && first == Action::Reads
         && second.writes();
     let is_taken = situation.as_ref().is_some_and(|both| !both.barrier_between && both.barrier_before);
-    let two_names = (both_write && role == Role::Shared).then(|| apart([&a.location, &b.location], array)).flatten();
+    let two_names = (both_write && role == Role::Shared)
+        .then(|| apart([a, b].map(|side| Spot::of(&side.location)).each_ref(), array))
+        .flatten();
     let cause = match situation {
         _ if both_write && (a.action == Action::Updates) != (b.action == Action::Updates) => {
             "race of an atomic and a plain access"
@@ -90,7 +84,7 @@ pub fn remedy(a: &Party, b: &Party, array: &str, role: Role) -> String {
         Some(both) => {
             let under = |line: u32| help("barrier under a condition", &[("line", line.to_string())]);
             let under = both.conditional_barrier.map(under).unwrap_or_default();
-            let of_warp = lines_with(&a.location, |word| word == "__syncwarp");
+            let of_warp = Spot::of(&a.location).lines_with(|word| word == "__syncwarp");
             let of_warp = of_warp.first().map(|_| help("barrier of a warp", &[])).unwrap_or_default();
             // The barrier belongs between the two lines, or on the way back from the lower to the upper one in a loop's next pass.
             let way = if next_pass || both.barrier_between { "race back" } else { "race down" };
@@ -109,16 +103,19 @@ pub fn remedy(a: &Party, b: &Party, array: &str, role: Role) -> String {
 /// Whether the two accesses may be meant for different tiles: the array has several, or a loop reaches it through pointers.
 pub fn has_buffers(a: &Party, b: &Party, place: &Place) -> bool {
     let Some(array) = place.array() else { return false };
-    let many = pointers(&a.location, &array.name).len() > 1
-        || !of_words(&a.location, &array.name)
-        || chooses_pointer(&a.location);
+    let many = Spot::of(&a.location).pointers(&array.name).len() > 1
+        || !Spot::of(&a.location).of_words(&array.name)
+        || Spot::of(&a.location).chooses_pointer();
     place.index().len() == 3
-        || many && situation(&a.location, &b.location).is_some_and(|both| both.barrier_in_loop.is_some())
+        || many
+            && situation(&Spot::of(&a.location), &Spot::of(&b.location))
+                .is_some_and(|both| both.barrier_in_loop.is_some())
 }
 
 /// Whether one of two lines reads and writes the element, as `C[i] += x` does.
 fn adds(a: &Party, b: &Party, array: &str) -> bool {
-    let changes = |side: &Party| uses(&side.location, array).iter().any(|found| found.reads && found.writes);
+    let changes =
+        |side: &Party| Spot::of(&side.location).accesses(array).iter().any(|found| found.reads && found.writes);
     changes(a) || changes(b)
 }
 
@@ -130,28 +127,29 @@ fn between_blocks(a: &Party, b: &Party, array: &str) -> &'static str {
         [true, false] | [false, true] => "blocks, one of which is not atomic",
         _ if adds(a, b, array) => "blocks that add",
         _ if a.action.writes() && b.action.writes() => "blocks that write",
-        _ if places::lines_of(&a.location).iter().any(signals) => "blocks that tell each other",
+        _ if Spot::of(&a.location).lines.iter().any(signals) => "blocks that tell each other",
         _ => "blocks that read what others write",
     }
 }
 
 /// What to do about two lines that store to one place, although the kernel treats it as two arrays.
-pub fn apart([a, b]: [&Location; 2], array: &str) -> Option<String> {
-    let [one, other] = [a, b].map(|place| set_by_line(place).map_or(String::new(), |set| set.last().to_owned()));
+pub fn apart([a, b]: [&Spot; 2], array: &str) -> Option<String> {
+    let [one, other] = [a, b].map(|place| place.set_by_line().map_or(String::new(), |set| set.last().to_owned()));
     let distinct = one != other && !one.is_empty() && !other.is_empty() && one != array && other != array;
     distinct.then(|| {
-        let begins = |name: &str, place: &Location| {
-            let set = ranked(place, STORE, 2);
+        let begins = |name: &str, place: &Spot| {
+            let set = place.ranked(STORE, 2);
             // A member of a structure is set with all of it.
-            let root = set_by_line(place).map_or(String::new(), |set| set.root().to_owned());
+            let root = place.set_by_line().map_or(String::new(), |set| set.root().to_owned());
             let of = |name: &str| set.iter().take(9).find(|(_, known, _)| known == name).map(|(.., line)| *line);
             of(name).or_else(|| of(&root))
         };
         // The array that is declared last begins behind the other one.
         let (first, last) = (begins(&one, a), begins(&other, b));
-        let text = code_at(&Location { line: last, ..b.clone() });
+        let last_line = last.map(|line| b.on_line(line));
+        let text = last_line.as_ref().map_or("", |line| line.code());
         let place = |name: &str| text.split(|c: char| !c.is_alphanumeric() && c != '_').position(|word| word == name);
-        let here = |of: &str| (place(of), if of == one { a.line } else { b.line });
+        let here = |of: &str| (place(of), if of == one { a.at.line } else { b.at.line });
         let turned = first > last || first == last && here(&one) > here(&other);
         let (one, other, line) = if turned { (other, one, first) } else { (one, other, last) };
         let cause = if line.is_none() { "one array reaches into another" } else { "two names for one place" };

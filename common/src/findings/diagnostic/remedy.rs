@@ -5,10 +5,9 @@ use std::path::Path;
 
 use simt::{AccessKind, Action, FaultKind, Hazard, HazardKind, Location, Party, Place, Space};
 
-use super::around::around;
-use super::indices;
-use super::race::{self, at, code_at};
+use super::race::{self, at};
 use super::situation::{Role, passed_by};
+use super::spot::Spot;
 use super::texts::help;
 use super::underline::array_name;
 use crate::basics::files::kind;
@@ -61,7 +60,7 @@ fn in_cuda(hazard: &Hazard) -> String {
     };
     // A loop that goes too far reads what nobody has stored.
     if let (HazardKind::UninitialisedShared, [read, ..]) = (hazard.kind, &hazard.parties[..])
-        && let Some(bound) = indices::bounds(&read.location)
+        && let Some(bound) = Spot::of(&read.location).bounds()
     {
         return bound.help;
     }
@@ -82,14 +81,15 @@ pub fn text_of(hazard: &Hazard) -> &'static str {
 fn exit_before_barrier(waits: &Party, ended: &Party) -> String {
     let (barrier, end) = (at(&waits.location), at(&ended.location));
     // If the barrier is under a condition, that condition sends threads past it, wherever they end.
-    let its_own = match around(&waits.location, &["if"]).first() {
-        _ if code_at(&waits.location).contains("if (") => Some("its condition".into()),
+    let [waits, ended] = [waits, ended].map(|party| Spot::of(&party.location));
+    let its_own = match waits.around(&["if"]).first() {
+        _ if waits.code().contains("if (") => Some("its condition".into()),
         line => line.map(|line| format!("the condition in line {line}")),
     };
-    let code = code_at(&ended.location);
+    let code = ended.code();
     let by_return = code.contains("return");
     // Threads that pass by another barrier are one step ahead from there on.
-    if let (None, false, Some((barrier, condition))) = (&its_own, by_return, passed_by(&waits.location)) {
+    if let (None, false, Some((barrier, condition))) = (&its_own, by_return, passed_by(&waits)) {
         let condition =
             if barrier == condition { "its condition".into() } else { format!("the condition in line {condition}") };
         return help("barrier in a condition", &[("barrier", format!("line {barrier}")), ("condition", condition)]);
@@ -110,7 +110,7 @@ pub fn fault(kind: &FaultKind, location: &Location) -> String {
         FaultKind::OutOfBounds { place: Place::Null(_), .. } => "null pointer",
         FaultKind::OutOfBounds { space, access, place, .. } => {
             let array = array_name(place);
-            if let Some(remedy) = array.and_then(|array| indices::of_product(location, array)) {
+            if let Some(remedy) = array.and_then(|array| Spot::of(location).of_product(array)) {
                 return remedy;
             }
             let inside = if array == Some("A") { "row < M, column < K" } else { "row < K, column < N" };

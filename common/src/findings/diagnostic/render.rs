@@ -6,7 +6,6 @@ use annotate_snippets::{Annotation, AnnotationKind, Element, Level, Renderer, Sn
 use serde::{Deserialize, Serialize};
 use simt::Location;
 
-use super::source::Source;
 use super::underline::{self, Mark};
 use crate::basics::output;
 
@@ -104,13 +103,13 @@ const PTX: &str = "PTX";
 /// The file of a mark, the number of the first line of its text, that text, and the bytes to underline. What the file does not
 /// have is shown as the PTX instruction.
 fn source_of(mark: &Mark) -> (String, u32, String, Range<usize>) {
-    let Location { file, line, ptx_line, instruction, .. } = &mark.location;
-    let source = Source::of(&mark.location);
+    let Location { file, line, ptx_line, instruction, .. } = &mark.spot.at;
+    let lines = &mark.spot.lines;
     match (file, line) {
-        (Some(file), Some(line)) if (1..=source.lines.len()).contains(&(*line as usize)) => {
-            let (line, span) = underline::access(&source, mark);
-            let start: usize = source.lines[..line as usize - 1].iter().map(|line| line.len() + 1).sum();
-            (file.clone(), 1, source.lines.join("\n"), start + span.start..start + span.end)
+        (Some(file), Some(line)) if (1..=lines.len()).contains(&(*line as usize)) => {
+            let (line, span) = underline::access(mark);
+            let start: usize = lines[..line as usize - 1].iter().map(|line| line.len() + 1).sum();
+            (file.clone(), 1, lines.join("\n"), start + span.start..start + span.end)
         }
         _ => (PTX.into(), *ptx_line, instruction.clone(), 0..instruction.len()),
     }
@@ -120,18 +119,19 @@ fn source_of(mark: &Mark) -> (String, u32, String, Range<usize>) {
 mod tests {
     use super::*;
     use crate::code::places;
+    use crate::findings::diagnostic::Spot;
 
     fn drawn(marks: Vec<Mark>) -> String {
         let diagnostic = Diagnostic { title: "title".into(), marks, help: "help".into(), ..Diagnostic::default() };
         assert!(render(&diagnostic).contains('\u{1b}'), "the picture for a terminal has colours");
-        places::may_be_shown("k.cu", "é = Ä[0];\n\n\tlast");
         draw(&diagnostic, &Renderer::plain())
     }
 
     fn mark(file: &str, line: u32) -> Mark {
+        places::may_be_shown("k.cu", "é = Ä[0];\n\n\tlast");
         let (file, line, column, instruction) = (Some(file.into()), Some(line), Some(7), "bar.sync 0;".into());
         let location = simt::Location { file, line, column, calls: Box::default(), ptx_line: 48, instruction };
-        Mark { location, label: "here".into(), ..Mark::default() }
+        Mark { spot: Spot::of(&location), label: "here".into(), ..Mark::default() }
     }
 
     #[test]

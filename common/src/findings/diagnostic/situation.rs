@@ -1,10 +1,10 @@
 //! The situation of a hazard, from which the right remedy follows: whose the array is, and how the two lines lie in the
 //! kernel.
 
-use simt::{Array, Location, Place, Space};
+use simt::{Array, Place, Space};
 
-use super::around::{LOOPS, and_callers};
-use super::source::Source;
+use super::around::LOOPS;
+use super::spot::Spot;
 
 /// What an array is to the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,20 +45,18 @@ pub struct Situation {
 }
 
 /// The line of a barrier under a condition in the function of a place, and the line of the condition.
-pub fn passed_by(place: &Location) -> Option<(u32, u32)> {
-    let source = Source::of(place);
-    let conditional = |at: usize| Some((source.line(at), source.condition(at)?));
-    source.function(source.statement(place)?).filter(|&at| source.is_barrier(at)).find_map(conditional)
+pub fn passed_by(place: &Spot) -> Option<(u32, u32)> {
+    let conditional = |at: usize| Some((place.line(at), place.condition(at)?));
+    place.function(place.statement()?).filter(|&at| place.is_barrier(at)).find_map(conditional)
 }
 
 /// The situation of two places; none if they have no function in common.
-pub fn situation(one: &Location, other: &Location) -> Option<Situation> {
-    let source = Source::of(one);
-    if one.file.is_none() || one.file != other.file {
+pub fn situation(source: &Spot, other: &Spot) -> Option<Situation> {
+    if source.at.file.is_none() || source.at.file != other.at.file {
         return None;
     }
-    let [ones, others] = [one, other].map(|place| -> Vec<(u32, usize)> {
-        and_callers(place).filter_map(|place| Some((place.line?, source.statement(&place)?))).collect()
+    let [ones, others] = [source, other].map(|place| -> Vec<(u32, usize)> {
+        place.and_callers().filter_map(|place| Some((place.at.line?, place.statement()?))).collect()
     });
     let function = |at: usize| source.statements[at].function;
     let body = |at: usize| source.statements[at].body;
@@ -69,13 +67,13 @@ pub fn situation(one: &Location, other: &Location) -> Option<Situation> {
     let mut both = ones.iter().find_map(met)?;
     both.sort_by_key(|(line, at)| (*at, *line));
     let [(above, first), (below, second)] = both;
-    let conditions = |at: usize| source.around(at, &["if"]);
+    let conditions = |at: usize| source.heads(at, &["if"]);
     let shared = [conditions(first), conditions(second)].concat();
     // Then a thread may get from one access to the other without the barrier.
     let condition_of = |barrier: usize| conditions(barrier).into_iter().find(|at| !shared.contains(at));
     let barriers: Vec<usize> = source.function(first).filter(|&at| source.is_barrier(at)).collect();
     let lies_between = |at: usize| above < source.line(at) && source.line(at) < below;
-    let loops = |at: usize| source.around(at, LOOPS);
+    let loops = |at: usize| source.heads(at, LOOPS);
     let common = loops(first).into_iter().find(|at| loops(second).contains(at));
     let in_loop = |barrier: &&usize| common.is_some_and(|common| loops(**barrier).contains(&common));
     Some(Situation {

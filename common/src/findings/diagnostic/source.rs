@@ -1,27 +1,23 @@
 //! The statements of a kernel's file, in C++ or in Rust: the loops and conditions around each, and what it declares, sets and uses.
 
-use std::cell::{OnceCell, RefCell};
 use std::ops::Range;
-use std::rc::Rc;
-use std::sync::Arc;
-
-use simt::Location;
+use std::sync::{Arc, OnceLock};
 
 use super::statements::{Statement, Token, closing, is_word, statements, tokens};
-use crate::code::places;
 
 /// A file as statements, in the order of its text.
+#[derive(Debug, Default, PartialEq, Eq)]
 pub struct Source {
     pub lines: Arc<[String]>,
     tokens: Vec<Token>,
     pub statements: Vec<Statement>,
     /// The names of the functions that are not within another one; their numbers begin with 1.
     pub functions: Vec<String>,
-    sets: OnceCell<Vec<Set>>,
+    sets: OnceLock<Vec<Set>>,
 }
 
 /// A variable that a statement declares or gives a value.
-#[derive(Clone)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Set {
     pub at: usize,
     /// `sum`, or `me.row` of a structure.
@@ -58,22 +54,11 @@ impl Set {
 }
 
 impl Source {
-    /// The file of a place. The last one is kept, because a finding asks for the same one again and again.
-    pub fn of(place: &Location) -> Rc<Self> {
-        type Known = (Arc<[String]>, Rc<Source>);
-        thread_local!(static LAST: RefCell<Option<Known>> = const { RefCell::new(None) });
-        let lines = places::lines_of(place);
-        LAST.with_borrow_mut(|last| match last {
-            Some((known, source)) if Arc::ptr_eq(known, &lines) => source.clone(),
-            _ => last.insert((lines.clone(), Rc::new(Self::read(lines.clone())))).1.clone(),
-        })
-    }
-
     pub fn read(lines: impl Into<Arc<[String]>>) -> Self {
         let lines = lines.into();
         let tokens = tokens(&lines);
         let (statements, functions) = statements(&tokens);
-        Self { lines, tokens, statements, functions, sets: OnceCell::new() }
+        Self { lines, tokens, statements, functions, sets: OnceLock::new() }
     }
 
     pub fn words(&self, of: &Range<usize>) -> &[Token] {
@@ -99,12 +84,6 @@ impl Source {
         begin(first)..begin(first.saturating_add(count))
     }
 
-    /// The tokens from a place on to the end of its line.
-    pub fn on_from(&self, place: &Location) -> impl Iterator<Item = usize> {
-        let column = place.column.unwrap_or_default() as usize;
-        self.on_lines(place.line.unwrap_or_default(), 1).filter(move |&at| self.bytes(&(at..at + 1)).end >= column)
-    }
-
     /// The bytes that tokens take of their line.
     pub fn bytes(&self, of: &Range<usize>) -> Range<usize> {
         let begin = |at: usize| self.tokens[at].column as usize - 1;
@@ -122,7 +101,7 @@ impl Source {
     }
 
     /// The statement at a line and a column: the last that begins there or before, or without a column the first.
-    pub fn at(&self, line: u32, column: Option<u32>) -> Option<usize> {
+    pub fn statement_at(&self, line: u32, column: Option<u32>) -> Option<usize> {
         let covers = |number: &usize| {
             let tokens = self.words(&self.statements[*number].tokens);
             tokens.first().is_some_and(|first| first.line <= line)
@@ -139,20 +118,6 @@ impl Source {
         })
     }
 
-    pub fn statement(&self, place: &Location) -> Option<usize> {
-        self.at(place.line?, place.column)
-    }
-
-    /// The statement of an access: if it is the head of a loop or of a condition, what follows in its line.
-    pub fn access(&self, place: &Location) -> Option<usize> {
-        let at = self.statement(place)?;
-        let follows = |at: &usize| {
-            let next = self.statements.get(at + 1).filter(|next| next.parent == Some(*at) && place.column.is_some())?;
-            (self.tokens[next.tokens.start].line == place.line?).then_some(at + 1)
-        };
-        std::iter::successors(Some(at), follows).last()
-    }
-
     /// A statement and what is around it, the innermost first.
     pub fn outwards(&self, number: usize) -> impl Iterator<Item = usize> {
         std::iter::successors(Some(number), |&number| self.statements[number].parent)
@@ -166,13 +131,13 @@ impl Source {
     }
 
     /// Those of a kind around a statement, itself too.
-    pub fn around(&self, number: usize, keywords: &[&str]) -> Vec<usize> {
+    pub fn heads(&self, number: usize, keywords: &[&str]) -> Vec<usize> {
         self.outwards(number).filter(|&at| keywords.contains(&self.statements[at].keyword)).collect()
     }
 
     /// The line of the innermost condition around a statement.
     pub fn condition(&self, number: usize) -> Option<u32> {
-        self.around(number, &["if"]).first().map(|&at| self.line(at))
+        self.heads(number, &["if"]).first().map(|&at| self.line(at))
     }
 
     /// Whether a statement that begins in a line has a word of this kind.

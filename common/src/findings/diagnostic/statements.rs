@@ -4,6 +4,7 @@
 use std::ops::Range;
 
 /// A word, a number or an operator.
+#[derive(Debug, PartialEq, Eq)]
 pub struct Token {
     pub text: String,
     pub line: u32,
@@ -11,6 +12,7 @@ pub struct Token {
 }
 
 /// A statement that ends in itself, or the head of a loop or of a condition.
+#[derive(Debug, PartialEq, Eq)]
 pub struct Statement {
     /// `if`, `for`, `while`, `return`, `break`, `continue`, `fn` of the head of a function, or nothing.
     pub keyword: &'static str,

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use serde::de::DeserializeOwned;
 use simt::{AccessKind, Action, Array, Dim3, FaultKind, Hazard, HazardKind, Location, Party, Place, Space};
 
-use super::around::{Part, READ, around, ranked};
+use super::around::{HEADS, Part, READ};
 use super::source::{Set, Source};
+use super::spot::Spot;
 use super::underline::Mark;
-use super::{call, indices, remedy, underline};
+use super::{call, remedy, underline};
 use crate::code::places::may_be_shown;
 
 fn cases<T: DeserializeOwned>(of: &str) -> T {
@@ -25,16 +26,16 @@ fn says(text: &str, words: &[impl AsRef<str>]) {
     }
 }
 
-/// The only line of a file.
-fn only_line(code: &str) -> Location {
+/// The first line of a file.
+fn first_line(code: &str) -> Spot {
     may_be_shown("line.cu", code);
-    Location { file: Some("line.cu".into()), line: Some(1), ..Location::default() }
+    Spot::of(&Location { file: Some("line.cu".into()), line: Some(1), ..Location::default() })
 }
 
 #[test]
 fn a_comparison_is_wrong_if_it_lets_the_index_reach_the_size_or_compares_with_another_one() {
     for (code, words) in cases::<Vec<(String, Option<String>)>>("bounds") {
-        let said = indices::bounds(&only_line(&code)).map(|bound| bound.help);
+        let said = first_line(&code).bounds().map(|bound| bound.help);
         assert_eq!(said.is_some(), words.is_some(), "{code}: {said:?}");
         says(&said.unwrap_or_default(), words.as_slice());
     }
@@ -44,7 +45,7 @@ fn a_comparison_is_wrong_if_it_lets_the_index_reach_the_size_or_compares_with_an
 #[test]
 fn the_size_in_an_index_is_the_matrix_s_columns_or_is_named() {
     for (code, array, wrong) in cases::<Vec<(String, String, Option<String>)>>("strides") {
-        let said = indices::of_product(&only_line(&code), &array);
+        let said = first_line(&code).of_product(&array);
         assert_eq!(said.is_some(), wrong.is_some(), "{code}: {said:?}");
         says(&said.unwrap_or_default(), wrong.map(|wrong| format!("and not by {wrong}:")).as_slice());
     }
@@ -70,14 +71,12 @@ fn the_access_is_found() {
     };
     type Case = (String, Option<u32>, Option<String>, bool, String);
     for (text, column, array, writes, found) in cases::<Vec<Case>>("underlined") {
-        let source = Source::read(text.lines().map(str::to_owned).collect::<Vec<_>>());
-        let location = Location { line: Some(1), column, ..Location::default() };
-        let mark = Mark { location, element: array.as_ref().map(element), writes, ..Mark::default() };
-        let (line, span) = underline::access(&source, &mark);
-        assert_eq!(source.lines[line as usize - 1][span], found, "{text}");
+        let spot = first_line(&text).moved(Some(1), column);
+        let mark = Mark { spot, element: array.as_ref().map(element), writes, ..Mark::default() };
+        let (line, span) = underline::access(&mark);
+        assert_eq!(mark.spot.lines[line as usize - 1][span], found, "{text}");
     }
-    let first = Mark { location: Location { line: Some(1), ..Location::default() }, ..Mark::default() };
-    assert_eq!(underline::access(&Source::read([]), &first), (1, 0..0));
+    assert_eq!(underline::access(&Mark { spot: first_line(""), ..Mark::default() }), (1, 0..0));
 }
 
 /// A line's sets are told as `+sum` if they are declared and set, `!s` if they are declared alone, and `sum[]` for elements.
@@ -96,8 +95,8 @@ fn statements_in_any_layout_have_what_is_around_them_and_what_they_set() {
             assert_eq!(told.join(" "), words, "{line}");
         }
         for (line, column, found) in around {
-            let at = source.at(line, Some(column)).unwrap();
-            let told = source.around(at, &["for", "while", "if"]).into_iter().map(|at| source.line(at));
+            let at = source.statement_at(line, Some(column)).unwrap();
+            let told = source.heads(at, HEADS).into_iter().map(|at| source.line(at));
             assert_eq!(told.collect::<Vec<_>>(), found, "{line}:{column}");
         }
         let waits = (0..source.statements.len()).filter(|&at| source.is_barrier(at)).map(|at| source.line(at));
@@ -117,12 +116,12 @@ fn statements_in_any_layout_have_what_is_around_them_and_what_they_set() {
 fn a_line_has_what_is_around_it_and_the_lines_that_set_what_it_uses() {
     type Case = (u32, Vec<u32>, bool, usize, Vec<(String, u32)>);
     let (lines, all) = cases::<(Vec<String>, Vec<Case>)>("setters");
-    may_be_shown("around.cu", &lines.join("\n"));
+    let first = first_line(&lines.join("\n"));
     for (line, heads, stores, most, set) in all {
-        let place = Location { file: Some("around.cu".into()), line: Some(line), ..Location::default() };
-        let found = ranked(&place, Part { stores, ..READ }, 2).into_iter().take(most);
+        let place = first.on_line(line);
+        let found = place.ranked(Part { stores, ..READ }, 2).into_iter().take(most);
         let found: Vec<(String, u32)> = found.map(|(_, name, line)| (name, line)).collect();
-        assert_eq!((around(&place, &["for", "if"]), found), (heads, set), "{line}");
+        assert_eq!((place.around(&["for", "if"]), found), (heads, set), "{line}");
     }
 }
 

@@ -3,15 +3,16 @@
 
 use std::ops::Range;
 
-use simt::{Location, Place};
+use simt::Place;
 
 use super::source::{Source, is_assignment};
+use super::spot::{Spot, code};
 use super::statements::{is_name, is_word};
 
 /// A place in the kernel, and who did what there.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Mark {
-    pub location: simt::Location,
+    pub spot: Spot,
     /// The element that is accessed, such as `As[3][17]`, if its array has a name.
     pub element: Option<simt::Place>,
     pub writes: bool,
@@ -32,17 +33,12 @@ pub struct Use {
 /// How many lines a statement may take. A longer search would find the access of another statement.
 const LINES: u32 = 6;
 
-/// A line without the comment at its end.
-pub fn code(line: &str) -> &str {
-    line.split("//").next().unwrap_or_default().trim_end()
-}
-
 /// The line and the bytes of it to underline: the access of a mark by the statement that starts at its line and column.
-pub fn access(source: &Source, mark: &Mark) -> (u32, Range<usize>) {
-    let Mark { location, element, writes, .. } = mark;
-    let line = location.line.unwrap_or_default();
-    let own = source.on_lines(line, 1);
-    let begins = source.on_from(location).next();
+pub fn access(mark: &Mark) -> (u32, Range<usize>) {
+    let Mark { spot: source, element, writes, .. } = mark;
+    let line = source.at.line.unwrap_or_default();
+    let own = source.own_line();
+    let begins = source.on_from().next();
     // Of `As.load(y, k)` the compiler of Rust tells the column of `load`.
     let start = begins.map(|at| if at > own.start + 1 && source.text(at - 1) == "." { at - 2 } else { at });
     let is_last = |at: usize| source.line_of(at + 1) != source.line_of(at);
@@ -84,14 +80,14 @@ fn whole(source: &Source, Range { start, end }: Range<usize>) -> Range<usize> {
     start..(start..end).find(ends).unwrap_or(end)
 }
 
-pub fn uses(place: &Location, array: &str) -> Vec<Use> {
-    let source = Source::of(place);
-    source.uses(source.on_lines(place.line.unwrap_or_default(), 1), array)
-}
+impl Spot {
+    pub fn accesses(&self, array: &str) -> Vec<Use> {
+        self.uses(self.own_line(), array)
+    }
 
-pub fn has_word(place: &Location, is_it: impl Fn(&str) -> bool) -> bool {
-    let source = Source::of(place);
-    source.words(&source.on_lines(place.line.unwrap_or_default(), 1)).iter().any(|word| is_it(&word.text))
+    pub fn has_word(&self, is_it: impl Fn(&str) -> bool) -> bool {
+        self.words(&self.own_line()).iter().any(|word| is_it(&word.text))
+    }
 }
 
 impl Source {

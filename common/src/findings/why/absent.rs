@@ -2,15 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use simt::Location;
-
 use super::asked::Side;
 use super::element::{Factor, Pair};
 use super::teller::{Teller, listed, noted};
 use crate::findings::analysis::HazardReport;
-use crate::findings::diagnostic::{
-    Mark, Part, READ, STORE, add, around, array_name, at_lines, calls_of, conditions, stores_of, value_set,
-};
+use crate::findings::diagnostic::{HEADS, Mark, Part, READ, STORE, Spot, add, array_name};
 use crate::findings::hazard_kind::Mistake;
 
 impl Teller<'_> {
@@ -26,8 +22,8 @@ impl Teller<'_> {
         let place = self.place(pair.term.instruction);
         let product = self.mark(pair.term.instruction, None, "the thread multiplies for its other elements here");
         add(&mut marks, [product]);
-        let loops = BTreeSet::from_iter(around(&place, &["for", "while", "if"]));
-        add(&mut marks, at_lines(&place, loops, "it depends on this"));
+        let loops = BTreeSet::from_iter(place.around(HEADS));
+        add(&mut marks, place.at_lines(loops, "it depends on this"));
         self.told(Mistake::Empty, "products for other elements alone", marks, &self.product(&pair))
     }
 
@@ -61,7 +57,7 @@ impl Teller<'_> {
         let label = format!("0 is taken here for {}", expected[0].1);
         marks.push(self.stores(stored, Some(self.cell(&zero)), label));
         // It may have been chosen before, for a variable.
-        add(&mut marks, value_set(&self.place(stored)));
+        add(&mut marks, self.place(stored).value_set());
         self.set_by(stored, Part { condition: true, ..READ }, &mut marks);
         let words = [self.product(pair), expected, vec![("sizes", self.asked.sizes())]].concat();
         self.told(Mistake::Zero, "", marks, &words)
@@ -111,13 +107,13 @@ impl Teller<'_> {
         let stores: BTreeSet<u32> = arrived.iter().map(|(_, arrived)| arrived.stored).collect();
         let tile = self.depth_of_tile(side, false).filter(|tile| *tile > 1);
         let of_tile = |tile| arrived.iter().any(|((_, other), _)| other / tile == k / tile);
-        let calls: Option<Vec<Location>> = stores.iter().map(|&stored| self.call_of(stored)).collect();
+        let calls: Option<Vec<Spot>> = stores.iter().map(|&stored| self.call_of(stored)).collect();
         // If every tile has such a gap, all calls leave out a part.
         let ks: BTreeSet<u64> = arrived.iter().map(|((_, k), _)| *k).collect();
         let gaps = ks.iter().zip(ks.iter().skip(1)).filter(|(k, next)| **next > **k + 1).count();
         if let (Some([first, ..]), Some(false), ..2) = (calls.as_deref(), tile.map(of_tile), gaps) {
-            let (function, calls) = calls_of(first);
-            add(&mut marks, at_lines(first, calls.iter().copied(), "this brings another tile, or none"));
+            let (function, calls) = first.calls_of();
+            add(&mut marks, first.at_lines(calls.iter().copied(), "this brings another tile, or none"));
             let words = [words, vec![("function", function), ("calls", listed(&calls))]].concat();
             return Some(self.told(Mistake::Unset, "unset, and loaded by no call", marks, &words));
         }
@@ -125,24 +121,24 @@ impl Teller<'_> {
         if stores.is_empty() {
             let read = value.shared.map(|passage| self.place(passage.loaded))?;
             let cell = self.cell(value);
-            for store in stores_of(&read, array_name(&cell).unwrap_or_default()) {
-                let heads = conditions(&store.location, around(&store.location, &["for", "while", "if"]));
+            for store in read.stores_of(array_name(&cell).unwrap_or_default()) {
+                let heads = store.spot.conditions(store.spot.around(HEADS));
                 add(&mut marks, [store].into_iter().chain(heads));
             }
         }
         for &stored in &stores {
-            let location = self.place(stored);
+            let spot = self.place(stored);
             // An unrolled loop has many instructions for one line, and a vector is often stored in four lines.
-            if !lines.insert(location.line.unwrap_or_default()) || lines.len() > 2 {
+            if !lines.insert(spot.at.line.unwrap_or_default()) || lines.len() > 2 {
                 continue;
             }
             let label = format!("elements of {} are stored here, but not {need}", self.asked.array(side));
             marks.push(self.stores(stored, None, label));
-            marks.extend(at_lines(&location, around(&location, &["for", "while", "if"]), "it depends on this"));
+            marks.extend(spot.depends(HEADS));
             self.set_by(stored, STORE, &mut marks);
         }
         // If the store is also reached without a condition, no condition is to blame.
-        let ifs: Vec<Vec<u32>> = stores.iter().map(|&stored| around(&self.place(stored), &["if"])).collect();
+        let ifs: Vec<Vec<u32>> = stores.iter().map(|&stored| self.place(stored).around(&["if"])).collect();
         let under_all = !ifs.iter().any(Vec::is_empty);
         let conditions: BTreeSet<u32> = ifs.into_iter().flatten().filter(|_| under_all).collect();
         let cause = match stores.len() {

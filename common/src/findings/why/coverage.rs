@@ -2,17 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use simt::Location;
 use simt::analyses::provenance::{Arrived, Source};
 
 use super::asked::{Kind, Side};
 use super::element::Pair;
 use super::teller::{Teller, helped, listed, of_k};
 use crate::findings::analysis::HazardReport;
-use crate::findings::diagnostic::{
-    LOOPS, Mark, READ, STORE, Word, add, also_set, and_callers, around, at_lines, bounds, code_at, dead_sum, exits,
-    has_word, help, keeps, lines_with, on_line, replaced, set_by, set_by_line, sets_of, value_set, words,
-};
+use crate::findings::diagnostic::{HEADS, LOOPS, Mark, READ, STORE, Spot, Word, add, help, words};
 use crate::findings::hazard_kind::Mistake;
 
 impl Teller<'_> {
@@ -20,10 +16,10 @@ impl Teller<'_> {
         let at = self.place(pair.term.instruction);
         let mut marks = vec![self.mark(pair.term.instruction, None, "it is multiplied here")];
         marks.extend(self.passages(pair));
-        let bound = bounds(&at);
-        let lines = bound.as_ref().map_or_else(|| around(&at, LOOPS), |bound| vec![bound.line]);
+        let bound = at.bounds();
+        let lines = bound.as_ref().map_or_else(|| at.around(LOOPS), |bound| vec![bound.line]);
         let lines = of_k(&at, lines, true);
-        marks.extend(at_lines(&at, lines, "this lets it"));
+        marks.extend(at.at_lines(lines, "this lets it"));
         let k = self.element.depth;
         let cause = if k == self.asked.problem.k { "k too large" } else { "k that the element does not need" };
         let words = [self.product(pair), vec![("k", k.to_string())]].concat();
@@ -62,7 +58,7 @@ impl Teller<'_> {
         });
         let multiply = most.unwrap_or_default();
         let place = self.place(multiply);
-        let loops = around(&place, LOOPS);
+        let loops = place.around(LOOPS);
         let words = vec![("what", what), ("never", never), ("twice", twice)];
         let ks = self.element.pairs.iter().filter_map(|pair| pair.k_of(self.element.needs)).collect();
         let gap = Gap { missing, repeated, ks, multiply, place, loops, words };
@@ -88,12 +84,12 @@ impl Teller<'_> {
         if !self.is_own(pair) || !element.formed.passages.is_empty() {
             self.parts(&mut marks);
             marks.extend(self.store_mark("this sum lacks them"));
-            add(&mut marks, self.store().into_iter().flat_map(|store| value_set(&self.place(store))));
+            add(&mut marks, self.store().into_iter().flat_map(|store| self.place(store).value_set()));
             let mut lanes = String::new();
-            for line in lines_with(&location, |word| word.contains("shfl")) {
-                let at = on_line(&location, line);
-                add(&mut marks, at_lines(&at, [line], "lanes exchange values here"));
-                add(&mut marks, at_lines(&at, around(&at, &["for", "while", "if"]), "it depends on this"));
+            for line in location.lines_with(|word| word.contains("shfl")) {
+                let at = location.on_line(line);
+                add(&mut marks, at.at_lines([line], "lanes exchange values here"));
+                add(&mut marks, at.depends(HEADS));
                 lanes = help("parts put together by shuffles", &[]);
             }
             let words = [words, vec![("lanes", lanes)]].concat();
@@ -107,13 +103,13 @@ impl Teller<'_> {
         if let Some(replaced) = self.replaced(gap, marks.clone()) {
             return Some(replaced);
         }
-        add(&mut marks, also_set(&location));
+        add(&mut marks, location.also_set());
         let rest = element.formed.rest.iter().filter(|value| matches!(value.source, Source::Constant(_)));
         let begins = rest.filter_map(|value| Some(self.mark(value.loaded?, None, "it begins with this number here")));
         // If several lines may have set a number, the compiler names any of them.
-        let root = |place: &Location| set_by_line(place).map(|set| set.root().to_owned());
+        let root = |place: &Spot| place.set_by_line().map(|set| set.root().to_owned());
         let own = root(&location);
-        add(&mut marks, begins.filter(|mark| own.is_some() && root(&mark.location) == own));
+        add(&mut marks, begins.filter(|mark| own.is_some() && root(&mark.spot) == own));
         self.set_by(self.store(), READ, &mut marks);
         let cause = if pair.term.matrix { "begun again" } else { "replaced elsewhere" };
         Some(self.told(Mistake::Lost, cause, marks, &words))
@@ -122,10 +118,10 @@ impl Teller<'_> {
     /// A line in the loop gives the sum a new value: that which multiplies, one that calls it, or another one.
     fn replaced(&self, gap: &Gap, more: Vec<Mark>) -> Option<HazardReport> {
         let store = self.store().map(|store| self.place(store));
-        let (line, name) = and_callers(&gap.place).find_map(|place| replaced(&place, store.as_ref()))?;
-        let mut marks = at_lines(&gap.place, [line], "the sum is overwritten here");
+        let (line, name) = gap.place.and_callers().find_map(|place| place.replaced(store.as_ref()))?;
+        let mut marks = gap.place.at_lines([line], "the sum is overwritten here");
         marks[0].aside = false;
-        add(&mut marks, sets_of(&gap.place, &name));
+        add(&mut marks, gap.place.declared_and_set(&name));
         add(&mut marks, more);
         Some(self.told(Mistake::Lost, "set in each step", marks, &gap.and(&[("line", format!("line {line}"))])))
     }
@@ -161,11 +157,11 @@ impl Teller<'_> {
         let shift = |at: usize| ks[at] as i64 - at as i64;
         let at = (0..ks.len()).find(|&at| shift(at) != 0)?;
         let by = shift(at);
-        let called = |pair: &Pair| -> Vec<Location> {
+        let called = |pair: &Pair| -> Vec<Spot> {
             let loads = pair.factors.iter().filter_map(|(_, value)| value.shared.and(value.loaded));
             loads.filter_map(|at| self.call_of(at)).collect()
         };
-        let lines = |calls: &[Location]| calls.iter().filter_map(|call| call.line).collect::<BTreeSet<u32>>();
+        let lines = |calls: &[Spot]| calls.iter().filter_map(|call| call.at.line).collect::<BTreeSet<u32>>();
         let [before, calls] = [at.saturating_sub(1), at].map(|at| called(&element.pairs[at]));
         // In a loop that goes on by too much, one call loads all, and each tile is farther away.
         let in_order = (at..ks.len()).all(|at| [0, by].contains(&shift(at)));
@@ -182,7 +178,7 @@ impl Teller<'_> {
         let of_tile = |k: u64| self.asked.ks(&(k..element.depth.min(k + tile)).collect::<Vec<u64>>());
         let [found, next] = [ks[at], at as u64].map(of_tile);
         let words = [("call", listed(&lines(&calls))), ("found", found.clone()), ("next", next)];
-        let mark = |location| Mark { location, label: format!("this loads {found}"), ..Mark::default() };
+        let mark = |spot| Mark { spot, label: format!("this loads {found}"), ..Mark::default() };
         let mut marks = vec![];
         add(&mut marks, calls.into_iter().map(mark));
         add(&mut marks, self.passages(&element.pairs[at]).into_iter().map(|mark| Mark { aside: true, ..mark }));
@@ -208,7 +204,7 @@ impl Teller<'_> {
             if let ([_], Some((side, (place, value)))) = (&came[..], first()) {
                 let passage = value.shared?;
                 // The first tile may be stored by a line of its own. The line that stores the others is to blame.
-                let loops = passage.stored.map_or(vec![], |stored| around(&self.place(stored), LOOPS));
+                let loops = passage.stored.map_or(vec![], |stored| self.place(stored).around(LOOPS));
                 let in_loop = gap.loops.last().is_some_and(|over| loops.contains(over));
                 let others = self.arrived(side).into_iter().filter(|_| !in_loop).map(|(_, arrived)| arrived);
                 let mut others = others.filter(|other| self.same_but_for_buffer(other.address, passage.address));
@@ -269,9 +265,9 @@ impl Teller<'_> {
             self.set_by(own.stored, READ, &mut marks);
             self.added_here(gap, &mut marks);
             if let Some(&line) = gap.loops.first().filter(|_| !left) {
-                let head = on_line(&gap.place, line);
-                add(&mut marks, at_lines(&gap.place, [line], "it depends on this"));
-                add(&mut marks, set_by(&head, READ));
+                let head = gap.place.on_line(line);
+                add(&mut marks, gap.place.at_lines([line], "it depends on this"));
+                add(&mut marks, head.set_by(READ));
             }
             let found = pair.of(Side::A).map(|(place, value)| (self.asked.name(Side::A, place), self.found(&value)));
             let (taken, found) = found.unwrap_or_default();
@@ -308,7 +304,7 @@ impl Teller<'_> {
         let mut marks = gap.loops("it is done in this loop");
         self.added_here(gap, &mut marks);
         if let Some(line) = gap.loops.first() {
-            add(&mut marks, set_by(&on_line(&gap.place, *line), READ));
+            add(&mut marks, gap.place.on_line(*line).set_by(READ));
         }
         self.told(Mistake::Part, "", marks, &gap.words)
     }
@@ -330,7 +326,7 @@ impl Teller<'_> {
         let outer = if self.element.pairs[0].term.matrix { gap.loops.first() } else { gap.loops.last() }?;
         let mut marks = gap.loops("it is done in this loop");
         self.added_here(gap, &mut marks);
-        add(&mut marks, set_by(&on_line(&gap.place, *outer), READ));
+        add(&mut marks, gap.place.on_line(*outer).set_by(READ));
         let over = format!("the loop in line {outer}");
         let words = [("step", step.to_string()), ("depth", depth.to_string()), ("loop", over)];
         Some(self.told(Mistake::Part, "tiles overlap", marks, &gap.and(&words)))
@@ -351,20 +347,20 @@ impl Teller<'_> {
         let lost = missing.len() as u64;
         let is_end = lost * 2 >= depth && missing.last() == Some(&(lost - 1));
         let no_zeros = self.element.with_zeros.len() as u64 + lost < depth + lost.min(64);
-        let sets = !keeps(place);
+        let sets = !place.keeps_sum();
         if is_end && no_zeros && came || sets && lost + 1 == depth {
             let mut marks = vec![self.mark(gap.multiply, None, "the sum is set here")];
-            add(&mut marks, also_set(place));
+            add(&mut marks, place.also_set());
             let told = || self.told(Mistake::Lost, "sum set in the loop", marks, &gap.words);
             return self.replaced(gap, vec![]).unwrap_or_else(told);
         }
         let columns = self.asked.are_columns(missing);
-        let head = |line: u32| Location { calls: place.calls.clone(), ..on_line(place, line) };
+        let head = |line: u32| place.beside(line);
         let all = gap.loops.clone();
         let mut over = if self.asked.kind == Kind::RowSums { of_k(place, all, !columns) } else { all };
         // The loop that counts k is also around the line that reads a factor.
         let reads = self.element.pairs[0].factors.map(|(_, value)| value.shared.map(|it| it.loaded).or(value.loaded));
-        let of_reads: Vec<u32> = reads.iter().flatten().flat_map(|&at| around(&self.place(at), LOOPS)).collect();
+        let of_reads: Vec<u32> = reads.iter().flatten().flat_map(|&at| self.place(at).around(LOOPS)).collect();
         let around_one = |line: &u32| of_reads.contains(line);
         if over.iter().any(around_one) {
             over.retain(around_one);
@@ -373,22 +369,22 @@ impl Teller<'_> {
         // The size at which the loop ends, if it is not K.
         let ends = |line: u32| {
             let mut all = vec![head(line)];
-            all.extend(set_by(&all[0], READ).into_iter().map(|mark| mark.location));
-            let names = |size: &str| all.iter().any(|place| has_word(place, |word| word == size));
+            all.extend(all[0].set_by(READ).into_iter().map(|mark| mark.spot));
+            let names = |size: &str| all.iter().any(|place| place.has_word(|word| word == size));
             ["M", "N"].into_iter().find(|size| names(size) && !names("K"))
         };
         let size = found.filter(|_| !columns).and_then(ends);
         let mut marks = vec![];
         if let Some(line) = found {
             let label = format!("this loop counts {}", if columns { "columns" } else { "k" });
-            marks.extend(at_lines(place, [line], &label));
-            add(&mut marks, set_by(&head(line), READ));
-            for exit in exits(place, line) {
-                add(&mut marks, at_lines(place, [exit], "this ends it"));
-                add(&mut marks, set_by(&head(exit), READ));
+            marks.extend(place.at_lines([line], &label));
+            add(&mut marks, head(line).set_by(READ));
+            for exit in place.exits(line) {
+                add(&mut marks, place.at_lines([exit], "this ends it"));
+                add(&mut marks, head(exit).set_by(READ));
             }
         }
-        let steps = found.is_some_and(|line| code_at(&head(line)).split(')').next().unwrap_or_default().contains("+="));
+        let steps = found.is_some_and(|line| head(line).code().split(')').next().unwrap_or_default().contains("+="));
         let (head, tail) = (missing.contains(&0), missing.contains(&(depth - 1)));
         let at_the_end = lost == depth - missing[0];
         if !tail && !head || tail && !at_the_end {
@@ -423,8 +419,8 @@ impl Teller<'_> {
             false if depth == self.asked.problem.k || self.asked.kind == Kind::RowSums => "every k from 0 to K - 1",
             false => "every k that the element needs",
         };
-        if let Some((variable, line)) = dead_sum(place) {
-            let mut marks = at_lines(place, [line], "nothing uses this sum");
+        if let Some((variable, line)) = place.dead_sum() {
+            let mut marks = place.at_lines([line], "nothing uses this sum");
             marks.extend(self.store_mark("it is not in this"));
             let words = [("variable", variable), ("dead", format!("line {line}"))];
             return self.told(Mistake::Lost, "sum that nobody stores", marks, &gap.and(&words));
@@ -443,7 +439,7 @@ struct Gap<'a> {
     /// The k of the products that are there, in order.
     ks: Vec<u64>,
     multiply: u32,
-    place: Location,
+    place: Spot,
     /// The loops around it, the innermost first.
     loops: Vec<u32>,
     words: Vec<Word>,
@@ -455,7 +451,7 @@ impl Gap<'_> {
     }
 
     fn loops(&self, label: &str) -> Vec<Mark> {
-        at_lines(&self.place, self.loops.iter().copied(), label)
+        self.place.at_lines(self.loops.iter().copied(), label)
     }
 }
 

@@ -12,10 +12,7 @@ use super::rule;
 use super::teller::{Teller, helped, listed, noted};
 use crate::code::places::who;
 use crate::findings::analysis::HazardReport;
-use crate::findings::diagnostic::{
-    Mark, Part, READ, STORE, add, apart, around, at_lines, bounds, code_at, conditions, declared, guards, help,
-    index_names, set_by, value_set, words,
-};
+use crate::findings::diagnostic::{HEADS, Mark, Part, READ, STORE, add, apart, help, words};
 use crate::findings::hazard_kind::Mistake;
 
 /// Why a product is wrong; none if its elements are right, or could not be followed.
@@ -160,7 +157,7 @@ impl Teller<'_> {
             Verdict::Factor(side, at, k) => self.factor(*side, *at, *k)?,
             Verdict::Part(missing, repeated) => self.part(missing, repeated),
             Verdict::Weight => self.weight(),
-            Verdict::Chosen(instruction) if self.place(*instruction).instruction.contains("abs.") => {
+            Verdict::Chosen(instruction) if self.place(*instruction).at.instruction.contains("abs.") => {
                 let marks = vec![self.mark(*instruction, None, "the sign is taken away here")];
                 self.told(Mistake::Sign, "sign taken away", marks, &[("line", self.line(*instruction))])
             }
@@ -185,7 +182,7 @@ impl Teller<'_> {
     /// A mistake of the line of an instruction, with the line that declares what it sets.
     fn at_one_line(&self, mistake: Mistake, cause: &str, instruction: u32, label: &str) -> HazardReport {
         let mut marks = vec![self.mark(instruction, None, label)];
-        marks.extend(declared(&self.place(instruction)));
+        marks.extend(self.place(instruction).declared());
         self.told(mistake, cause, marks, &[("line", self.line(instruction))])
     }
 
@@ -193,12 +190,12 @@ impl Teller<'_> {
         if let Some(adds) = self.element.pairs.iter().find(|pair| !pair.term.negative) {
             let products = [subtracts, adds.term.instruction];
             let mut marks: Vec<Mark> = products.map(|at| self.mark(at, None, "products are formed here")).into();
-            marks.dedup_by_key(|mark| mark.location.line);
+            marks.dedup_by_key(|mark| mark.spot.at.line);
             add(&mut marks, self.store_mark("it is stored here"));
             return self.told(Mistake::Sign, "wrong sign of a part", marks, &[]);
         }
         let product = self.mark(subtracts, None, "subtracts");
-        let has_minus = |mark: &Mark| code_at(&mark.location).contains('-');
+        let has_minus = |mark: &Mark| mark.spot.code().contains('-');
         let store = self.store_mark("stores the sum with the other sign");
         if let Some(store) = store.filter(|store| has_minus(store) && !has_minus(&product)) {
             return self.told(Mistake::Sign, "wrong sign of what is stored", vec![store], &[]);
@@ -218,7 +215,7 @@ impl Teller<'_> {
         let ([sum, before], [by, of_c]) = (element.weights, self.asked.weights);
         let [sum, before, by, of_c] = [sum, before, by, of_c].map(told);
         let scaled = element.scaled.map(|at| self.mark(at, None, format!("this takes them {sum} times")));
-        let mut marks = Vec::from_iter(scaled.filter(|mark| code_at(&mark.location).contains(['*', '/'])));
+        let mut marks = Vec::from_iter(scaled.filter(|mark| mark.spot.code().contains(['*', '/'])));
         let scale = |pair: &Pair| pair.factors.iter().map(|(_, value)| value.scale).product::<f32>();
         let other = element.pairs.iter().find(|pair| (scale(pair) - 1.0).abs() > 0.0);
         let times = |pair: &Pair| format!("each product is multiplied by {} here", scale(pair));
@@ -257,9 +254,9 @@ impl Teller<'_> {
         let place = self.place(instruction);
         let label = format!("no thread comes here for {}", self.element.name);
         let mut marks = vec![self.stores_to_c(instruction, label)];
-        let mut lines = BTreeSet::from_iter(around(&place, &["for", "while", "if"]));
-        lines.extend(guards(&place));
-        marks.extend(at_lines(&place, lines.iter().copied(), "it depends on this"));
+        let mut lines = BTreeSet::from_iter(place.around(HEADS));
+        lines.extend(place.guards());
+        marks.extend(place.at_lines(lines.iter().copied(), "it depends on this"));
         // If its row was stored in other columns, the column is what no thread has.
         let columns = self.asked.columns();
         let [row, _] = self.element.needs;
@@ -267,13 +264,13 @@ impl Teller<'_> {
         self.set_by(instruction, Part { array: "C", by_size: Some(by_size), ..STORE }, &mut marks);
         // Where an index is set explains more than where a condition's names are.
         let later = |mark: Mark| Mark { rank: mark.rank + usize::from(mark.rank > 0) * LATER, ..mark };
-        add(&mut marks, conditions(&place, lines.iter().copied()).into_iter().map(later));
+        add(&mut marks, place.conditions(lines.iter().copied()).into_iter().map(later));
         let both = match self.asked.kind {
             Kind::Symmetric => "; the sum for C[i][j] is that for C[j][i], too: store it in both",
             _ => "",
         };
         let cause = if lines.is_empty() { "" } else { "not stored under a condition" };
-        let [row, col] = index_names(&place);
+        let [row, col] = place.index_names();
         let words = [("lines", listed(&lines)), ("both", both.to_owned()), ("row", row), ("col", col)];
         Some(self.told(Mistake::Unwritten, cause, marks, &words))
     }
@@ -296,7 +293,7 @@ impl Teller<'_> {
         let number = pair.factors.iter().find(|(factor, _)| matches!(factor, Factor::Number(_)));
         if let Some((number, _)) = number {
             // The compiler has no line for a constant.
-            marks.retain(|mark| mark.location.line.is_some());
+            marks.retain(|mark| mark.spot.at.line.is_some());
             let words = [self.product(pair), vec![("number", number.name(self.asked))]].concat();
             return self.told(Mistake::Operands, "number in place of an element", marks, &words);
         }
@@ -364,7 +361,7 @@ impl Teller<'_> {
         let mut marks = vec![];
         if let Some(at) = rest.and_then(|value| value.loaded).or(multiply) {
             marks.push(self.mark(at, None, "it comes from here"));
-            marks.extend(declared(&self.place(multiply.unwrap_or(at))));
+            marks.extend(self.place(multiply.unwrap_or(at)).declared());
         }
         let words = [("with", with), ("of_c", self.asked.weights[1].to_string())];
         let cause = match factor {
@@ -404,10 +401,10 @@ impl Teller<'_> {
         let mut bound = None;
         if let Some(store) = self.store() {
             let place = self.place(store);
-            marks.extend(at_lines(&place, guards(&place), "this lets it"));
+            marks.extend(place.at_lines(place.guards(), "this lets it"));
             self.set_by(store, STORE, &mut marks);
-            bound = bounds(&place);
-            add(&mut marks, at_lines(&place, bound.iter().map(|bound| bound.line), "this lets it"));
+            bound = place.bounds();
+            add(&mut marks, place.at_lines(bound.iter().map(|bound| bound.line), "this lets it"));
         }
         let words = words([("row", row), ("col", column), ("columns", self.asked.columns())]);
         let told = self.told(Mistake::Overwritten, "sum of what lies beyond the edge", marks, &words);
@@ -418,14 +415,14 @@ impl Teller<'_> {
     fn mixed(&self, pair: &Pair) -> HazardReport {
         let mut marks = vec![self.mark(pair.term.instruction, None, "it is added here")];
         marks.extend(self.passages(pair));
-        marks.extend(declared(&self.place(pair.term.instruction)));
+        marks.extend(self.place(pair.term.instruction).declared());
         add(&mut marks, self.store_mark("the sum is stored here"));
         let of = pair.places().map(|[(row, _), (col, _)]| self.asked.name_of((row, col))).unwrap_or_default();
         let thread = self.origins.thread(pair.term.thread);
         let words = [self.product(pair), vec![("of", of), ("thread", thread)]].concat();
         let store = self.element.store.as_ref();
         let by_another = store.filter(|store| store.number != pair.term.thread);
-        add(&mut marks, by_another.into_iter().flat_map(|store| value_set(&self.place(store.instruction))));
+        add(&mut marks, by_another.into_iter().flat_map(|store| self.place(store.instruction).value_set()));
         // In other steps the same words of the tiles hold what belongs to this element.
         let words_of = |pair: &Pair| Side::BOTH.map(|side| Some(pair.shared(side)?.address));
         let is_right = |other: &Pair| other.k_of(self.element.needs).is_some() && words_of(other) == words_of(pair);
@@ -435,8 +432,8 @@ impl Teller<'_> {
             () if of_edge => {
                 for loaded in pair.factors.iter().filter_map(|(_, value)| value.loaded) {
                     let place = self.place(loaded);
-                    add(&mut marks, set_by(&place, Part { condition: true, ..READ }));
-                    add(&mut marks, at_lines(&place, guards(&place), "it depends on this"));
+                    add(&mut marks, place.set_by(Part { condition: true, ..READ }));
+                    add(&mut marks, place.at_lines(place.guards(), "it depends on this"));
                 }
                 "element in place of 0"
             }
@@ -455,7 +452,7 @@ impl Teller<'_> {
         marks.extend(multiply.map(|multiply| self.mark(multiply, None, "the sum is formed here")));
         self.parts(&mut marks);
         self.set_by(self.store(), STORE, &mut marks);
-        let of_sum = multiply.filter(|_| note.is_none()).map(|at| set_by(&self.place(at), READ));
+        let of_sum = multiply.filter(|_| note.is_none()).map(|at| self.place(at).set_by(READ));
         add(&mut marks, of_sum.into_iter().flatten().map(|mark| Mark { rank: mark.rank + 3, ..mark }));
         let product = |row: u64| (row / self.asked.problem.m).to_string();
         let (taken, needed) = (product(place.0), product(self.element.needs[0]));

@@ -9,9 +9,7 @@ use super::judge::{Verdict, whole};
 use super::rule::{Rule, Sample, affine};
 use super::teller::{Teller, helped, listed, noted};
 use crate::findings::analysis::HazardReport;
-use crate::findings::diagnostic::{
-    Part, READ, STORE, add, array_name, help, of_call, of_vector, stores_of, stride, text, value_set,
-};
+use crate::findings::diagnostic::{Part, READ, STORE, add, array_name, help, text};
 use crate::findings::hazard_kind::Mistake;
 
 impl Teller<'_> {
@@ -61,7 +59,7 @@ impl Teller<'_> {
         };
         let stored = |side: &Side| {
             let place = self.place(pair.shared(*side)?.stored?);
-            place.calls.last().map(|(line, _)| *line).or(place.line)
+            place.at.calls.last().map(|(line, _)| *line).or(place.at.line)
         };
         let sides = [&[Side::A][..], &[Side::B], &Side::BOTH].into_iter().find(explains)?;
         Some(help("swizzle left out", &[("lines", listed(&sides.iter().filter_map(stored).collect()))]))
@@ -110,8 +108,8 @@ impl Teller<'_> {
         let layout = asked.layout(side);
         let size = rule.wrong_size(side, asked);
         let stride = written.filter(|_| rows != columns).and_then(|at| {
-            let in_call = || of_call(&at, size?, columns, &layout);
-            stride(&at, array, columns, &layout).or_else(in_call).or_else(|| of_vector(&at))
+            let in_call = || at.of_call(size?, columns, &layout);
+            at.stride(array, columns, &layout).or_else(in_call).or_else(|| at.of_vector())
         });
         // If one index alone is wrong, and not the pointer to a product of a batch, only its part of what is written counts.
         let own = taken.0 != needed.0;
@@ -141,7 +139,7 @@ impl Teller<'_> {
                 marks.truncate(1);
                 self.read_set_by(passage, Part { begins: true, ..READ }, &mut marks);
                 self.store_marks(&format!("{} is stored here", element.name), Some(side == Side::A), &mut marks);
-                add(&mut marks, self.store().into_iter().flat_map(|store| value_set(&self.place(store))));
+                add(&mut marks, self.store().into_iter().flat_map(|store| self.place(store).value_set()));
                 self.set_by(multiply, READ, &mut marks);
                 "taken from another row or column of a tile"
             }
@@ -191,10 +189,10 @@ impl Teller<'_> {
                 (mistake, note) = (Mistake::Stale, None);
                 // If a line below stores to the same array, it is the one that should have.
                 let place = self.place(passage.stored.unwrap_or(passage.loaded));
-                let others = stores_of(&place, array_name(&self.word(passage.address)).unwrap_or_default());
-                let below = others.into_iter().find(|mark| mark.location.line > place.line);
-                under = Self::not_only_under(below.as_ref().map_or(&place, |mark| &mark.location), &mut marks);
-                later = below.as_ref().map(|mark| format!("line {}", mark.location.line.unwrap_or_default()));
+                let others = place.stores_of(array_name(&self.word(passage.address)).unwrap_or_default());
+                let below = others.into_iter().find(|mark| mark.spot.at.line > place.at.line);
+                under = Self::not_only_under(below.as_ref().map_or(&place, |mark| &mark.spot), &mut marks);
+                later = below.as_ref().map(|mark| format!("line {}", mark.spot.at.line.unwrap_or_default()));
                 add(&mut marks, below);
                 "tile not stored again"
             }

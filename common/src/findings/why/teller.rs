@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use simt::Space;
 use simt::analyses::provenance::{Arrived, Passage, Source, Value};
-use simt::{Location, Space};
 
 use super::asked::{Asked, Place, Side};
 use super::element::{Element, Factor, Origins, Pair};
@@ -13,8 +13,7 @@ use super::rule;
 use crate::code::places::{index, is_ptx};
 use crate::findings::analysis::{HazardReport, HazardThread};
 use crate::findings::diagnostic::{
-    Diagnostic, LOOPS, Mark, Part, STORE, Word, add, around, array_name, at_lines, conditions, has_arguments, has_word,
-    help, on_line, set_by, set_by_line, text, uses, with_calls,
+    Diagnostic, LOOPS, Mark, Part, STORE, Spot, Word, add, array_name, help, text, with_calls,
 };
 use crate::findings::hazard_kind::{Mistake, ReportKind};
 
@@ -39,7 +38,7 @@ impl Teller<'_> {
         let words = [words, &[("name", name.clone()), ("store", self.line(self.store()))]].concat();
         let [what, help] = text(if cause.is_empty() { mistake.name() } else { cause }, &words);
         let (block, thread) = store.map_or(([0; 3], [0; 3]), |store| (index(store.block), index(store.thread)));
-        let side = |mark: &Mark| HazardThread::at(&mark.location, block, thread, mark.label.clone());
+        let side = |mark: &Mark| HazardThread::at(&mark.spot.at, block, thread, mark.label.clone());
         HazardReport {
             kind: ReportKind::Product(mistake),
             place: name.clone(),
@@ -61,8 +60,8 @@ impl Teller<'_> {
         instruction.into().map(|instruction| line(self.origins.line(instruction))).unwrap_or_default()
     }
 
-    pub fn place(&self, instruction: u32) -> Location {
-        self.origins.location(instruction)
+    pub fn place(&self, instruction: u32) -> Spot {
+        Spot::of(&self.origins.location(instruction))
     }
 
     /// The instruction that stores the element.
@@ -71,19 +70,19 @@ impl Teller<'_> {
     }
 
     /// The call of the kernel's own function in which an instruction lies, if it lies in one.
-    pub fn call_of(&self, instruction: u32) -> Option<Location> {
+    pub fn call_of(&self, instruction: u32) -> Option<Spot> {
         let place = self.place(instruction);
-        let (line, column) = place.calls.iter().copied().rfind(|&(line, _)| !is_ptx(&place, line))?;
-        Some(Location { line: Some(line), column: Some(column), calls: Box::default(), ..place })
+        let (line, column) = place.at.calls.iter().copied().rfind(|&(line, _)| !is_ptx(&place.at, line))?;
+        Some(place.moved(Some(line), Some(column)))
     }
 
     /// The lines of the calls that lead to an instruction in brackets, or nothing.
     pub fn called(&self, instruction: u32) -> String {
         let place = self.place(instruction);
         // A call in which everything happens tells nothing apart.
-        let whole = self.store().map(|store| self.place(store).calls).unwrap_or_default();
-        let tells = |call: &&(u32, u32)| !is_ptx(&place, call.0) && !whole.contains(call);
-        let lines: BTreeSet<u32> = place.calls.iter().filter(tells).map(|(line, _)| *line).collect();
+        let whole = self.store().map(|store| self.place(store).at.calls).unwrap_or_default();
+        let tells = |call: &&(u32, u32)| !is_ptx(&place.at, call.0) && !whole.contains(call);
+        let lines: BTreeSet<u32> = place.at.calls.iter().filter(tells).map(|(line, _)| *line).collect();
         if lines.is_empty() { String::new() } else { format!(" (called in {})", listed(&lines)) }
     }
 
@@ -97,7 +96,7 @@ impl Teller<'_> {
     pub fn found(&self, value: &Value) -> Vec<Word> {
         let called = value.loaded.map_or_else(String::new, |at| self.called(at));
         let call = value.loaded.and_then(|at| self.call_of(at));
-        let has_some = !called.is_empty() && call.is_some_and(|call| has_arguments(&call));
+        let has_some = !called.is_empty() && call.is_some_and(|call| call.has_arguments());
         let arguments = if has_some { " and at the arguments of the call" } else { "" };
         let put = self.line(value.shared.and_then(|passage| passage.stored));
         // A copy loads and stores in one line.
@@ -125,7 +124,7 @@ impl Teller<'_> {
     }
 
     pub fn mark(&self, instruction: u32, element: Option<simt::Place>, label: impl Into<String>) -> Mark {
-        Mark { location: self.place(instruction), element, label: label.into(), ..Mark::default() }
+        Mark { spot: self.place(instruction), element, label: label.into(), ..Mark::default() }
     }
 
     /// An instruction that stores.
@@ -154,7 +153,7 @@ impl Teller<'_> {
         let before = begins.into_iter().filter(|(_, (begin, _))| *begin <= address);
         let named = before.max_by_key(|(_, (begin, _))| *begin).and_then(|(stored, (begin, size))| {
             let index = u64::from((address - begin) / size);
-            Some(element_of(set_by_line(&self.place(stored))?.last(), Space::Shared, vec![index]))
+            Some(element_of(self.place(stored).set_by_line()?.last(), Space::Shared, vec![index]))
         });
         named.unwrap_or(place)
     }
@@ -175,7 +174,7 @@ impl Teller<'_> {
         let product = pair.term.instruction;
         let cell = self.cell(&value);
         let array = value.shared.map_or(Some(self.asked.array(side)), |_| array_name(&cell));
-        if array.is_some_and(|array| !uses(&self.place(product), array).is_empty()) {
+        if array.is_some_and(|array| !self.place(product).accesses(array).is_empty()) {
             match &mut value.shared {
                 Some(passage) => passage.loaded = product,
                 None => value.loaded = value.loaded.map(|_| product),
@@ -217,9 +216,9 @@ impl Teller<'_> {
     }
 
     /// Marks the conditions around a store, and says that the store is also needed without them; empty if there are none.
-    pub fn not_only_under(place: &Location, marks: &mut Vec<Mark>) -> String {
-        let lines = BTreeSet::from_iter(around(place, &["if"]));
-        add(marks, conditions(place, lines.iter().copied()));
+    pub fn not_only_under(place: &Spot, marks: &mut Vec<Mark>) -> String {
+        let lines = BTreeSet::from_iter(place.around(&["if"]));
+        add(marks, place.conditions(lines.iter().copied()));
         let only = (!lines.is_empty()).then(|| format!(", and not only under the condition in {}", listed(&lines)));
         only.unwrap_or_default()
     }
@@ -228,17 +227,17 @@ impl Teller<'_> {
     pub fn common_loops(&self, instruction: Option<u32>, marks: &mut Vec<Mark>) -> String {
         let Some((at, pair)) = instruction.zip(self.element.pairs.first()) else { return String::new() };
         let place = self.place(at);
-        let of_products = around(&self.place(pair.term.instruction), LOOPS);
-        let mut lines = around(&place, LOOPS);
+        let of_products = self.place(pair.term.instruction).around(LOOPS);
+        let mut lines = place.around(LOOPS);
         lines.retain(|line| of_products.contains(line));
         let lines = BTreeSet::from_iter(of_k(&place, lines, true));
-        add(marks, at_lines(&place, lines.iter().copied(), "it is done in each step of this loop"));
+        add(marks, place.at_lines(lines.iter().copied(), "it is done in each step of this loop"));
         if lines.is_empty() { String::new() } else { listed(&lines) }
     }
 
     /// The lines that set what a part of the line of an instruction uses, but for those that are marked already.
     pub fn set_by(&self, instruction: impl Into<Option<u32>>, part: Part, marks: &mut Vec<Mark>) {
-        add(marks, instruction.into().iter().flat_map(|&instruction| set_by(&self.place(instruction), part)));
+        add(marks, instruction.into().iter().flat_map(|&instruction| self.place(instruction).set_by(part)));
     }
 
     /// Those that set this part of the index of a load from shared memory.
@@ -376,8 +375,8 @@ pub fn noted(mut report: HazardReport, note: Option<String>) -> HazardReport {
 }
 
 /// The loops in these lines whose heads speak of k, or do not; all of them if there is no such one.
-pub fn of_k(place: &Location, mut lines: Vec<u32>, speaks: bool) -> Vec<u32> {
-    let fits = |line: &u32| has_word(&on_line(place, *line), |word| word.starts_with('k') || word == "K") == speaks;
+pub fn of_k(place: &Spot, mut lines: Vec<u32>, speaks: bool) -> Vec<u32> {
+    let fits = |line: &u32| place.on_line(*line).has_word(|word| word.starts_with('k') || word == "K") == speaks;
     if lines.iter().any(fits) {
         lines.retain(fits);
     }
