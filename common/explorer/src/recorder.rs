@@ -233,13 +233,13 @@ impl Observer for BlockRecorder {
             && let Some(launch) = log.launches.last()
         {
             for register in launch.program.kernel.registers_written(step.instruction) {
-                let values = step.register(&register);
+                let values = step.register(register);
                 written.extend(lanes(step.lanes).map(|lane| values[lane] as u32));
                 if register.bytes() == 8 {
                     written.extend(lanes(step.lanes).map(|lane| (values[lane] >> 32) as u32));
                 }
                 if let Some(origins) = &self.origins {
-                    let known = origins.tags(step.warp, &register);
+                    let known = origins.tags(step.warp, register);
                     tags.extend(lanes(step.lanes).map(|lane| known[lane]));
                 }
             }

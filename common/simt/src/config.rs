@@ -36,7 +36,7 @@ pub struct Held {
 }
 
 /// The launch of a kernel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[allow(missing_docs)] // Only of fields: their names say enough.
 pub struct LaunchConfig {
     pub grid: Dim3,
@@ -73,16 +73,8 @@ impl LaunchConfig {
         Self {
             grid: grid.into(),
             block: block.into(),
-            dynamic_shared_bytes: 0,
-            shared_opt_in: false,
             instruction_limit: Self::DEFAULT_INSTRUCTION_LIMIT,
-            deadline: None,
-            threads: 0,
-            turn: 0,
-            backwards: false,
-            held: None,
-            resident: 0,
-            instruction_set: InstructionSet::Best,
+            ..Self::default()
         }
     }
 
@@ -103,35 +95,31 @@ impl LaunchConfig {
 
     /// Refuses what the device would refuse.
     pub(crate) fn validate(&self, static_shared: u64) -> Result<(), Error> {
-        let (grid, block) = (self.grid, self.block);
+        let Self { grid, block, .. } = *self;
         let within = |size: Dim3, limit: Dim3| size.x <= limit.x && size.y <= limit.y && size.z <= limit.z;
-        if grid.count() == 0 || block.count() == 0 {
-            return Err(Error::usage(format!("grid {grid} of blocks {block}: every dimension must be at least 1")));
-        }
-        if !within(grid, LARGEST_GRID) {
-            return Err(Error::usage(format!("grid {grid} is larger than the device allows: {LARGEST_GRID}")));
-        }
         let threads = block.count();
-        if threads > THREADS_PER_BLOCK {
-            let message = format!("block {block} has {threads} threads; a block has at most {THREADS_PER_BLOCK}");
-            return Err(Error::usage(message));
-        }
-        if !within(block, LARGEST_BLOCK) {
-            return Err(Error::usage(format!("block {block} is larger than the device allows: {LARGEST_BLOCK}")));
-        }
-        if static_shared > SHARED_BYTES {
-            return Err(Error::usage(format!(
-                "the kernel declares {static_shared} bytes of shared memory; at most {SHARED_BYTES} can be declared, more only as dynamic shared memory"
-            )));
-        }
         let shared = static_shared + u64::from(self.dynamic_shared_bytes);
-        let allowed = if self.shared_opt_in { SHARED_BYTES_OPT_IN } else { SHARED_BYTES };
-        if shared > allowed {
-            let hint = if self.shared_opt_in { "" } else { " (without opting in to more)" };
-            return Err(Error::usage(format!(
-                "the launch needs {shared} bytes of shared memory a block; the device allows {allowed}{hint}"
-            )));
-        }
-        Ok(())
+        let (allowed, hint) = match self.shared_opt_in {
+            true => (SHARED_BYTES_OPT_IN, ""),
+            false => (SHARED_BYTES, " (without opting in to more)"),
+        };
+        let refused = if grid.count() == 0 || threads == 0 {
+            format!("grid {grid} of blocks {block}: every dimension must be at least 1")
+        } else if !within(grid, LARGEST_GRID) {
+            format!("grid {grid} is larger than the device allows: {LARGEST_GRID}")
+        } else if threads > THREADS_PER_BLOCK {
+            format!("block {block} has {threads} threads; a block has at most {THREADS_PER_BLOCK}")
+        } else if !within(block, LARGEST_BLOCK) {
+            format!("block {block} is larger than the device allows: {LARGEST_BLOCK}")
+        } else if static_shared > SHARED_BYTES {
+            format!(
+                "the kernel declares {static_shared} bytes of shared memory; at most {SHARED_BYTES} can be declared, more only as dynamic shared memory"
+            )
+        } else if shared > allowed {
+            format!("the launch needs {shared} bytes of shared memory a block; the device allows {allowed}{hint}")
+        } else {
+            return Ok(());
+        };
+        Err(Error::usage(refused))
     }
 }

@@ -73,7 +73,7 @@ pub use analyses::work::{Work, Works};
 pub use config::{Held, InstructionSet, LaunchConfig};
 pub use exec::{Arg, Launched, launch, launch_blocks};
 pub use memory::{Allocation, DevicePointer, Element, GlobalMemory};
-pub use module::{Kernel, Module, Param, Register};
+pub use module::{Kernel, Module, Param};
 pub use observe::{
     Access, Analysis, Arrival, BlockInfo, BulkCopy, CopyAccess, CopyLanded, Executed, LaunchInfo, Observer,
     SharedLoads, WarpgroupStep,
@@ -81,5 +81,5 @@ pub use observe::{
 pub use ptx::Dim3;
 pub use ptx::ast::Type;
 pub use ptx::error::{AccessKind, Error, Fault, FaultKind, Limit, Location};
-pub use ptx::lower::{Form, SharedArray, SharedLoad, WarpgroupProduct, forms};
+pub use ptx::lower::{Form, Register, SharedArray, SharedLoad, WarpgroupProduct, forms};
 pub use ptx::place::{Array, Place, Space};

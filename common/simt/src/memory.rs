@@ -198,7 +198,7 @@ impl GlobalMemory {
         }
         let pointer = self.alloc(&of.name, of.bytes.max(1), of.element_bytes.max(1))?;
         if let Some(allocation) = self.allocations.last_mut() {
-            allocation.constant = of.space == Space::Const;
+            allocation.constant = of.space == Space::Constant;
         }
         self.variables.insert((module, number), pointer);
         Ok((pointer, true))

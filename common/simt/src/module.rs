@@ -4,7 +4,7 @@ use crate::config::LaunchConfig;
 use ptx::ast::{Function, Position, Type, Variable};
 use ptx::error::{Error, Location};
 use ptx::lower::inst::Op;
-use ptx::lower::{Code, Home, SharedArray, WarpgroupProduct, Write, lower};
+use ptx::lower::{Code, Register, SharedArray, WarpgroupProduct, lower};
 use ptx::parsed::Parsed;
 use ptx::parser;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -99,27 +99,6 @@ pub struct Param {
     pub offset: u32,
 }
 
-/// A register of a kernel, under its name in the PTX.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Register<'a> {
-    /// Its name in the PTX.
-    pub name: &'a str,
-    /// Whether it is declared as a floating-point number.
-    pub float: bool,
-    pub(crate) home: Home,
-}
-
-impl Register<'_> {
-    /// Size in each lane, in bytes; 0 for a predicate.
-    pub fn bytes(&self) -> u32 {
-        match self.home {
-            Home::Predicate(_) => 0,
-            Home::Word(_) => 4,
-            Home::Double(_) => 8,
-        }
-    }
-}
-
 /// A kernel that is ready to be launched, any number of times.
 #[derive(Debug, Clone)]
 pub struct Kernel {
@@ -153,7 +132,7 @@ impl Kernel {
     /// Whether the kernel names `__constant__` variables.
     pub(crate) fn reads_constants(&self) -> bool {
         let variables = &self.module.inner.program.variables;
-        self.code.variables.iter().any(|&number| variables[number as usize].space == ptx::place::Space::Const)
+        self.code.variables.iter().any(|&number| variables[number as usize].space == ptx::place::Space::Constant)
     }
 
     /// Static shared memory of a block, in bytes.
@@ -206,11 +185,8 @@ impl Kernel {
     }
 
     /// The registers that instruction number `index` writes, except those that nothing reads.
-    pub fn registers_written(&self, index: u32) -> impl Iterator<Item = Register<'_>> {
-        let writes = &self.code.writes;
-        let first = writes.partition_point(|write| write.instruction < index);
-        let of_it = writes[first..].iter().take_while(move |write| write.instruction == index);
-        of_it.map(|Write { name, home, float, .. }| Register { name, home: *home, float: *float })
+    pub fn registers_written(&self, index: u32) -> impl Iterator<Item = &Register> {
+        self.code.registers_written(index)
     }
 
     /// What instruction number `index` multiplies, if it is a `wgmma`.

@@ -201,7 +201,7 @@ pub(crate) trait RegisterFile {
 
 impl Executed<'_> {
     /// The value of a register in each lane: 0 or 1 for a predicate, the bits for any other register.
-    pub fn register(&self, register: &Register<'_>) -> [u64; 32] {
+    pub fn register(&self, register: &Register) -> [u64; 32] {
         self.registers.values(register.home)
     }
 }

@@ -58,7 +58,7 @@ impl Observer for BlockSteps {
         seen.warps.push(step.warp);
         let Some(kernel) = &self.kernel else { return };
         for register in kernel.registers_written(step.instruction).filter(|register| register.name == "%f3") {
-            seen.sums.extend(step.register(&register).map(|bits| f32::from_bits(bits as u32)));
+            seen.sums.extend(step.register(register).map(|bits| f32::from_bits(bits as u32)));
             assert!(register.float && register.bytes() == 4);
         }
     }

@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 named! {
     /// A PTX type. Only its size and kind matter to the simulator.
-    #[allow(missing_docs)]
     pub enum Type {
         Pred = "pred",
         B8 = "b8", B16 = "b16", B32 = "b32", B64 = "b64", B128 = "b128",

@@ -4,7 +4,6 @@ use std::fmt;
 
 /// A size or an index in up to three dimensions, like CUDA's `dim3`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[allow(missing_docs)]
 pub struct Dim3 {
     pub x: u32,
     pub y: u32,

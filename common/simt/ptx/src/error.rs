@@ -8,7 +8,6 @@ use std::fmt;
 /// Everything that the library reports instead of a result. The library does not panic.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
-#[allow(missing_docs)] // Only of fields: their names say enough.
 pub enum Error {
     /// The kernel did something wrong while it ran.
     #[error("fault of the kernel: {0}")]
@@ -98,7 +97,6 @@ impl fmt::Display for Location {
 /// A fault of the kernel, with its place and its thread.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{kind} at {location}, block {block}{}", .thread.map_or(String::new(), |thread| format!(", thread {thread}")))]
-#[allow(missing_docs)] // Only of fields: their names say enough.
 pub struct Fault {
     pub kind: FaultKind,
     pub location: Location,
@@ -110,7 +108,6 @@ pub struct Fault {
 /// The kinds of fault that end a run at once. The bytes of an access are counted for one thread.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
-#[allow(missing_docs)] // Only of fields: their names say enough.
 pub enum FaultKind {
     /// An access that is not wholly inside any array.
     #[error("{bytes}-byte {space} {access} out of bounds: {place},")]
@@ -148,7 +145,6 @@ pub enum FaultKind {
 
 worded! {
     /// What an access does. A copy reads its source at once, and writes its destination later.
-    #[allow(missing_docs)] // The words say it.
     pub enum AccessKind {
         Load = "load",
         Store = "store",
@@ -161,7 +157,6 @@ worded! {
 /// The limits that a launch can reach, each with the place where a warp was at that time.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-#[allow(missing_docs)] // Only of fields: their names say enough.
 pub enum Limit {
     /// The launch executed more warp instructions than allowed, most often because a loop never ends.
     #[error(

@@ -58,7 +58,7 @@ impl Parsed {
         // A function's variables that all threads share also belong to the module, but only the function can name them.
         let mut inner = HashMap::new();
         for (number, function) in program.functions.iter().enumerate() {
-            let shared = |variable: &&Variable| matches!(variable.space, Space::Global | Space::Const);
+            let shared = |variable: &&Variable| matches!(variable.space, Space::Global | Space::Constant);
             for (own, variable) in (0u32..).zip(&function.variables).filter(|(_, variable)| shared(variable)) {
                 inner.insert((number, own), program.variables.len() as u32);
                 program.variables.push(variable.clone());

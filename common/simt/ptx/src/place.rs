@@ -15,22 +15,15 @@ named! {
         /// One for each thread.
         Local = "local",
         /// Read-only, one for the whole device.
-        Const = "const",
+        Constant = "const",
         /// Parameters of a kernel or function.
-        Param = "param",
+        Parameter = "param",
     }
 }
 
 impl fmt::Display for Space {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Generic => "generic",
-            Self::Global => "global",
-            Self::Shared => "shared",
-            Self::Local => "local",
-            Self::Const => "constant",
-            Self::Param => "parameter",
-        })
+        f.write_str(&format!("{self:?}").to_lowercase())
     }
 }
 
@@ -46,7 +39,6 @@ pub struct Array {
 /// Where something happened. `of` is the number of elements in the array, or of bytes in the memory.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
-#[allow(missing_docs)] // Only of fields: their names say enough.
 pub enum Place {
     /// An element of an array, or a place `bytes` bytes into it. The slowest index comes first.
     Element { array: Array, index: Vec<u64>, bytes: u64 },
@@ -167,7 +159,7 @@ fn past(bytes: u64) -> String {
 fn memory(space: Space, bytes: u64) -> String {
     match space {
         Space::Shared => format!("the block's {bytes} bytes of shared memory"),
-        Space::Param => format!("the kernel's {bytes} bytes of parameters"),
+        Space::Parameter => format!("the kernel's {bytes} bytes of parameters"),
         _ => format!("the thread's {bytes} bytes of local memory"),
     }
 }

@@ -216,7 +216,8 @@ impl Counters {
     /// loads from global memory, but they have a separate cache, so the work is not certain.
     pub fn works(&self) -> Option<Works> {
         let mut works = Works::default();
-        lock(&self.idle).iter().for_each(|observer| works += &observer.works);
+        let idle = lock(&self.idle);
+        idle.iter().flat_map(|observer| observer.works.kinds()).for_each(|(work, blocks)| works.add(work, blocks));
         let constants = self.kernel.as_ref().is_some_and(Kernel::reads_constants);
         (!constants).then_some(works)
     }
@@ -342,15 +343,6 @@ fn shared_passes(memo: &mut Memo, merged: Merged, access: &Access<'_>) -> Option
 }
 
 impl BlockCounters {
-    fn take_step(&mut self, instruction: u32, lanes: u32) -> Counts {
-        let mut counts = self.counts.get_mut(instruction as usize).map(std::mem::take).unwrap_or_default();
-        counts.instructions = 1;
-        if let Some(facts) = self.code.facts.get(instruction as usize).filter(|facts| !facts.guarded) {
-            counts.add_flop(facts, lanes.count_ones().into());
-        }
-        counts
-    }
-
     /// Adds the loads that were repeated since they were last added.
     fn count_repeats(&mut self, first: u32) {
         let Repeats { times, costs, .. } = &mut self.repeats[first as usize];
@@ -380,9 +372,14 @@ impl BlockCounters {
 
 impl Observer for BlockCounters {
     fn executed(&mut self, step: &Executed<'_>) {
-        if let Some(counted) = self.by_step.clone() {
-            *lock(&counted) = self.take_step(step.instruction, step.lanes);
+        let Some(counted) = &self.by_step else { return };
+        let (facts, counts) =
+            (&self.code.facts[step.instruction as usize], &mut self.counts[step.instruction as usize]);
+        let mut counts = Counts { instructions: 1, ..std::mem::take(counts) };
+        if !facts.guarded {
+            counts.add_flop(facts, step.lanes.count_ones().into());
         }
+        *lock(counted) = counts;
     }
 
     #[inline]

@@ -71,7 +71,7 @@ fn declaration(text: &str, known: &HashMap<String, String>, found: &mut Vec<(Str
         let mut extents = vec![];
         while let Some(inside) = tail.strip_prefix('[') {
             let Some(close) = inside.find(']') else { break };
-            match evaluate(&inside[..close], known) {
+            match spelt_out(&inside[..close], known, 0).and_then(|text| constant(&text)) {
                 Some(value) if value > 0 => extents.push(value as u32),
                 _ => break,
             }
@@ -100,11 +100,6 @@ fn without_comments(source: &str) -> String {
     }
     out.push_str(rest);
     out
-}
-
-/// Returns the value of an expression after its names are replaced by their known values, or `None` if it has none.
-fn evaluate(text: &str, known: &HashMap<String, String>) -> Option<i64> {
-    constant(&spelt_out(text, known, 0)?)
 }
 
 /// Replaces the names in an expression by their values, and strips the type suffixes of its numbers.

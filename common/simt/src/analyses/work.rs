@@ -1,7 +1,6 @@
 //! The work that each block gives its SM: the counts from which a lower bound on a kernel's time is computed.
 
 use std::collections::BTreeMap;
-use std::ops::AddAssign;
 
 /// The most kinds of blocks that are kept apart. If there are more, every block counts as the least of them.
 const KINDS: usize = 4096;
@@ -58,12 +57,6 @@ impl Works {
     /// Returns each amount of work that occurs, with the number of blocks that do it.
     pub fn kinds(&self) -> impl Iterator<Item = (Work, u64)> + '_ {
         self.0.iter().map(|(&work, &blocks)| (work, blocks))
-    }
-}
-
-impl AddAssign<&Self> for Works {
-    fn add_assign(&mut self, other: &Self) {
-        other.kinds().for_each(|(work, blocks)| self.add(work, blocks));
     }
 }
 

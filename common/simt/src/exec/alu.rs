@@ -94,8 +94,7 @@ fn ordered<T: Lane + PartialOrd>(compare: Compare, inst: &Inst, r: Registers) ->
 
 #[inline(always)]
 fn compare(inst: &Inst, r: Registers, detail: &Detail) -> u32 {
-    let simple =
-        matches!(detail.compare, Compare::Eq | Compare::Ne | Compare::Lt | Compare::Le | Compare::Gt | Compare::Ge);
+    let simple = detail.compare <= Compare::Ge;
     match detail.kind {
         Type::S32 if simple => ordered::<i32>(detail.compare, inst, r),
         Type::U32 | Type::B32 if simple => ordered::<u32>(detail.compare, inst, r),

@@ -8,7 +8,7 @@ use super::warp::Warp;
 use crate::lanes::each;
 use crate::observe::Arrival;
 use ptx::error::FaultKind;
-use ptx::lower::inst::{Inst, NONE, Op, sub};
+use ptx::lower::inst::{Inst, NONE, Op};
 
 /// Whether the lanes of a warp may arrive one by one, which they may at a barrier without `.aligned`.
 #[inline]
@@ -90,8 +90,7 @@ pub(super) fn arrive(warp: &mut Warp, context: &mut Context, at: At) -> Checked<
         barrier.all &= bits == mask;
         barrier.any |= bits != 0;
         barrier.count += bits.count_ones();
-        let predicate = inst.sub != sub::POPC;
-        warp.reduction = Some((inst.d, predicate, inst.sub));
+        warp.reduction = Some((inst.d, inst.sub));
     }
     if waits {
         barrier.waiting |= 1 << warp.number;

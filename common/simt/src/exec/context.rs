@@ -222,7 +222,7 @@ impl<'a> Context<'a> {
                     None => Place::Byte { space, byte: address, of },
                 }
             }
-            Space::Param => Place::Byte { space, byte: address, of: self.launch.params.len() as u64 },
+            Space::Parameter => Place::Byte { space, byte: address, of: self.launch.params.len() as u64 },
             _ => {
                 let memory = self.launch.memory;
                 let end = address.saturating_add(u64::from(bytes) - 1);

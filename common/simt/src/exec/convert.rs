@@ -127,12 +127,7 @@ pub(crate) fn holds(detail: &Detail, kind: Type, a: u64, b: u64) -> bool {
     } else {
         Some(extend(a, kind).cmp(&extend(b, kind)))
     };
-    let Some(order) = order else {
-        return matches!(
-            detail.compare,
-            Compare::Equ | Compare::Neu | Compare::Ltu | Compare::Leu | Compare::Gtu | Compare::Geu | Compare::Nan
-        );
-    };
+    let Some(order) = order else { return detail.compare >= Compare::Equ && detail.compare != Compare::Num };
     match detail.compare {
         Compare::Eq | Compare::Equ => order == Equal,
         Compare::Ne | Compare::Neu => order != Equal,
@@ -287,9 +282,7 @@ pub(crate) fn extend(value: u64, kind: Type) -> i128 {
 
 /// Cuts a result to the type's bits.
 pub(crate) fn cut(value: i128, kind: Type) -> u64 {
-    let bits = kind.bytes() * 8;
-    let value = value as u64;
-    if bits >= 64 { value } else { value & ((1 << bits) - 1) }
+    value as u64 & ones(kind.bytes() * 8)
 }
 
 /// Returns the smallest and the largest number of the type.

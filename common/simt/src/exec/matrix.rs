@@ -154,7 +154,7 @@ pub(crate) struct Product<'a> {
 
 /// A number, exactly. If it is subnormal, its exponent is that of the format's smallest normal number. If it is zero, its exponent
 /// is less than that of any number.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 struct Term {
     value: f64,
     exponent: i32,

@@ -66,10 +66,6 @@ struct Conversion {
     alternate: bool,
     width: usize,
     precision: Option<usize>,
-    /// Whether the argument is 64 bits wide.
-    long: bool,
-    /// The number of bits that the argument is cut to, or 0.
-    short: u32,
 }
 
 /// The widest field. A wider one is a mistake.
@@ -147,10 +143,11 @@ fn one<F: Fn(u64) -> Option<u8>>(
         c.precision = usize::try_from(number(&mut at)).ok().map(|precision| precision.min(WIDEST));
     }
     let length = &bytes[at..][..run(at, b"hlzjtL")];
-    c.long = length.iter().any(|&letter| letter != b'h');
-    c.short = match length {
-        b"h" => 16,
-        b"hh" => 8,
+    // Whether the argument is 64 bits wide, and how many bits are left out of 64.
+    let long = length.iter().any(|&letter| letter != b'h');
+    let cut = match length {
+        b"h" => 48,
+        b"hh" => 56,
         _ => 0,
     };
     at += length.len();
@@ -158,13 +155,11 @@ fn one<F: Fn(u64) -> Option<u8>>(
     let text = match kind {
         b'%' => return Some(("%".into(), at + 1)),
         b'd' | b'i' => {
-            let cut = if c.short == 0 { 0 } else { 64 - c.short };
-            let value = arguments.signed(c.long) << cut >> cut;
+            let value = arguments.signed(long) << cut >> cut;
             c.integer(value < 0, &value.unsigned_abs().to_string(), "")
         }
         b'u' | b'o' | b'x' | b'X' => {
-            let value = if c.long { arguments.next(8) } else { arguments.next(4) };
-            let value = if c.short == 0 { value } else { value & ((1 << c.short) - 1) };
+            let value = arguments.next(if long { 8 } else { 4 }) & (u64::MAX >> cut);
             let (digits, prefix) = match kind {
                 b'u' => (value.to_string(), ""),
                 b'o' => (format!("{value:o}"), "0"),

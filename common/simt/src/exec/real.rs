@@ -57,15 +57,10 @@ impl Format {
         1 << (self.fraction + self.exponent)
     }
 
-    /// Returns as many ones as a number has bits.
-    const fn all(self) -> u64 {
-        self.sign() | (self.sign() - 1)
-    }
-
     /// Returns the only NaN that arithmetic produces: all ones behind the sign, except in double precision, where it is the NaN
     /// that the host's processors produce for ∞ − ∞, too.
     pub const fn nan(self) -> u64 {
-        if self.fraction == 52 { 0xfff8 << 48 } else { self.sign() - 1 }
+        if self.fraction == 52 { 0xfff8 << 48 } else { self.magnitude() }
     }
 
     /// Returns the bits of one.
@@ -120,7 +115,7 @@ impl Real {
     /// Returns the number that the bits of a format stand for.
     #[inline]
     pub const fn read(bits: u64, format: Format, flush: bool) -> Self {
-        let bits = bits & format.all();
+        let bits = bits & (format.sign() | format.magnitude());
         let bits = if flush { format.flush(bits) } else { bits };
         let negative = bits & format.sign() != 0;
         let fraction = bits & ((1 << format.fraction) - 1);
@@ -231,10 +226,6 @@ impl Real {
         Finite { negative, bits: 0, exponent: 0 }
     }
 
-    const fn is_zero(self) -> bool {
-        matches!(self, Finite { bits: 0, .. })
-    }
-
     /// Moves a number's highest bit to place 125, where a sum still fits.
     const fn spread(bits: u128, exponent: i32) -> (u128, i32) {
         let by = bits.leading_zeros() as i32 - 2;
@@ -285,7 +276,7 @@ impl Real {
         let negative = self.negative() != other.negative();
         match (self, other) {
             (Nan, _) | (_, Nan) => Nan,
-            (Infinite { .. }, y) | (y, Infinite { .. }) if y.is_zero() => Nan,
+            (Infinite { .. }, Finite { bits: 0, .. }) | (Finite { bits: 0, .. }, Infinite { .. }) => Nan,
             (Infinite { .. }, _) | (_, Infinite { .. }) => Infinite { negative },
             (Finite { bits, exponent, .. }, Finite { bits: b, exponent: e, .. }) => {
                 Finite { negative, bits: bits * b, exponent: exponent + e }

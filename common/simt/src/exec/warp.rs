@@ -42,8 +42,8 @@ pub(super) struct Warp {
     pub waiting_at: Option<u32>,
     /// Instruction number of that barrier.
     pub waiting_pc: u32,
-    /// Where the result of `bar.red` goes, whether that is a predicate, and the kind of the reduction.
-    pub reduction: Option<(u32, bool, u8)>,
+    /// Where the result of `bar.red` goes, and the kind of the reduction.
+    pub reduction: Option<(u32, u8)>,
     pub flights: Flights,
     /// A hash of what the warp has done as part of a warpgroup. It must be equal in all four warps.
     pub together: u64,
@@ -117,18 +117,13 @@ impl Warp {
 
     /// Takes the result of a reduction, because its barrier has opened.
     pub fn reduced(&mut self, barrier: &Barrier, registers: Registers) {
-        let Some((to, predicate, kind)) = self.reduction.take() else { return };
-        let value = match kind {
-            sub::AND => u32::from(barrier.all),
-            sub::OR => u32::from(barrier.any),
-            _ => barrier.count,
+        let Some((to, kind)) = self.reduction.take() else { return };
+        let holds = match kind {
+            sub::AND => barrier.all,
+            sub::OR => barrier.any,
+            _ => return registers.write(to, self.active, &[barrier.count; 32]),
         };
-        if predicate {
-            let bits = if value != 0 { self.active } else { 0 };
-            set(&mut self.predicates, to, self.active, bits);
-        } else {
-            registers.write(to, self.active, &[value; 32]);
-        }
+        set(&mut self.predicates, to, self.active, if holds { u32::MAX } else { 0 });
     }
 
     /// Goes on with parked lanes. Returns false if none are left.
@@ -258,7 +253,8 @@ impl Warp {
             return true;
         }
         self.done = true;
-        self.flights.clear();
+        // Nobody has waited for the copies that are left.
+        self.flights = Flights::default();
         false
     }
 
@@ -293,14 +289,13 @@ pub(super) struct LocalMemory {
     words: Vec<u32>,
     /// By page: whether this block has written it.
     written: Vec<bool>,
-    pages: Vec<usize>,
 }
 
 impl LocalMemory {
     /// Makes local memory with `bytes` bytes for each lane, a multiple of 4.
     pub fn new(bytes: u32) -> Self {
         let words = bytes as usize * 8;
-        Self { words: vec![0; words], written: vec![false; words.div_ceil(PAGE)], pages: vec![] }
+        Self { words: vec![0; words], written: vec![false; words.div_ceil(PAGE)] }
     }
 
     pub fn read(&self, word: usize) -> u32 {
@@ -310,19 +305,16 @@ impl LocalMemory {
     /// Returns all words. The caller may write the word that holds byte `at`, and those after it up to the next multiple of 16
     /// bytes.
     pub fn at(&mut self, at: usize) -> &mut [u32] {
-        let page = at / 4 / PAGE;
-        if !std::mem::replace(&mut self.written[page], true) {
-            self.pages.push(page);
-        }
+        self.written[at / 4 / PAGE] = true;
         &mut self.words
     }
 
     /// Sets what was written to zero again.
     pub fn clear(&mut self) {
-        for page in self.pages.drain(..) {
-            let end = self.words.len().min((page + 1) * PAGE);
-            self.words[page * PAGE..end].fill(0);
-            self.written[page] = false;
+        for (page, written) in self.words.chunks_mut(PAGE).zip(&mut self.written) {
+            if std::mem::take(written) {
+                page.fill(0);
+            }
         }
     }
 }
@@ -373,10 +365,5 @@ impl Flights {
             }
             flight.lanes != 0
         });
-    }
-
-    /// Drops the copies that nobody has waited for.
-    pub fn clear(&mut self) {
-        self.all.clear();
     }
 }

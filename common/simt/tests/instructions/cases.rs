@@ -1,7 +1,7 @@
 //! Every form of every instruction that computes, operands for it, and a kernel that applies it to them. The test compares the
 //! results with recorded ones, and the example `instructions` writes everything to files for a GPU.
 
-use simt::{Arg, GlobalMemory, InstructionSet, LaunchConfig, Module};
+use simt::{Arg, Error, GlobalMemory, InstructionSet, Kernel, LaunchConfig, Module};
 
 /// The number of operand groups for each form.
 pub const COUNT: usize = 1024;
@@ -40,16 +40,13 @@ impl Case {
     }
 
     /// Returns the statement and its registers, as a key that is different for every case.
-    #[allow(dead_code, reason = "for the test only")]
     pub fn key(&self) -> String {
         let number = self.number.map_or(String::new(), |number| format!(" {number}"));
         format!("{} in {}{number}", self.opcode, self.registers.join(" "))
     }
 
     pub fn name(&self) -> String {
-        let registers = self.registers.join("_");
-        let number = self.number.map_or(String::new(), |number| format!("_{number}"));
-        format!("{}_{registers}{number}", self.opcode).replace(|c: char| !c.is_ascii_alphanumeric(), "_")
+        self.key().replace(" in ", " ").replace(|c: char| !c.is_ascii_alphanumeric(), "_")
     }
 
     /// Returns the statement. If the opcode already contains operands, it is one or more whole statements and is returned unchanged.
@@ -97,12 +94,8 @@ impl Case {
         text + "ret;\n}\n"
     }
 
-    fn module(&self) -> String {
-        format!("{HEADER}{}", self.kernel())
-    }
-
-    fn accepted(&self) -> bool {
-        Module::parse(&self.module()).and_then(|module| module.kernel(&self.name())).is_ok()
+    fn lowered(&self) -> Result<Kernel, Error> {
+        Module::parse(&format!("{HEADER}{}", self.kernel()))?.kernel(&self.name())
     }
 
     /// Returns values for the operands: first pairs of special values, then random ones.
@@ -127,8 +120,8 @@ impl Case {
         })
     }
 
-    pub fn run(&self, set: InstructionSet) -> Result<Vec<u64>, simt::Error> {
-        let kernel = Module::parse(&self.module())?.kernel(&self.name())?;
+    pub fn run(&self, set: InstructionSet) -> Result<Vec<u64>, Error> {
+        let kernel = self.lowered()?;
         let mut memory = GlobalMemory::new();
         let mut arguments = vec![];
         for data in std::iter::once(&vec![0; COUNT]).chain(&self.operands()) {
@@ -240,7 +233,7 @@ pub fn all() -> Vec<Case> {
             None => cases.push(case),
         }
     }
-    cases.extend(families().into_iter().filter(Case::accepted));
+    cases.extend(families().into_iter().filter(|case| case.lowered().is_ok()));
     let statements = include_str!("statements.txt").lines().filter_map(|line| line.split_once(": "));
     cases.extend(
         statements
@@ -277,11 +270,7 @@ pub fn invalid() -> Vec<Case> {
             }
         }
     }
-    let parse = |case: &Case| {
-        let kernel = Module::parse(&case.module()).and_then(|module| module.kernel(&case.name()));
-        matches!(kernel, Err(simt::Error::Parse { .. }))
-    };
-    cases.retain(parse);
+    cases.retain(|case| matches!(case.lowered(), Err(Error::Parse { .. })));
     cases
 }
 

@@ -46,7 +46,7 @@ pub struct Code {
     /// Instructions that read or set followed registers, in order.
     pub steps: Vec<Step>,
     /// The registers that each instruction writes, in the order of the instructions.
-    pub writes: Vec<Write>,
+    pub writes: Vec<Register>,
     /// Whether any access to memory is narrower than a word.
     pub narrow: bool,
     /// Whether blocks may wait for each other: a thread may see in global memory what another has just written there.
@@ -60,6 +60,12 @@ pub struct Code {
 }
 
 impl Code {
+    /// Returns the registers that an instruction writes, except those that nothing reads.
+    pub fn registers_written(&self, instruction: u32) -> impl Iterator<Item = &Register> {
+        let first = self.writes.partition_point(|write| write.instruction < instruction);
+        self.writes[first..].iter().take_while(move |write| write.instruction == instruction)
+    }
+
     /// Returns the shared array that contains the address, or else the last one before it, with its number.
     pub fn shared_array(&self, address: u64) -> Option<(usize, &SharedArray)> {
         self.shared_arrays.iter().enumerate().rfind(|(_, array)| u64::from(array.offset) <= address)
@@ -91,13 +97,26 @@ pub enum ProductUse {
     Factor,
 }
 
-#[derive(Debug, Clone)]
-pub struct Write {
+/// A register that an instruction writes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Register {
     pub instruction: u32,
+    /// Its name in the PTX.
     pub name: String,
     pub home: Home,
     /// Whether it is declared as a floating-point number.
     pub float: bool,
+}
+
+impl Register {
+    /// Returns its size in each lane, in bytes; 0 for a predicate.
+    pub const fn bytes(&self) -> u32 {
+        match self.home {
+            Home::Predicate(_) => 0,
+            Home::Word(_) => 4,
+            Home::Double(_) => 8,
+        }
+    }
 }
 
 /// Where a warp keeps a value.

@@ -108,7 +108,7 @@ pub(super) fn run(raws: &[Raw]) -> Option<Run> {
         }
         let written = match inst.op {
             Op::FmaF32 | Op::Mad32 => [inst.d, NONE, NONE, NONE],
-            Op::LdShared => [inst.d, inst.b, inst.c, inst.e],
+            Op::LdShared => inst.data(),
             _ => break,
         };
         let mut base = None;

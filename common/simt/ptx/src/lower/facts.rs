@@ -124,9 +124,9 @@ pub(super) fn traffic(decoded: &Decoded) -> Traffic {
     };
     let mut start = sources(decoded, base);
     // A pointer that is loaded from memory may point anywhere.
-    for Inst { op, d, b, c, e, .. } in decoded.raws.iter().map(|raw| raw.inst) {
-        if matches!(op, Op::LdGlobal | Op::LdGeneric | Op::LdShared | Op::LdLocal | Op::LdParam) {
-            [d, b, c, e].into_iter().filter(|&to| to != NONE).for_each(|to| start[to as usize] = Origin::Several);
+    for inst in decoded.raws.iter().map(|raw| raw.inst) {
+        if matches!(inst.op, Op::LdGlobal | Op::LdGeneric | Op::LdShared | Op::LdLocal | Op::LdParam) {
+            inst.data().into_iter().filter(|&to| to != NONE).for_each(|to| start[to as usize] = Origin::Several);
         }
     }
     let origins = origins(decoded, start);

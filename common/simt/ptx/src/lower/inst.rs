@@ -33,6 +33,12 @@ impl Inst {
         Self { op, sub: 0, guard: NO_GUARD, pc: 0, d: NONE, a: NONE, b: NONE, c: NONE, e: NONE, imm: 0 }
     }
 
+    /// Returns the data registers of a load or store.
+    #[inline]
+    pub const fn data(&self) -> [u32; 4] {
+        [self.d, self.b, self.c, self.e]
+    }
+
     /// Returns the values that its fields name, and whether it writes each of them.
     pub fn values(&self) -> impl Iterator<Item = (u32, bool)> + use<> {
         let Self { op, d, a, b, c, e, .. } = *self;
@@ -199,7 +205,7 @@ impl Shape {
 }
 
 named! {
-    /// Comparisons, ordered and unordered. In PTX, a `u` at the end marks the unordered ones.
+    /// Comparisons, first the ordered ones, then the unordered ones, which PTX marks by a `u` at the end and which hold for a NaN.
     pub enum Compare {
         Eq = "eq", Ne = "ne", Lt = "lt" | "lo", Le = "le" | "ls", Gt = "gt" | "hi", Ge = "ge" | "hs",
         Equ = "equ", Neu = "neu", Ltu = "ltu", Leu = "leu", Gtu = "gtu", Geu = "geu",

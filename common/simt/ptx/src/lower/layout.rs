@@ -145,8 +145,8 @@ impl<'a> Layout<'a> {
                     Address::Unplaced
                 }
                 Space::Shared => Address::Shared(self.shared(Some(index), number)),
-                Space::Param if bound.contains_key(&number) => bound[&number],
-                Space::Param if function.entry && (number as usize) < function.params.len() => {
+                Space::Parameter if bound.contains_key(&number) => bound[&number],
+                Space::Parameter if function.entry && (number as usize) < function.params.len() => {
                     let offset = self.param_bytes.next_multiple_of(variable.align.max(1));
                     self.param_bytes = offset.saturating_add(variable.bytes as u32);
                     if variable.bytes > 32_764 || self.param_bytes > 32_764 {
@@ -154,7 +154,7 @@ impl<'a> Layout<'a> {
                     }
                     Address::Param(offset)
                 }
-                Space::Local | Space::Param => Address::Local(self.local(variable.bytes, variable.align)),
+                Space::Local | Space::Parameter => Address::Local(self.local(variable.bytes, variable.align)),
                 _ => match self.inner.inner.get(&(index, number)) {
                     Some(&module) => Address::Module(module),
                     None => return refuse("a variable of this space inside a function"),
@@ -303,7 +303,7 @@ impl<'a> Layout<'a> {
         let number = self.inner.variable(name)?;
         match self.variable(None, number).space {
             Space::Shared => self.placed.get(&(None, number)).copied().map(Address::Shared),
-            Space::Global | Space::Const => Some(Address::Module(number)),
+            Space::Global | Space::Constant => Some(Address::Module(number)),
             _ => None,
         }
     }

@@ -1,7 +1,7 @@
 //! Splits addresses into a base and a constant, as the assembler does, and finds the power of two that each base is certainly
 //! a multiple of.
 
-use super::inst::{Function, Inst, NONE, Op, Preset};
+use super::inst::{Detail, Function, Inst, NONE, Op, Preset};
 use super::raw::{Decoded, Raw};
 use std::collections::HashMap;
 
@@ -128,25 +128,18 @@ impl<'a> Sums<'a> {
     fn result(&mut self, inst: &Inst) -> Option<Sum> {
         Some(match inst.op {
             Op::Mov32 | Op::Mov64 => self.of(inst.a),
-            Op::Add32 | Op::Add64 => {
+            Op::Add32 | Op::Add64 | Op::Sub32 | Op::Sub64 | Op::Or32 | Op::Or64 => {
                 let (a, b) = (self.of(inst.a), self.of(inst.b));
-                self.sum(a, b)
-            }
-            Op::Sub32 | Op::Sub64 => {
-                let (a, b) = (self.of(inst.a), self.of(inst.b));
-                if self.base(Base::Zero, MOST) != b.base {
-                    return None;
+                let constant = self.base(Base::Zero, MOST) == b.base;
+                match inst.op {
+                    Op::Add32 | Op::Add64 => self.sum(a, b),
+                    Op::Sub32 | Op::Sub64 if constant => Sum { offset: a.offset.wrapping_sub(b.offset), ..a },
+                    // An `or` with bits that are zero in the other operand is a sum.
+                    Op::Or32 | Op::Or64 if constant && (0..1_i64 << self.sum_zeros(a)).contains(&b.offset) => {
+                        Sum { offset: a.offset.wrapping_add(b.offset), ..a }
+                    }
+                    _ => return None,
                 }
-                Sum { offset: a.offset.wrapping_sub(b.offset), ..a }
-            }
-            // An `or` with bits that are zero in the other operand is a sum.
-            Op::Or32 | Op::Or64 => {
-                let (a, b) = (self.of(inst.a), self.of(inst.b));
-                let free = 1_i64 << self.sum_zeros(a);
-                if self.base(Base::Zero, MOST) != b.base || !(0..free).contains(&b.offset) {
-                    return None;
-                }
-                Sum { offset: a.offset.wrapping_add(b.offset), ..a }
             }
             Op::Shl32 | Op::Shl64 | Op::Mul32 | Op::Mul64 | Op::MulWideS32 | Op::MulWideU32 => {
                 let (a, b) = (self.of(inst.a), self.of(inst.b));
@@ -240,10 +233,20 @@ fn zeros_of(decoded: &Decoded, inst: &Inst, zeros: &[u8]) -> u8 {
     let of = |value: u32| zeros[value as usize];
     let found = match inst.op {
         Op::Mov32 | Op::Mov64 | Op::SignExtend | Op::ZeroExtend | Op::Truncate | Op::Neg32 => of(inst.a),
-        Op::Add32 | Op::Add64 | Op::Sub32 | Op::Sub64 | Op::Or32 | Op::Or64 | Op::Xor32 | Op::Xor64 => {
-            of(inst.a).min(of(inst.b))
-        }
-        Op::Selp32 | Op::Selp64 | Op::MinS32 | Op::MaxS32 | Op::MinU32 | Op::MaxU32 => of(inst.a).min(of(inst.b)),
+        Op::Add32
+        | Op::Add64
+        | Op::Sub32
+        | Op::Sub64
+        | Op::Or32
+        | Op::Or64
+        | Op::Xor32
+        | Op::Xor64
+        | Op::Selp32
+        | Op::Selp64
+        | Op::MinS32
+        | Op::MaxS32
+        | Op::MinU32
+        | Op::MaxU32 => of(inst.a).min(of(inst.b)),
         Op::And32 | Op::And64 => of(inst.a).max(of(inst.b)),
         Op::Mul32 | Op::Mul64 | Op::MulWideS32 | Op::MulWideU32 => of(inst.a) + of(inst.b),
         Op::Mad32 | Op::Mad64 | Op::MadWideS32 | Op::MadWideU32 => (of(inst.a) + of(inst.b)).min(of(inst.c)),
@@ -251,13 +254,10 @@ fn zeros_of(decoded: &Decoded, inst: &Inst, zeros: &[u8]) -> u8 {
             Some(Preset::Constant(by)) => of(inst.a).saturating_add(by.min(u64::from(MOST)) as u8),
             _ => of(inst.a),
         },
-        Op::Generic => {
-            let detail = &decoded.code.details[inst.imm as usize];
-            match detail.function {
-                Function::Offset => of(inst.a).min(trailing(detail.constant)),
-                _ => 0,
-            }
-        }
+        Op::Generic => match decoded.code.details[inst.imm as usize] {
+            Detail { function: Function::Offset, constant, .. } => of(inst.a).min(trailing(constant)),
+            _ => 0,
+        },
         _ => 0,
     };
     found.min(MOST)

@@ -54,9 +54,7 @@ pub(super) fn merged(decoded: &Decoded, blocks: &[Block]) -> Vec<Merged> {
             let raw = &decoded.raws[number as usize];
             let op = raw.inst.op;
             if may_write_shared(decoded, raw) || waits(raw) {
-                for (_, loads) in loads.drain() {
-                    join(&loads, true, &mut merged);
-                }
+                loads.drain().for_each(|(_, loads)| join(&loads, true, &mut merged));
             }
             let access = access(&mut sums, number, raw);
             let same_window = matches!((&access, stores.first()), (Some(a), Some(b)) if a.window == b.window);
@@ -71,9 +69,7 @@ pub(super) fn merged(decoded: &Decoded, blocks: &[Block]) -> Vec<Merged> {
             }
             sums.pass(number, raw);
         }
-        for (_, loads) in loads.drain() {
-            join(&loads, true, &mut merged);
-        }
+        loads.drain().for_each(|(_, loads)| join(&loads, true, &mut merged));
         join(&stores, false, &mut merged);
     }
     merged

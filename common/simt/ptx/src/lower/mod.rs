@@ -21,7 +21,7 @@ mod raw;
 
 use crate::error::Error;
 use crate::parsed::Parsed;
-pub use code::{Code, Facts, Flow, Home, Merged, ProductUse, Role, Start, Step, Write};
+pub use code::{Code, Facts, Flow, Home, Merged, ProductUse, Register, Role, Start, Step};
 pub use decode::COUNT_BITS;
 pub use decode::{Form, forms};
 pub use inst::SharedLoad;

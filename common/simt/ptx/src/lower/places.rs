@@ -3,7 +3,7 @@
 //! A compiler's PTX names thousands of registers, but only some dozens of them live at a time. Because they share slots, a warp's
 //! registers stay in the host's first-level cache.
 
-use super::code::Write;
+use super::code::Register;
 use super::flow::Block;
 use super::follow::{follow, home, products};
 use super::inst::{GUARD_NEGATED, NONE};
@@ -56,13 +56,13 @@ pub(super) fn places(decoded: &mut Decoded, blocks: &[Block]) -> Result<Vec<u32>
 }
 
 /// Returns the registers that instructions write. Registers that nobody reads are left out.
-fn writes(values: &[Value], effects: &[Effect], of: &[u32]) -> Vec<Write> {
+fn writes(values: &[Value], effects: &[Effect], of: &[u32]) -> Vec<Register> {
     let mut writes = vec![];
     for (instruction, effect) in (0u32..).zip(effects) {
         for &number in effect.defs.iter().filter(|&&number| of[number as usize] != NONE) {
             let (value, at) = (&values[number as usize], of[number as usize]);
             let float = matches!(value.kind, Type::F32 | Type::F64);
-            writes.push(Write { instruction, name: value.name.clone(), home: home(value, at), float });
+            writes.push(Register { instruction, name: value.name.clone(), home: home(value, at), float });
         }
     }
     writes

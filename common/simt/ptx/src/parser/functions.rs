@@ -87,7 +87,7 @@ impl Cursor<'_> {
             match token.text {
                 ".param" => {
                     let of = cursor.declared_type("variable")?;
-                    let variable = cursor.variable(Space::Param, false, of)?;
+                    let variable = cursor.variable(Space::Parameter, false, of)?;
                     Ok(Operand::Local { id: body.declare_variable(variable)?, offset: 0 })
                 }
                 ".reg" if !body.function.entry => {
@@ -203,13 +203,8 @@ impl Cursor<'_> {
         }
         let calls = words[0] == "call";
         let mut operands = vec![];
-        if !self.is(b';') {
-            loop {
-                operands.push(if calls { self.call_operand(body)? } else { self.operand(body)? });
-                if !self.eat(b',') {
-                    break;
-                }
-            }
+        while if operands.is_empty() { !self.is(b';') } else { self.eat(b',') } {
+            operands.push(if calls { self.call_operand(body)? } else { self.operand(body)? });
         }
         let end = self.peek().start + 1;
         self.expect(b';')?;

@@ -31,7 +31,7 @@ impl Barriers {
             scene.side(thread, at.instruction, if at.waits { Action::Waits } else { Action::Arrives })
         };
         let Some(first) = met.first() else { return };
-        let threads = |at: &Arrival| if at.threads == 0 { 32 * scene.setup.warps() as u32 } else { at.threads };
+        let threads = |at: &Arrival| if at.threads == 0 { 32 * scene.setup.extent.warps as u32 } else { at.threads };
         let agree = |other: &Arrival| threads(other) == threads(first) && other.reduces == first.reduces;
         if let Some(other) = met.iter().find(|other| !agree(other)) {
             scene.add(HazardKind::MismatchedBarriers, Spot::Barrier(id), side(scene, first), Some(side(scene, other)));

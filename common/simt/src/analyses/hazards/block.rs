@@ -84,7 +84,7 @@ impl BlockHazards {
         let setup = &*scene.setup;
         shadows.restart(setup);
         Self {
-            fences: Fences::new(setup.warps()),
+            fences: Fences::new(setup.extent.warps as usize),
             local: LocalShadow::new(setup),
             copies: Copies::new(setup),
             barriers: Barriers::new(),

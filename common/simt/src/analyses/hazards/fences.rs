@@ -52,16 +52,6 @@ pub(super) struct Fences {
     seen_at: HashMap<u64, View>,
 }
 
-/// An access that takes part in the order of memory.
-#[derive(Debug, Clone, Copy)]
-struct Strong {
-    thread: u32,
-    address: u64,
-    order: MemoryOrder,
-    reads: bool,
-    writes: bool,
-}
-
 impl Fences {
     pub(super) fn new(warps: usize) -> Self {
         let pending = vec![Scoped::<Views>::default(); warps];
@@ -82,11 +72,7 @@ impl Fences {
         access: &Access<'_>,
         order: MemoryOrder,
     ) {
-        for lane in each(access.lanes) {
-            let (thread, address) = (access.thread(lane), access.addresses[lane]);
-            let (reads, writes) = (access.kind != AccessKind::Store, access.written >> lane & 1 != 0);
-            self.access(clock, locations, &Strong { thread, address, order, reads, writes });
-        }
+        each(access.lanes).for_each(|lane| self.access(clock, locations, access, order, lane));
         if order.release {
             clock.step(access.warp);
         }
@@ -152,10 +138,17 @@ impl Fences {
         location.narrow.entry(clock.block()).or_default().learn(&clock.own(thread));
     }
 
-    /// Follows a strong access by one thread.
-    fn access(&mut self, clock: &mut Clock, locations: &mut Locations, access: &Strong) {
-        let Strong { thread, address, order, reads, writes } = *access;
-        let (warp, lane) = (thread as usize / 32, thread as usize % 32);
+    /// Follows a strong access by one lane.
+    fn access(
+        &mut self,
+        clock: &mut Clock,
+        locations: &mut Locations,
+        access: &Access<'_>,
+        order: MemoryOrder,
+        lane: usize,
+    ) {
+        let (thread, warp, address) = (access.thread(lane), access.warp as usize, access.addresses[lane]);
+        let (reads, writes) = (access.kind != AccessKind::Store, access.written >> lane & 1 != 0);
         let (block, wide) = (clock.block(), order.scope > Scope::Block);
         if let Some(location) = locations.get(&address).filter(|_| reads) {
             let narrow = location.narrow.get(&block);

@@ -31,12 +31,7 @@ pub(super) fn pages_of(bytes: u64) -> u64 {
     bytes.div_ceil(1 << PAGE)
 }
 
-/// Returns the page of an address, and the place of its unit in that page.
-fn page_of(setup: &Setup, address: u64) -> (u64, usize) {
-    (address >> PAGE, ((address % (1 << PAGE)) >> setup.extent.unit) as usize)
-}
-
-/// Returns the address of a unit, given its page and its place in the page. This is the inverse of [`page_of`].
+/// Returns the address of a unit, given its page and its place in the page.
 pub(super) fn address_of(setup: &Setup, page: u64, place: usize) -> u64 {
     (page << PAGE) + ((place as u64) << setup.extent.unit)
 }
@@ -89,7 +84,7 @@ impl GlobalShadow {
 
     /// Returns the number of a unit's cell, and adds the page if it is new.
     fn cell(&mut self, setup: &Setup, address: u64) -> usize {
-        let (page, place) = page_of(setup, address);
+        let (page, place) = (address >> PAGE, ((address % (1 << PAGE)) >> setup.extent.unit) as usize);
         if page != self.latest.0 {
             let next = self.cells.len();
             let start = *self.pages.entry(page).or_insert(next);

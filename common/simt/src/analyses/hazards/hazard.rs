@@ -63,14 +63,7 @@ impl HazardKind {
     /// Whether a kernel may still be right: it relies on what CUDA does not promise, or does needless work. Warnings come after
     /// all other hazards, and each kind is reported once.
     pub const fn is_warning(self) -> bool {
-        matches!(
-            self,
-            Self::EndedBeforeBarrier
-                | Self::DifferentBarriers
-                | Self::VolatileOrder
-                | Self::ShuffleOrder
-                | Self::WrittenTwice
-        )
+        self as u8 >= Self::EndedBeforeBarrier as u8
     }
 
     /// Whether the hazard may make a result wrong without the result showing why. That holds for all hazards but warnings and

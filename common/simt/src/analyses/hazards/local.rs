@@ -16,7 +16,7 @@ pub(super) struct LocalShadow {
 
 impl LocalShadow {
     pub(super) fn new(setup: &Setup) -> Self {
-        Self { written: vec![vec![]; setup.warps()] }
+        Self { written: vec![vec![]; setup.extent.warps as usize] }
     }
 
     pub(super) fn bytes(extent: &Extent) -> u64 {

@@ -25,7 +25,13 @@ impl Naming<'_> {
     pub(super) fn hazards(&self, runs: &[Found]) -> Vec<Hazard> {
         let hazard = |(kind, finding): (HazardKind, Finding)| {
             let sides = [Some(finding.first), finding.second].into_iter().flatten();
-            let parties = sides.map(|side| self.party(side)).collect();
+            let party = |side: Side| Party {
+                block: self.setup.grid.index(side.block),
+                thread: self.setup.block.index(side.thread.into()),
+                action: side.action,
+                location: self.setup.kernel.location(side.instruction),
+            };
+            let parties = sides.map(party).collect();
             Hazard { kind, place: self.place(finding.spot), parties, count: finding.count, time: finding.time }
         };
         let merged: BTreeMap<Key, Finding> = runs.iter().rev().flat_map(|found| self.by_line(found)).collect();
@@ -54,15 +60,6 @@ impl Naming<'_> {
             merged.entry(key).and_modify(|known| known.join(finding)).or_insert(finding);
         }
         merged
-    }
-
-    fn party(&self, side: Side) -> Party {
-        Party {
-            block: self.setup.grid.index(side.block),
-            thread: self.setup.block.index(u64::from(side.thread)),
-            action: side.action,
-            location: self.setup.kernel.location(side.instruction),
-        }
     }
 
     fn place(&self, spot: Spot) -> Place {

@@ -83,8 +83,8 @@ impl Products {
         let count = setup.code().products.registers.len();
         let pieces = (setup.shared_units << setup.extent.unit).div_ceil(PIECE as usize);
         Self {
-            warps: (0..setup.warps()).map(|_| OfWarp::default()).collect(),
-            registers: vec![Register::default(); count * setup.warps()],
+            warps: (0..setup.extent.warps).map(|_| OfWarp::default()).collect(),
+            registers: vec![Register::default(); count * setup.extent.warps as usize],
             count,
             pieces: vec![Piece::default(); if count > 0 { pieces } else { 0 }],
         }

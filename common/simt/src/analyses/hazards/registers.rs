@@ -38,7 +38,7 @@ impl Registers {
         for (origin, register) in (0..setup.code().doubtful).zip(&mut of_warp) {
             *register = Register { unset: u32::MAX, origin, shuffle: None };
         }
-        Self { followed, all: of_warp.repeat(setup.warps()) }
+        Self { followed, all: of_warp.repeat(setup.extent.warps as usize) }
     }
 
     pub(super) fn bytes(extent: &Extent) -> u64 {

@@ -97,10 +97,6 @@ impl Setup {
         &self.code().facts[instruction as usize]
     }
 
-    pub(super) fn warps(&self) -> usize {
-        (self.block.count() as usize).div_ceil(32)
-    }
-
     /// Returns the address of a unit of shared memory.
     pub(super) fn address(&self, index: usize) -> u32 {
         (index << self.extent.unit) as u32

@@ -193,37 +193,30 @@ impl SharedShadow {
 
     /// Checks that a product may read a piece of shared memory.
     pub(super) fn product(&mut self, scene: &mut Scene, copies: &Copies, fences: &Fences, read: &Touch) {
-        let part = read.part;
         copies.check(scene, read);
         for index in read.units(&scene.setup) {
-            let Some(cell) = self.cells.get_mut(index) else { return };
-            let address = scene.setup.address(index);
-            if self.written[index / 64] >> (index % 64) & 1 == 0 {
-                uninitialised(scene, copies, address, part);
-                continue;
+            if self.written.get(index / 64).is_some_and(|word| word >> (index % 64) & 1 == 0) {
+                uninitialised(scene, copies, scene.setup.address(index), read.part);
+            } else {
+                self.by_proxy(scene, fences, index, read.part, Sort::READ);
             }
-            if let Some(conflict) = cell.conflict(&self.lists, &scene.clock, scene.event(part), Sort::READ, 0) {
-                scene.conflict(Spot::Shared(address), conflict, part);
-                continue;
-            }
-            self.seen(scene, fences, index, part);
         }
     }
 
     /// Checks that the asynchronous proxy sees what has been stored in a piece of shared memory.
     pub(super) fn fenced(&mut self, scene: &mut Scene, fences: &Fences, read: &Touch) {
         for index in read.units(&scene.setup) {
-            let Some(cell) = self.cells.get_mut(index) else { return };
-            let (address, part) = (scene.setup.address(index), read.part);
-            match cell.conflict(&self.lists, &scene.clock, scene.event(part), Sort { strong: 8, ..Sort::READ }, 0) {
-                Some(conflict) => scene.conflict(Spot::Shared(address), conflict, part),
-                None => self.seen(scene, fences, index, part),
-            }
+            self.by_proxy(scene, fences, index, read.part, Sort { strong: 8, ..Sort::READ });
         }
     }
 
-    fn seen(&mut self, scene: &mut Scene, fences: &Fences, index: usize, part: Part) {
+    /// Checks that nothing races with a read by the asynchronous proxy, and that the proxy sees what has been stored.
+    fn by_proxy(&mut self, scene: &mut Scene, fences: &Fences, index: usize, part: Part, sort: Sort) {
         let Some(cell) = self.cells.get_mut(index) else { return };
+        let spot = Spot::Shared(scene.setup.address(index));
+        if let Some(conflict) = cell.conflict(&self.lists, &scene.clock, scene.event(part), sort, 0) {
+            return scene.conflict(spot, conflict, part);
+        }
         let hidden = |Entry { slot, .. }: &Entry| slot.lanes & !fences.seen(part.thread / 32, slot.event) != 0;
         let stored = |entry: &Entry| {
             entry.sort.writes
@@ -232,7 +225,7 @@ impl SharedShadow {
         };
         if let Some(Entry { slot, .. }) = cell.all(&self.lists).filter(stored).find(hidden) {
             let first = Part::new(slot.event.thread(), slot.event.instruction(), true);
-            scene.lanes(HazardKind::ProxyNotFenced, Spot::Shared(scene.setup.address(index)), first, part);
+            scene.lanes(HazardKind::ProxyNotFenced, spot, first, part);
         }
     }
 

@@ -5,13 +5,12 @@ use super::nodes::{Node, Nodes, Operation, Passage, Tag};
 use crate::exec::source;
 use crate::lanes::each;
 use crate::locked::lock;
-use crate::module::Register;
 use crate::observe::{Access, BlockInfo, BulkCopy, CopyAccess, CopyLanded, Executed, Observer};
 use ptx::Dim3;
 use ptx::ast::Type;
 use ptx::error::AccessKind;
-use ptx::lower::Home;
 use ptx::lower::inst::{AtomicOp, Detail, Function, Inst, NONE, Op, Shape};
+use ptx::lower::{Home, Register};
 use ptx::place::Space;
 use std::collections::HashMap;
 use std::sync::atomic::Ordering::Relaxed;
@@ -116,7 +115,7 @@ impl BlockOrigins {
     }
 
     /// Returns the tags of the values in a warp's register, by lane. For a 64-bit register, these are the tags of its lower half.
-    pub fn tags(&self, warp: u32, register: &Register<'_>) -> [Tag; 32] {
+    pub fn tags(&self, warp: u32, register: &Register) -> [Tag; 32] {
         let (Home::Word(place) | Home::Double(place)) = register.home else { return [0; 32] };
         let tags = &self.warps[warp as usize].tags;
         tags.get(place as usize..).and_then(|tags| tags.first_chunk()).copied().unwrap_or([0; 32])
@@ -239,9 +238,8 @@ impl BlockOrigins {
     /// Clears the tags of all registers that the instruction writes.
     pub(super) fn forget(&mut self, step: &Executed<'_>) {
         let launch = self.launch.clone();
-        let first = launch.code.writes.partition_point(|write| write.instruction < step.instruction);
-        for write in launch.code.writes[first..].iter().take_while(|write| write.instruction == step.instruction) {
-            match write.home {
+        for register in launch.code.registers_written(step.instruction) {
+            match register.home {
                 Home::Predicate(_) => {}
                 Home::Word(place) => self.result(step, place, false, &[0; 32]),
                 Home::Double(place) => self.result(step, place, true, &[0; 32]),
@@ -271,10 +269,9 @@ impl BlockOrigins {
     /// Follows a load: the registers get the tags of the words in memory.
     fn load(&mut self, step: &Executed<'_>, inst: &Inst, request: &Request) {
         let shape = Shape::unpack(inst.sub);
-        let registers = [inst.d, inst.b, inst.c, inst.e];
         let step = Executed { lanes: request.lanes, ..*step };
         for (part, &place) in
-            registers.iter().enumerate().take(shape.count as usize).filter(|(_, place)| **place != NONE)
+            inst.data().iter().enumerate().take(shape.count as usize).filter(|(_, place)| **place != NONE)
         {
             let bits = values(&step, place, shape.wide);
             let mut halves = [[0; 32]; 2];
@@ -351,8 +348,7 @@ impl BlockOrigins {
 
     fn store(&mut self, step: &Executed<'_>, inst: &Inst, request: &Request) {
         let shape = Shape::unpack(inst.sub);
-        let registers = [inst.d, inst.b, inst.c, inst.e];
-        for (part, &place) in registers.iter().enumerate().take(shape.count as usize) {
+        for (part, place) in inst.data().into_iter().enumerate().take(shape.count as usize) {
             let tags = [self.operand(step, place), self.operand(step, place.saturating_add(32))];
             for half in 0..u64::from(shape.bytes.div_ceil(4)) {
                 for lane in each(request.lanes) {

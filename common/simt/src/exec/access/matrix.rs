@@ -2,7 +2,7 @@
 
 use super::plain::place;
 use super::request::{At, addresses, check, check_shared, show};
-use crate::exec::context::{Cache, Checked, Context};
+use crate::exec::context::{Checked, Context};
 use crate::exec::matrix::{gather, scatter, whole};
 use crate::observe::Access;
 use ptx::error::AccessKind;
@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering::Relaxed;
 /// `ldmatrix`, `stmatrix`, and the loads and stores of `wmma`.
 #[inline(never)]
 pub(crate) fn matrix(context: &mut Context, at: At) -> Checked<()> {
-    let At { inst, r, warp, lanes } = at;
+    let At { inst, warp, lanes, .. } = at;
     whole(context, inst, warp, lanes)?;
     let code = context.code;
     let matrix = &code.matrices[inst.imm as usize];
@@ -22,92 +22,79 @@ pub(crate) fn matrix(context: &mut Context, at: At) -> Checked<()> {
         MatrixOp::Multiply(..) | MatrixOp::Warpgroup(_) => {}
         MatrixOp::Rows { count, exchanged, store } => rows(context, at, matrix, (count, exchanged, store))?,
         MatrixOp::Move { fragment, by_column, space, store } => {
-            let base = addresses(r, inst.a, matrix.wide, matrix.offset, lanes)[0];
-            let shared = space == Space::Shared || (SHARED_WINDOW..SHARED_WINDOW + (1 << 32)).contains(&base);
-            let window = if shared && space == Space::Generic { SHARED_WINDOW } else { 0 };
-            let stride = u64::from(r.lane::<u32>(inst.b, 0)) * u64::from(fragment.kind.bytes());
-            let place = Area { base: base.wrapping_sub(window), stride, shared, fragment, by_column };
-            place.transfer(context, at, &matrix.registers, store)?;
+            move_fragment(context, at, matrix, (&fragment, by_column, space, store))?;
         }
     }
     Ok(())
 }
 
-struct Area {
-    base: u64,
-    /// Bytes from a row (or column) to the next.
-    stride: u64,
-    shared: bool,
-    fragment: Fragment,
-    by_column: bool,
-}
-
-impl Area {
-    /// Loads or stores all of it. The lanes take its words in turn, in the order of memory, whichever elements they hold.
-    fn transfer(&self, context: &mut Context, at: At, registers: &[u32], store: bool) -> Checked<()> {
-        let At { inst, r, warp, .. } = at;
-        let Fragment { kind, rows, columns, .. } = self.fragment;
-        let (rows, columns, size) = (rows as usize, columns as usize, kind.bytes() as usize);
-        let length = if self.by_column { rows } else { columns };
-        let words = length * size / 4;
-        // The number of an element in row order, given its number in the order of memory.
-        let element = |at: usize| if self.by_column { at % length * columns + at / length } else { at };
-        let mut bytes = vec![0; rows * columns * size];
-        if store {
-            let elements = gather(&self.fragment, registers, r);
-            for (at, to) in bytes.chunks_exact_mut(size).enumerate() {
-                to.copy_from_slice(&elements[element(at)].to_le_bytes()[..size]);
-            }
+/// Loads or stores a fragment. The lanes take its words in turn, in the order of memory, whichever elements they hold.
+fn move_fragment(
+    context: &mut Context,
+    at: At,
+    matrix: &Matrix,
+    (fragment, by_column, space, store): (&Fragment, bool, Space, bool),
+) -> Checked<()> {
+    let At { inst, r, warp, lanes } = at;
+    let base = addresses(r, inst.a, matrix.wide, matrix.offset, lanes)[0];
+    let shared = space == Space::Shared || (SHARED_WINDOW..SHARED_WINDOW + (1 << 32)).contains(&base);
+    let base = if shared && space == Space::Generic { base - SHARED_WINDOW } else { base };
+    let (rows, columns, size) = (fragment.rows as usize, fragment.columns as usize, fragment.kind.bytes() as usize);
+    // Bytes from a row (or column) to the next.
+    let stride = u64::from(r.lane::<u32>(inst.b, 0)) * size as u64;
+    let length = if by_column { rows } else { columns };
+    let words = length * size / 4;
+    // The number of an element in row order, given its number in the order of memory.
+    let element = |at: usize| if by_column { at % length * columns + at / length } else { at };
+    let mut bytes = vec![0; rows * columns * size];
+    if store {
+        let elements = gather(fragment, &matrix.registers, r);
+        for (at, to) in bytes.chunks_exact_mut(size).enumerate() {
+            to.copy_from_slice(&elements[element(at)].to_le_bytes()[..size]);
         }
-        for (first, bytes) in bytes.chunks_exact_mut(4 * 32).enumerate() {
-            let addresses: [u64; 32] = std::array::from_fn(|lane| {
-                let at = 32 * first + lane;
-                self.base.wrapping_add((at / words) as u64 * self.stride).wrapping_add((at % words) as u64 * 4)
-            });
-            let word = |lane: usize| u32::from_le_bytes(std::array::from_fn(|byte| bytes[4 * lane + byte]));
-            let data: [[u32; 4]; 32] = std::array::from_fn(|lane| [word(lane), 0, 0, 0]);
-            let what = (
-                if store { AccessKind::Store } else { AccessKind::Load },
-                if self.shared { Space::Shared } else { Space::Global },
-            );
-            let access =
-                Access { data: store.then_some(&data), ..Access::new((warp, inst.pc, u32::MAX), what, 4, &addresses) };
-            let cache = check(context, &access)?;
-            show(context, &access);
-            for (lane, to) in bytes.chunks_exact_mut(4).enumerate() {
+    }
+    for (first, bytes) in bytes.chunks_exact_mut(4 * 32).enumerate() {
+        let addresses: [u64; 32] = std::array::from_fn(|lane| {
+            let at = 32 * first + lane;
+            base.wrapping_add((at / words) as u64 * stride).wrapping_add((at % words) as u64 * 4)
+        });
+        let word = |lane: usize| u32::from_le_bytes(std::array::from_fn(|byte| bytes[4 * lane + byte]));
+        let data: [[u32; 4]; 32] = std::array::from_fn(|lane| [word(lane), 0, 0, 0]);
+        let what = (
+            if store { AccessKind::Store } else { AccessKind::Load },
+            if shared { Space::Shared } else { Space::Global },
+        );
+        let access =
+            Access { data: store.then_some(&data), ..Access::new((warp, inst.pc, u32::MAX), what, 4, &addresses) };
+        let cache = check(context, &access)?;
+        show(context, &access);
+        for (lane, to) in bytes.chunks_exact_mut(4).enumerate() {
+            if shared {
+                let word = &mut context.shared[addresses[lane] as usize / 4];
                 if store {
-                    self.write(context, cache, addresses[lane], data[lane][0]);
+                    *word = data[lane][0];
                 } else {
-                    to.copy_from_slice(&self.read(context, cache, addresses[lane]).to_le_bytes());
+                    to.copy_from_slice(&word.to_le_bytes());
+                }
+            } else {
+                let (words, at) = place(context, cache, addresses[lane]);
+                let word = &words[at / 4];
+                if store {
+                    word.store(data[lane][0], Relaxed);
+                } else {
+                    to.copy_from_slice(&word.load(Relaxed).to_le_bytes());
                 }
             }
         }
-        if !store {
-            let mut elements = vec![0; rows * columns];
-            for (at, from) in bytes.chunks_exact(size).enumerate() {
-                elements[element(at)] = from.iter().rev().fold(0, |bits, &byte| bits << 8 | u64::from(byte));
-            }
-            scatter(&self.fragment, registers, r, &elements);
-        }
-        Ok(())
     }
-
-    fn read<'a>(&self, context: &Context<'a>, cache: Option<Cache<'a>>, address: u64) -> u32 {
-        if self.shared {
-            return context.shared[address as usize / 4];
+    if !store {
+        let mut elements = vec![0; rows * columns];
+        for (at, from) in bytes.chunks_exact(size).enumerate() {
+            elements[element(at)] = from.iter().rev().fold(0, |bits, &byte| bits << 8 | u64::from(byte));
         }
-        let (words, at) = place(context, cache, address);
-        words[at / 4].load(Relaxed)
+        scatter(fragment, &matrix.registers, r, &elements);
     }
-
-    fn write<'a>(&self, context: &mut Context<'a>, cache: Option<Cache<'a>>, address: u64, value: u32) {
-        if self.shared {
-            context.shared[address as usize / 4] = value;
-        } else {
-            let (words, at) = place(context, cache, address);
-            words[at / 4].store(value, Relaxed);
-        }
-    }
+    Ok(())
 }
 
 /// Executes `ldmatrix` or `stmatrix`. Eight lanes give the addresses of the rows of each matrix, 16 bytes each. Every lane holds

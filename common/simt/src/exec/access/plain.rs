@@ -1,7 +1,7 @@
 //! Loads and stores of every memory.
 
 use super::request::{
-    At, check_global, check_shared, check_within, data, load_element, parts, set_lane, show, write_atomic, write_words,
+    At, check_global, check_shared, check_within, load_element, parts, set_lane, show, write_atomic, write_words,
 };
 use crate::exec::context::{Cache, Checked, Context};
 use crate::exec::warp::LocalMemory;
@@ -46,7 +46,7 @@ pub(crate) fn load_shared(context: &mut Context, at: At, window: u64) -> Checked
         for (index, address) in index.iter_mut().zip(&addresses) {
             *index = *address as u32 / 4;
         }
-        for (part, register) in data(at.inst).into_iter().enumerate().take(shape.count as usize) {
+        for (part, register) in at.inst.data().into_iter().enumerate().take(shape.count as usize) {
             if register != NONE {
                 at.r.gather(register, at.lanes, &words[part..], &index);
             }
@@ -91,7 +91,7 @@ pub(crate) fn load_global(context: &mut Context, at: At) -> Checked<()> {
     show(context, &access);
     if let (4, false, Some(cache)) = (shape.bytes, shape.wide, cache) {
         let first = ((addresses[0] - cache.base) / 4) as usize;
-        for (register, part) in data(at.inst).into_iter().zip(0..shape.count as usize) {
+        for (register, part) in at.inst.data().into_iter().zip(0..shape.count as usize) {
             if register == NONE {
                 continue;
             }
@@ -158,7 +158,7 @@ pub(crate) fn local(context: &mut Context, at: At, memory: &mut LocalMemory, win
 pub(crate) fn load_param(context: &Context, at: At) -> Checked<()> {
     let (shape, addresses) = at.addresses(0);
     let params = &context.launch.params;
-    check_within(context, &at.request(AccessKind::Load, Space::Param, &addresses), params.len() as u64)?;
+    check_within(context, &at.request(AccessKind::Load, Space::Parameter, &addresses), params.len() as u64)?;
     let byte = |at: usize| params.get(at).copied().unwrap_or(0);
     let word = |word: usize| u32::from_le_bytes(std::array::from_fn(|at| byte(4 * word + at)));
     load_lanes(at, shape, |lane, before| load_element(word, addresses[lane] as usize + before, shape));

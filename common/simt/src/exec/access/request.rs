@@ -204,16 +204,10 @@ pub(super) fn addresses(r: Registers, register: u32, wide: bool, offset: i64, la
     out
 }
 
-/// Returns the data registers of a load or store.
-#[inline(always)]
-pub(super) fn data(inst: &Inst) -> [u32; 4] {
-    [inst.d, inst.b, inst.c, inst.e]
-}
-
 /// Returns the data register of each element, and the bytes that lie before the element.
 #[inline(always)]
 pub(super) fn parts(inst: &Inst, shape: Shape) -> impl Iterator<Item = (u32, u32)> {
-    data(inst).into_iter().zip((0..shape.count).map(move |part| part * shape.bytes))
+    inst.data().into_iter().zip((0..shape.count).map(move |part| part * shape.bytes))
 }
 
 #[inline(always)]

@@ -11,8 +11,7 @@ impl Decoder<'_> {
     fn relation(&self, words: &mut Words<'_>, kind: Type, ftz: bool) -> Result<Compare, Error> {
         let unsigned = words.left().any(|word| matches!(word, "lo" | "ls" | "hi" | "hs"));
         let relation = words.pick(Compare::named).ok_or_else(|| self.malformed("no comparison"))?;
-        let simple = matches!(relation, Compare::Eq | Compare::Ne);
-        let ordered = simple || matches!(relation, Compare::Lt | Compare::Le | Compare::Gt | Compare::Ge);
+        let (simple, ordered) = (relation <= Compare::Ne, relation <= Compare::Ge);
         let fits = match kind {
             Type::B16 | Type::B32 | Type::B64 => simple,
             Type::U16 | Type::U32 | Type::U64 => ordered,

@@ -34,16 +34,6 @@ impl Decoder<'_> {
         Ok((values, Shape { bytes: kind.bytes(), count, signed: kind.is_signed(), wide, wide_address: true }))
     }
 
-    /// Reads the words of a load or store: memory space, number of elements and their type.
-    fn access(&self, words: &mut Words<'_>) -> Result<(Space, u32, Type), Error> {
-        words.hints();
-        let place = words.pick(space).unwrap_or(Space::Generic);
-        let count = words.one_of(&[("v2", 2), ("v4", 4)]).unwrap_or(1);
-        let kind = self.kind(words)?;
-        self.done(words)?;
-        Ok((place, count, kind))
-    }
-
     /// Adds a load or store with its data registers.
     fn push_access(
         &mut self,
@@ -88,12 +78,15 @@ impl Decoder<'_> {
 
     /// Decodes a load, or (if `load` is false) a store.
     pub(super) fn memory(&mut self, statement: &Statement, mut words: Words<'_>, load: bool) -> Result<(), Error> {
-        let (place, count, kind) = self.access(&mut words)?;
+        words.hints();
+        let place = words.pick(space).unwrap_or(Space::Generic);
+        let count = words.one_of(&[("v2", 2), ("v4", 4)]).unwrap_or(1);
+        let kind = self.last_kind(words)?;
         let operands = self.operands::<2>(statement)?;
         let [data, address] = if load { &operands } else { &[operands[1].clone(), operands[0].clone()] };
         let (values, shape) = self.data(data, kind, count, load)?;
         if load
-            && place == Space::Param
+            && place == Space::Parameter
             && let Some(base) = self.constant_param(address)?
         {
             return self.load_param(&values, shape, base);
@@ -105,9 +98,9 @@ impl Decoder<'_> {
             Space::Shared => [Op::LdShared, Op::StShared],
             Space::Local => [Op::LdLocal, Op::StLocal],
             Space::Generic => [Op::LdGeneric, Op::StGeneric],
-            Space::Const | Space::Param if !load => return Err(self.malformed("a store to read-only memory")),
-            Space::Const => [Op::LdGlobal; 2],
-            Space::Param => [Op::LdParam; 2],
+            Space::Constant | Space::Parameter if !load => return Err(self.malformed("a store to read-only memory")),
+            Space::Constant => [Op::LdGlobal; 2],
+            Space::Parameter => [Op::LdParam; 2],
         };
         self.push_access(if load { loads } else { stores }, values, shape, address)
     }
@@ -122,7 +115,7 @@ impl Decoder<'_> {
 
     /// Returns the memory space that an access really uses: `.param` variables of calls are in local memory.
     fn real_space(&self, operand: &Operand, place: Space) -> Space {
-        if place == Space::Param
+        if place == Space::Parameter
             && let Operand::Address { base, .. } = operand
             && let Operand::Local { id, .. } = &**base
             && matches!(self.layout.frames[self.frame].places[*id as usize], Address::Local(_))

@@ -30,9 +30,9 @@ impl Decoder<'_> {
             _ => {}
         }
         if kind == Type::Pred {
-            let (a, negated) = self.condition(from)?;
+            let inst = self.predicate(from)?;
             let d = self.destination(to, kind)?;
-            return self.finish(Inst { d, a, ..Inst::new(if negated { Op::PredNot } else { Op::PredMov }) });
+            return self.finish(Inst { d, ..inst });
         }
         if let Operand::Special(name) = from {
             let sub = match name.as_str() {
@@ -49,6 +49,12 @@ impl Decoder<'_> {
         }
         self.refuse_if(!matches!(kind.bytes(), 2 | 4 | 8), "this type")?;
         self.compute(Inst::new(mov(kind)), (to, kind), &[(from, kind)])
+    }
+
+    /// Returns the move of a predicate, perhaps negated, without its destination.
+    fn predicate(&mut self, from: &Operand) -> Result<Inst, Error> {
+        let (a, negated) = self.condition(from)?;
+        Ok(Inst { a, ..Inst::new(if negated { Op::PredNot } else { Op::PredMov }) })
     }
 
     /// Passes a value to or from an inlined function.
@@ -73,11 +79,8 @@ impl Decoder<'_> {
                 value
             }
             operand if kind == Type::Pred => {
-                let (a, negated) = self.condition(operand)?;
-                let op = if negated { Op::PredNot } else { Op::PredMov };
-                let d = self.unnamed(kind);
-                self.push(Inst { d, a, ..Inst::new(op) });
-                d
+                let inst = self.predicate(operand)?;
+                self.temporary(kind, inst)
             }
             operand => self.source(operand, kind)?,
         };
@@ -233,7 +236,7 @@ impl Decoder<'_> {
         let window = match from {
             Space::Shared => SHARED_WINDOW,
             Space::Local => LOCAL_WINDOW,
-            Space::Param => return Err(self.refuse("generic addresses of parameters")),
+            Space::Parameter => return Err(self.refuse("generic addresses of parameters")),
             _ => 0,
         };
         let constant = if to { window.wrapping_neg() } else { window };

@@ -124,7 +124,7 @@ impl Decoder<'_> {
                 let value = self.register_of(&base).unwrap_or_default();
                 match self.values[value as usize].kind.bytes() {
                     8 => Ok((value, offset, true)),
-                    4 if matches!(expected, Space::Shared | Space::Local | Space::Param | Space::Const) => {
+                    4 if matches!(expected, Space::Shared | Space::Local | Space::Parameter | Space::Constant) => {
                         Ok((value, offset, false))
                     }
                     4 => Err(self.refuse("32-bit addresses")),
@@ -152,9 +152,9 @@ impl Decoder<'_> {
                 }
                 let fits = match place {
                     Some(Address::Shared(_)) => expected == Space::Shared,
-                    Some(Address::Local(_)) => matches!(expected, Space::Local | Space::Param),
-                    Some(Address::Param(_)) => expected == Space::Param,
-                    Some(Address::Module(_)) => matches!(expected, Space::Global | Space::Const | Space::Generic),
+                    Some(Address::Local(_)) => matches!(expected, Space::Local | Space::Parameter),
+                    Some(Address::Param(_)) => expected == Space::Parameter,
+                    Some(Address::Module(_)) => matches!(expected, Space::Global | Space::Constant | Space::Generic),
                     Some(Address::Unplaced) => false,
                     // An undeclared name is reported below.
                     None => true,

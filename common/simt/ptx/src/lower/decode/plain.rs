@@ -25,22 +25,11 @@ enum What {
 }
 
 macro_rules! rows {
-    (
-        vector { $($vector:ident: $v1:literal, $v2:expr, $v3:ident($($v4:ident),*) => $_1:expr $(, $_2:literal)?;)* }
-        predicate { $($predicate:ident: $p1:literal, $p2:expr, $p3:ident($($p4:ident),*) => $_3:expr;)* }
-        lane { $($lane:ident: $l1:literal, $l2:expr, $l3:ident($($l4:ident),*) => $_4:expr $(, $_5:literal)?;)* }
-        half { $($half:ident: $h1:literal, $h2:expr, $h3:ident($($h4:ident),*) => $_6:expr $(, $_7:literal)?;)* }
-    ) => {
-        [
-            $(rows!(What::Own(Op::$vector), $v1, $v2, $v3, $($v4)*),)*
-            $(rows!(What::Own(Op::$predicate), $p1, $p2, $p3, $($p4)*),)*
-            $(rows!(What::Generic(Function::$lane), $l1, $l2, $l3, $($l4)*),)*
-            $(rows!(What::Generic(Function::$half), $h1, $h2, $h3, $($h4)*),)*
-        ]
-    };
-    ($what:expr, $syntax:literal, $types:expr, $to:ident, $($from:ident)*) => {
-        Row {
-            what: $what,
+    ($($section:ident {
+        $($name:ident: $syntax:literal, $types:expr, $to:ident($($from:ident),*) => $_1:expr $(, $_2:literal)?;)*
+    })*) => {
+        [$($(Row {
+            what: rows!($section $name),
             syntax: $syntax,
             types: {
                 use types::*;
@@ -48,8 +37,11 @@ macro_rules! rows {
             },
             to: slots::$to,
             from: &[$(slots::$from),*],
-        }
+        },)*)*]
     };
+    (vector $name:ident) => { What::Own(Op::$name) };
+    (predicate $name:ident) => { What::Own(Op::$name) };
+    ($section:ident $name:ident) => { What::Generic(Function::$name) };
 }
 static ROWS: &[Row] = &crate::instructions!(rows);
 

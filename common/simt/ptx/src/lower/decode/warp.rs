@@ -93,8 +93,7 @@ impl Decoder<'_> {
         match (name, mode, vote, reduction) {
             ("activemask", ..) => {
                 self.count(statement, 1)?;
-                let d = self.destination(first, Type::B32)?;
-                self.finish(Inst { d, ..Inst::new(Op::ActiveMask) })
+                self.compute(Inst::new(Op::ActiveMask), (first, Type::B32), &[])
             }
             ("elect", ..) => {
                 self.needs_target(90, "elect.sync", "it needs")?;
@@ -139,9 +138,8 @@ impl Decoder<'_> {
                     (sub::MAX_S, Type::U32) => sub::MAX_U,
                     (reduction, _) => reduction,
                 };
-                let d = self.destination(first, kind)?;
-                let (a, b) = (self.source(&operands[1], kind)?, self.source(&operands[2], Type::B32)?);
-                self.finish(Inst { sub, d, a, b, ..Inst::new(Op::Redux) })
+                let from = [(&operands[1], kind), (&operands[2], Type::B32)];
+                self.compute(Inst { sub, ..Inst::new(Op::Redux) }, (first, kind), &from)
             }
             _ => Err(self.malformed("a mode this instruction does not have")),
         }
