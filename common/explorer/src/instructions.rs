@@ -97,8 +97,8 @@ impl Program {
             };
             latest = own.or(latest);
             let writes = kernel.registers_written(index).map(|register| {
-                *numbers.entry(register.name.to_owned()).or_insert_with(|| {
-                    let (name, bytes, float) = (register.name.to_owned(), register.bytes(), register.float);
+                *numbers.entry(register.name.clone()).or_insert_with(|| {
+                    let (name, bytes, float) = (register.name.clone(), register.bytes(), register.float);
                     program.registers.push(Register { name, bytes, float, base: None });
                     program.registers.len() - 1
                 })

@@ -99,10 +99,8 @@ impl LaunchConfig {
         let within = |size: Dim3, limit: Dim3| size.x <= limit.x && size.y <= limit.y && size.z <= limit.z;
         let threads = block.count();
         let shared = static_shared + u64::from(self.dynamic_shared_bytes);
-        let (allowed, hint) = match self.shared_opt_in {
-            true => (SHARED_BYTES_OPT_IN, ""),
-            false => (SHARED_BYTES, " (without opting in to more)"),
-        };
+        let (allowed, hint) =
+            if self.shared_opt_in { (SHARED_BYTES_OPT_IN, "") } else { (SHARED_BYTES, " (without opting in to more)") };
         let refused = if grid.count() == 0 || threads == 0 {
             format!("grid {grid} of blocks {block}: every dimension must be at least 1")
         } else if !within(grid, LARGEST_GRID) {

@@ -275,8 +275,10 @@ impl Real {
     pub const fn times(self, other: Self) -> Self {
         let negative = self.negative() != other.negative();
         match (self, other) {
-            (Nan, _) | (_, Nan) => Nan,
-            (Infinite { .. }, Finite { bits: 0, .. }) | (Finite { bits: 0, .. }, Infinite { .. }) => Nan,
+            (Nan, _)
+            | (_, Nan)
+            | (Infinite { .. }, Finite { bits: 0, .. })
+            | (Finite { bits: 0, .. }, Infinite { .. }) => Nan,
             (Infinite { .. }, _) | (_, Infinite { .. }) => Infinite { negative },
             (Finite { bits, exponent, .. }, Finite { bits: b, exponent: e, .. }) => {
                 Finite { negative, bits: bits * b, exponent: exponent + e }

@@ -54,7 +54,9 @@ pub fn hazard(hazard: &Hazard, one_warp: bool) -> Diagnostic {
         let one_line = sides.iter().all(|side| side.location.line == first.location.line);
         let one_block = sides.iter().all(|side| side.block == first.block);
         marks.extend(spots[0].marks_of(if one_block && one_line { spots[0].set_by_thread() } else { vec![] }));
-        spots.iter().for_each(|spot| add(&mut marks, spot.set_by(STORE)));
+        for spot in &spots {
+            add(&mut marks, spot.set_by(STORE));
+        }
     }
     match (kind, &spots[..], array) {
         (HazardKind::WrongArray, [access], _) => {

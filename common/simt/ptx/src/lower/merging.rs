@@ -54,7 +54,9 @@ pub(super) fn merged(decoded: &Decoded, blocks: &[Block]) -> Vec<Merged> {
             let raw = &decoded.raws[number as usize];
             let op = raw.inst.op;
             if may_write_shared(decoded, raw) || waits(raw) {
-                loads.drain().for_each(|(_, loads)| join(&loads, true, &mut merged));
+                for (_, loads) in loads.drain() {
+                    join(&loads, true, &mut merged);
+                }
             }
             let access = access(&mut sums, number, raw);
             let same_window = matches!((&access, stores.first()), (Some(a), Some(b)) if a.window == b.window);
@@ -69,7 +71,9 @@ pub(super) fn merged(decoded: &Decoded, blocks: &[Block]) -> Vec<Merged> {
             }
             sums.pass(number, raw);
         }
-        loads.drain().for_each(|(_, loads)| join(&loads, true, &mut merged));
+        for (_, loads) in loads.drain() {
+            join(&loads, true, &mut merged);
+        }
         join(&stores, false, &mut merged);
     }
     merged
