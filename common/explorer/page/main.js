@@ -14,7 +14,8 @@ async function startPage() {
   try {
     if (missing) throw new Error(missing);
     const wasm = unpackEngine();
-    page = new Page(await unpackData(), wasm);
+    const data = await unpackData();
+    page = new Page(data, wasm);
     watchVersion(data);
     window.addEventListener("hashchange", () => page.follow(location.hash));
     await page.follow(location.hash);
