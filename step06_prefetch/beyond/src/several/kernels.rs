@@ -122,9 +122,8 @@ impl Kernels {
     /// Starts C = A·B, or C += A·B if `add`, for a panel.
     pub fn multiply(self, device: &mut dyn Device, size: [u64; 3], matrices: [Buffer; 3], add: bool) -> Result<()> {
         for launch in &plan(device, size)?.launches {
-            let args = launch.args.iter().map(|&arg| session::value(arg, matrices, None));
-            let args: Vec<Value> = args.collect::<Result<_>>()?;
-            device.launch(if add { self.adding } else { self.step }, launch, &args)?;
+            let kernel = if add { self.adding } else { self.step };
+            device.launch(kernel, launch, &session::values(launch, matrices, None)?)?;
         }
         Ok(())
     }
