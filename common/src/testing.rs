@@ -92,10 +92,8 @@ fn shapes(kernel: Kernel, choice: Choice) -> Result<()> {
     // A rung may have limits that its step does not have.
     sizes.retain(|&size| variant.is_none() || kernel.plan(&kernel.problem(size, 1), &info).is_ok());
     ensure!(!sizes.is_empty(), "the kernel takes none of the shapes; give it one in SHAPES");
-    if variant.is_none()
-        && dtype == Dtype::F32
-        && kernel.plan(&kernel.problem(TALL, 1), &info).is_ok_and(|plan| plan.launches.len() > 1)
-    {
+    let is_divided = || kernel.plan(&kernel.problem(TALL, 1), &info).is_ok_and(|plan| plan.launches.len() > 1);
+    if variant.is_none() && dtype == Dtype::F32 && is_divided() {
         sizes.push(TALL);
     }
     // The simulator would take seconds for each with a single thread.

@@ -5,7 +5,6 @@
 //! that say so, because their times are the host's and never a GPU's. For the simulator, the counters of each kernel are shown
 //! instead of its speed.
 
-use std::cell::RefCell;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -89,7 +88,7 @@ struct Named {
 impl Named {
     /// Lets criterion time the products. `time` computes the given number of products and returns how long they took.
     fn measure(&self, criterion: &mut Criterion, time: &mut dyn FnMut(u64) -> Result<Duration>) -> Result<()> {
-        let error = RefCell::new(Ok(()));
+        let mut result = Ok(());
         let mut group = criterion.benchmark_group(&self.group);
         if self.kind != Kind::Sim {
             group.throughput(Throughput::Elements(self.problem.flop() as u64));
@@ -97,14 +96,14 @@ impl Named {
         group.bench_function(BenchmarkId::from_parameter(&self.kernel), |bencher| {
             bencher.iter_custom(|products| {
                 time(products).unwrap_or_else(|found| {
-                    *error.borrow_mut() = Err(found);
+                    result = Err(found);
                     // Criterion needs a time; the error is shown beside its result.
                     Duration::from_secs(1)
                 })
             });
         });
         group.finish();
-        error.into_inner()
+        result
     }
 }
 

@@ -1,13 +1,13 @@
 //! Kernels in Rust: mistakes in them are shown in the lines of their source, with remedies in Rust.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use common::code::rustc;
 use libtest_mimic::Trial;
 
-use super::{needing, program, root, trial};
+use super::{folder, needing, program, root, trial};
 
 pub fn trials() -> Vec<Trial> {
     let compiles = [
@@ -17,13 +17,6 @@ pub fn trials() -> Vec<Trial> {
     let mut trials = needing("rustc for GPUs", rustc::find().map(drop), compiles);
     trials.push(trial("rust::a_missing_barrier_or_wait_is_shown_in_rust", a_missing_barrier_or_wait_is_shown));
     trials
-}
-
-/// A separate folder for a test.
-fn folder(name: &str) -> Result<PathBuf> {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
-    fs::create_dir_all(&folder)?;
-    Ok(folder)
 }
 
 /// What the program prints about a file, on both outputs, and its exit status.
@@ -51,16 +44,12 @@ fn a_missing_barrier_or_wait_is_shown() -> Result<()> {
     ] {
         let (folder, step) = (folder(&format!("rust_{step}"))?, root().join(step));
         let ptx = fs::read_to_string(step.join(format!("ptx/kernel_rust-{form}.ptx")))?;
-        let wanted = |line: &&str| line.contains(instruction);
-        let ordered = if instruction == "bar.sync" { ptx.lines().find(wanted) } else { ptx.lines().rfind(wanted) };
-        let line = ordered.with_context(|| format!("no {instruction} in the PTX"))?;
-        let (before, after) = if instruction == "bar.sync" { ptx.split_once(line) } else { ptx.rsplit_once(line) }
-            .context("the line is there")?;
-        let named = after.rsplit_once("\t.file").context("the PTX names its source")?.0.to_owned()
-            + "\t.file\t1 \"kernel.rs\"\n";
+        let at = if instruction == "bar.sync" { ptx.find(instruction) } else { ptx.rfind(instruction) };
+        let (before, after) = ptx.split_at(at.with_context(|| format!("no {instruction} in the PTX"))?);
+        let (after, _) = after.rsplit_once("\t.file").context("the PTX names its source")?;
         fs::copy(step.join("kernel.rs"), folder.join("kernel.rs"))?;
         let file = folder.join("faulty.ptx");
-        fs::write(&file, before.to_owned() + &named)?;
+        fs::write(&file, format!("{before}// {after}\t.file\t1 \"kernel.rs\"\n"))?;
         let (text, status) = says(&file, launch)?;
         ensure!(status == Some(1) && !text.contains("__syncthreads"), "{text}");
         for words in words {
