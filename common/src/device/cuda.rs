@@ -60,11 +60,8 @@ fn name_of(error: DriverError) -> String {
 /// [`KernelFault`].
 fn explain(error: DriverError, doing: &str) -> anyhow::Error {
     let name = name_of(error);
-    let fault = |what: &str| {
-        anyhow::Error::new(KernelFault::new(format!(
-            "{what} ({name}); run it with --device sim --check, which names the thread and the line"
-        )))
-    };
+    let remedy = "run it with --device sim --check, which names the thread and the line";
+    let fault = |what: &str| anyhow::Error::new(KernelFault::new(format!("{what} ({name}); {remedy}")));
     match error.0 {
         CUresult::CUDA_ERROR_ILLEGAL_ADDRESS => fault("the kernel accessed memory outside its matrices"),
         CUresult::CUDA_ERROR_MISALIGNED_ADDRESS => fault("the kernel accessed memory at a misaligned address"),

@@ -15,7 +15,7 @@ use crate::basics::{Operands, number};
 use crate::code::{Code, Source, file_of};
 use crate::device::{self, Choice, Device, Product as _, Session, SimDevice, SimOptions};
 use crate::findings::RATIOS;
-use crate::measure::{Cache, capacity, timing, verify_on_host};
+use crate::measure::{Cache, capacity, time_on_host, timing};
 use crate::verify::{multiply, verify_on};
 use plan::{HostProduct, Kind, Plan, Problem, Role, Step, Variant};
 
@@ -165,7 +165,7 @@ fn time(device: &mut dyn Device, session: &Session, products: u64) -> Result<Dur
 }
 
 fn on_host(host: HostProduct, criterion: &mut Criterion, named: &Named) -> Result<()> {
-    let verification = verify_on_host(&named.problem, host)?;
+    let (verification, _) = time_on_host(&named.problem, host, Some(1))?;
     ensure!(verification.ok, "the product is wrong: {}", verification.words(None));
     let Operands::F32 { a, b } = Operands::new(&named.problem)? else { return Ok(()) };
     let size = [named.problem.m, named.problem.n, named.problem.k].map(|size| size as usize);

@@ -135,23 +135,6 @@ pub struct Timing {
     pub l2: Option<L2>,
 }
 
-impl Timing {
-    /// The timing of samples that were taken on the host's clock only.
-    pub fn on_host(problem: &Problem, spread: Spread, samples: usize) -> Self {
-        Self {
-            kernel_ms: spread,
-            launch_ms: spread.median,
-            end_to_end_ms: spread.median,
-            first_launch_ms: None,
-            gflops: gflops(problem, spread.median),
-            peak_share: None,
-            samples,
-            products_per_sample: 1,
-            l2: None,
-        }
-    }
-}
-
 /// 2·M·N·K operations over a time in milliseconds, in GFLOP/s.
 pub fn gflops(problem: &Problem, ms: f64) -> f64 {
     problem.flop() / (ms * 1e6)

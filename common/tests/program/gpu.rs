@@ -23,14 +23,13 @@ pub fn trials() -> Vec<Trial> {
 }
 
 fn trial(name: &str, test: fn(&mut CudaDevice, &Operands, &Matrices) -> Result<()>) -> Trial {
-    let run = move || -> Result<()> {
+    super::trial(name, move || {
         let mut device = CudaDevice::open(0)?;
         let operands = Operands::new(&PROBLEM)?;
         let matrices = Matrices::allocate(&mut device, &PROBLEM)?;
         test(&mut device, &operands, &matrices)?;
         matrices.release(&mut device)
-    };
-    super::trial(name, run)
+    })
 }
 
 fn product(device: &mut CudaDevice, operands: &Operands, matrices: &Matrices) -> Result<()> {

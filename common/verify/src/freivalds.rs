@@ -114,18 +114,8 @@ mod tests {
     #[test]
     fn only_integers_that_a_sum_can_reach_are_let_through() {
         const MOST: f32 = (1 << 24) as f32;
-        for (element, is_small) in [
-            (0.0, true),
-            (-3.0, true),
-            (MOST, true),
-            (-MOST, true),
-            (0.5, false),
-            (MOST + 2.0, false),
-            (f32::NAN, false),
-            (f32::INFINITY, false),
-        ] {
-            assert_eq!(is_small_integer(element), is_small, "{element}");
-        }
+        assert_eq!([0.0, -3.0, MOST, -MOST].map(is_small_integer), [true; 4]);
+        assert_eq!([0.5, MOST + 2.0, f32::NAN, f32::INFINITY].map(is_small_integer), [false; 4]);
         let problem = problem(4, 5, 6, Dtype::F32, Fill::Integers);
         let operands = Operands::new(&problem).unwrap();
         let mut words = right_product(&problem, &operands).unwrap();
