@@ -179,7 +179,7 @@ fn run(
         bytes_per_gpu,
         device,
         link: nccl.map_or_else(|| "messages between simulated GPUs".into(), Nccl::name),
-        kernel: sources.named(),
+        kernel: (sources.step.display.clone(), sources.step.hash.clone()),
         twin,
         verdict,
         ms,
