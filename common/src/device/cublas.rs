@@ -159,7 +159,7 @@ impl Product for CublasProduct {
             ensure!(fits, "the matrices are smaller than the problem; allocate them for it");
             device.address(buffer)
         };
-        let [a, b] = [address(a, problem.a_elements())?, address(b, problem.b_elements())?];
+        let (a, b) = (address(a, problem.a_elements())?, address(b, problem.b_elements())?);
         let c = address(c, problem.c_elements())?;
         const NOT: c_int = 0; // transposed
         let [m, n, k] = [problem.m, problem.n, problem.k].map(|size| size as c_int);

@@ -21,9 +21,8 @@ pub fn trials() -> Vec<Trial> {
 
 /// What the program prints about a file, on both outputs, and its exit status.
 fn says(file: &Path, arguments: &[&str]) -> Result<(String, Option<i32>)> {
-    let arguments = [&["--device", "sim", "--check", "--kernel"], arguments].concat();
-    let (options, more) = arguments.split_at(4);
-    let output = program().args(options).arg(file).args(more).output().context("the program does not start")?;
+    let output = program().args(["--device", "sim", "--check", "--kernel"]).arg(file).args(arguments).output();
+    let output = output.context("the program does not start")?;
     let text = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
     Ok((text, output.status.code()))
 }
@@ -32,15 +31,10 @@ fn says(file: &Path, arguments: &[&str]) -> Result<(String, Option<i32>)> {
 fn a_missing_barrier_or_wait_is_shown() -> Result<()> {
     let tiled = ["data race", "writes As", "As.store(y, x, ", "reads As", "As.load(y, k)", "put a sync_threads()"];
     let prefetch = ["has landed", "copies to it", "As.copy::<1>(", "reads As", "As.load4(", "(wait()) before line"];
+    let launch = ["--size", "17x33x70", "--block", "32,1", "--tile", "32,16"];
     for (step, form, instruction, launch, words) in [
-        ("step04_tiled", "f32.sm75", "bar.sync", ["--size", "65x67x33"].as_slice(), tiled),
-        (
-            "step06_prefetch",
-            "f32-16x32v1.sm80",
-            "cp.async.wait",
-            &["--size", "17x33x70", "--block", "32,1", "--tile", "32,16"],
-            prefetch,
-        ),
+        ("step04_tiled", "f32.sm75", "bar.sync", &["--size", "65x67x33"][..], tiled),
+        ("step06_prefetch", "f32-16x32v1.sm80", "cp.async.wait", &launch, prefetch),
     ] {
         let (folder, step) = (folder(&format!("rust_{step}"))?, root().join(step));
         let ptx = fs::read_to_string(step.join(format!("ptx/kernel_rust-{form}.ptx")))?;
@@ -88,16 +82,13 @@ fn one_of_your_own_is_right_at_any_shape() -> Result<()> {
 fn what_does_not_compile_is_shown() -> Result<()> {
     let file = folder("rust_wrong")?.join("mine.rs");
     let text = fs::read_to_string(root().join("step04_tiled/kernel.rs"))?;
+    let endless = "use host::*;\nconst X: u32 = { let mut i = 0; while i < 9 { i %= 7; } i };\nstatic Y: u32 = X;";
     for (right, wrong, words) in [
         ("As.load(y, k)", "As.load(y)", ["mine.rs:40:26", "argument #2 of type `u32` is missing"]),
         ("use host::*;", "use std::fs;", ["mine.rs:5:5", "unresolved import"]),
         ("// One block", "#![feature(no_core)]\n// One block", ["mine.rs:1:12", "not in the list of allowed features"]),
         ("use host::*;", "mod other;\nuse host::*;", ["mine.rs:5:1", "file not found"]),
-        (
-            "use host::*;",
-            "use host::*;\nconst X: u32 = { let mut i = 0; while i < 9 { i %= 7; } i };\nstatic Y: u32 = X;",
-            ["mine.rs", "long time"],
-        ),
+        ("use host::*;", endless, ["mine.rs", "long time"]),
         ("k0 += TILE;", "k0 += TILE / (N - M);", ["calls ", "divide by constants"]),
     ] {
         fs::write(&file, text.replace(right, wrong))?;
