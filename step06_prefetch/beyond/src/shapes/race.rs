@@ -136,9 +136,7 @@ pub fn measure(
         let kept = plans.iter().zip(ours).filter(|(plan, _)| keep(plan));
         kept.min_by(|a, b| a.1.total_cmp(b.1)).map(|(plan, &us)| timed(plan, us))
     };
-    let without = field.ideas.iter();
-    let without =
-        without.filter_map(|(idea, plans)| Some(((*idea).to_owned(), fastest(&|plan| plans.contains(plan))?)));
+    let without = |(idea, plans): &(&str, Vec<Plan>)| Some(((*idea).into(), fastest(&|plan| plans.contains(plan))?));
     let before = plan_before.zip(ours.last()).map(|(plan, &us)| (STEP.name.to_owned(), timed(&plan, us)));
     Ok(Shape {
         size: [problem.m, problem.n, problem.k],
@@ -146,7 +144,7 @@ pub fn measure(
         right,
         chosen: fastest(&|plan| *plan == field.chosen).context("the chosen plan was not timed; run again")?,
         best: fastest(&|_| true).context("no plan was timed; run again")?,
-        without: without.chain(before).collect(),
+        without: field.ideas.iter().filter_map(without).chain(before).collect(),
     })
 }
 
