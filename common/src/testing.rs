@@ -16,9 +16,9 @@ use kernel::{Kernel, is_whole};
 
 use crate::device::{self, Choice, SimOptions};
 use crate::findings::KernelFault;
-use crate::measure::verify_on_host;
+use crate::measure::time_on_host;
 use crate::verify::Verification;
-use plan::{Defect, DeviceInfo, Dtype, Fill, Problem, Step};
+use plan::{Defect, DeviceInfo, Dtype, Fill, HostProduct, Problem, Step};
 
 /// M, N, K: single elements, rows and columns, multiples of every tile and of none, and one more or less.
 const SHAPES: &[[u64; 3]] = &[
@@ -44,8 +44,8 @@ const TALL: [u64; 3] = [1_050_000, 2, 3];
 
 /// Runs the tests of a step.
 pub fn run(step: &'static Step) -> ExitCode {
-    let mut trials: Vec<Trial> = step.host.iter().map(|_| trial("host::self_check", || host_is_right(step))).collect();
-    trials.extend(kernels(Kernel::all(step)));
+    let mut trials = kernels(Kernel::all(step));
+    trials.extend(step.host.map(|host| trial("host::self_check", move || host_is_right(host))));
     trials.extend(memory::trials(step));
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
@@ -92,10 +92,8 @@ fn shapes(kernel: Kernel, choice: Choice) -> Result<()> {
     // A rung may have limits that its step does not have.
     sizes.retain(|&size| variant.is_none() || kernel.plan(&kernel.problem(size, 1), &info).is_ok());
     ensure!(!sizes.is_empty(), "the kernel takes none of the shapes; give it one in SHAPES");
-    if variant.is_none()
-        && dtype == Dtype::F32
-        && kernel.plan(&kernel.problem(TALL, 1), &info).is_ok_and(|plan| plan.launches.len() > 1)
-    {
+    let is_divided = || kernel.plan(&kernel.problem(TALL, 1), &info).is_ok_and(|plan| plan.launches.len() > 1);
+    if variant.is_none() && dtype == Dtype::F32 && is_divided() {
         sizes.push(TALL);
     }
     // The simulator would take seconds for each with a single thread.
@@ -155,11 +153,11 @@ fn edges(problem: &Problem, found: Result<Verification>) -> Result<()> {
 }
 
 /// Compares the loops on the host with the reference.
-fn host_is_right(step: &Step) -> Result<()> {
-    let Some(host) = step.host else { return Ok(()) };
+fn host_is_right(host: HostProduct) -> Result<()> {
     for &[m, n, k] in SHAPES.iter().chain([&TALL]) {
         for dtype in [Dtype::F32, Dtype::I32] {
-            let found = verify_on_host(&Problem { m, n, k, dtype, fill: Fill::Uniform, seed: 2 }, host)?;
+            let problem = Problem { m, n, k, dtype, fill: Fill::Uniform, seed: 2 };
+            let (found, _) = time_on_host(&problem, host, Some(1))?;
             ensure!(found.ok, "{m}×{n}×{k} {dtype}: {}", found.diagnosis.unwrap_or_default());
         }
     }

@@ -45,9 +45,8 @@ pub fn kind(path: &Path) -> Option<&'static str> {
 
 /// Reads a text file; its lines end with line feeds on every system.
 pub fn read(path: &Path) -> Result<String> {
-    let text =
-        text(path).with_context(|| format!("{} cannot be read; restore it with git", workspace::display(path)))?;
-    Ok(text.replace("\r\n", "\n"))
+    let wrong = || format!("{} cannot be read; restore it with git", workspace::display(path));
+    Ok(text(path).with_context(wrong)?.replace("\r\n", "\n"))
 }
 
 /// All files with an extension in a folder and the folders within it, sorted.
@@ -157,9 +156,8 @@ pub fn folder_of(path: &Path) -> &Path {
 
 /// The error for a file that was not written: why, and what to do about it.
 pub fn not_written(path: &Path, error: &io::Error) -> anyhow::Error {
-    if let Some(file) =
-        folder_of(path).ancestors().find(|ancestor| ancestor.exists()).filter(|ancestor| !ancestor.is_dir())
-    {
+    let above = folder_of(path).ancestors().find(|ancestor| ancestor.exists());
+    if let Some(file) = above.filter(|above| !above.is_dir()) {
         return not_a_folder(file);
     }
     let remedy = match error.kind() {

@@ -2,9 +2,6 @@
 
 use sysinfo::{MemoryRefreshKind, RefreshKind, System};
 
-/// The memory that is assumed if the system does not report it, so that nothing is refused in advance.
-const UNKNOWN: u64 = u64::MAX;
-
 /// Memory of the host in bytes, within the limit of its control group; [`u64::MAX`] if the system does not report it.
 pub fn total_bytes() -> u64 {
     memory()[0]
@@ -32,14 +29,14 @@ fn memory() -> [u64; 2] {
                 system.cgroup_limits().map_or([None; 2], |limits| [limits.total_memory, limits.free_memory].map(Some));
             [known(system.total_memory(), total), known(system.available_memory(), free)]
         }
-        _ => [UNKNOWN; 2],
+        _ => [u64::MAX; 2],
     }
 }
 
-/// The smaller of the system's figure and the limit. A figure of 0 means that it is unknown.
+/// The smaller of the system's figure and the limit. A figure of 0 means that it is unknown, so that nothing is refused in advance.
 fn known(figure: u64, limit: Option<u64>) -> u64 {
-    let figure = if figure == 0 { UNKNOWN } else { figure };
-    figure.min(limit.unwrap_or(UNKNOWN))
+    let figure = if figure == 0 { u64::MAX } else { figure };
+    figure.min(limit.unwrap_or(u64::MAX))
 }
 
 #[cfg(test)]
@@ -49,7 +46,7 @@ mod tests {
     #[test]
     fn no_figure_refuses_nothing_and_a_limit_binds() {
         let figures = [(0, None), (0, Some(512)), (1024, Some(512)), (256, Some(512)), (256, None)];
-        assert_eq!(figures.map(|(figure, limit)| known(figure, limit)), [UNKNOWN, 512, 512, 256, 256]);
+        assert_eq!(figures.map(|(figure, limit)| known(figure, limit)), [u64::MAX, 512, 512, 256, 256]);
     }
 
     #[test]

@@ -16,17 +16,17 @@ const MOST: usize = 256;
 
 /// Collects what a text includes from these folders, and what those headers include, in order. What is not found there is left to the
 /// compiler, which looks among its own headers only.
-pub fn headers(text: &str, folders: &[PathBuf], headers: &mut Headers) -> Result<()> {
-    collect(text, folders, headers)?;
+pub fn headers(text: &str, folders: &[PathBuf]) -> Result<Headers> {
+    let mut headers = Headers::new();
+    collect(text, folders, &mut headers)?;
     // A macro of one text may join names of another.
-    let texts: Vec<String> =
-        headers.iter().map(|[_, text, _]| text).chain([&text.to_owned()]).map(|text| whole(text)).collect();
+    let texts: Vec<String> = headers.iter().map(|[_, text, _]| text.as_str()).chain([text]).map(whole).collect();
     let joins = texts.iter().any(|text| text.contains("##") || text.contains("%:%:"));
     ensure!(
         !texts.iter().any(|text| pastes_question(text, joins)),
         "it asks for a header by a name that a macro forms; write __has_include in one piece"
     );
-    Ok(())
+    Ok(headers)
 }
 
 fn collect(text: &str, folders: &[PathBuf], headers: &mut Headers) -> Result<()> {
@@ -150,7 +150,7 @@ mod tests {
             "#define P(a, b) a##b\n#if P(__has_,include)(\"/etc/passwd\")",
             "#define P(a, b) a%:%:b\n#define Q P(_, P(_has, _include))(</etc/passwd>)\n#if Q",
         ] {
-            let error = headers(way, &[], &mut Headers::new()).unwrap_err().to_string();
+            let error = headers(way, &[]).unwrap_err().to_string();
             assert!(
                 error.starts_with("it includes ") || error.starts_with("it asks for a header by a name "),
                 "{error}"
@@ -179,15 +179,14 @@ mod tests {
         write("../secret.h", "secret");
         #[cfg(unix)]
         std::os::unix::fs::symlink("../secret.h", inside.join("link.h")).unwrap();
-        let mut found = Headers::new();
         let text = "#include \"sub/a.h\"\n#include <link.h>\n#include <none.h>";
-        headers(text, std::slice::from_ref(&inside), &mut found).unwrap();
+        let found = headers(text, std::slice::from_ref(&inside)).unwrap();
         let names: Vec<&str> = found.iter().map(|[name, ..]| name.as_str()).collect();
         assert_eq!(names, ["sub/a.h", "b.h", "a.h"]);
         assert_eq!(beside(&inside, "../secret.h"), None);
         write("join.h", "#define P(a, b) a##b\n");
         let text = "#include \"join.h\"\n#if P(_, _has_include)(\"/etc/passwd\")";
-        let error = headers(text, &[inside], &mut Headers::new()).unwrap_err().to_string();
+        let error = headers(text, &[inside]).unwrap_err().to_string();
         assert!(error.starts_with("it asks for a header by a name "), "{error}");
     }
 }

@@ -38,9 +38,8 @@ impl Library {
 
     /// Files where the library usually is, the most specific place first, and then the names for the system's loader.
     fn likely_files(&self) -> Vec<PathBuf> {
-        let mut files: Vec<PathBuf> = self.likely_folders().iter().flat_map(|folder| self.files_in(folder)).collect();
-        files.extend(self.names.iter().map(PathBuf::from));
-        files
+        let found = self.likely_folders().into_iter().flat_map(|folder| self.files_in(&folder));
+        found.chain(self.names.iter().map(PathBuf::from)).collect()
     }
 
     /// Files in the other places where this machine's Python keeps its packages. Slow, because it starts Python.
@@ -62,19 +61,14 @@ impl Library {
     /// Folders of Python packages and CUDA toolkits, the most specific first.
     fn likely_folders(&self) -> Vec<PathBuf> {
         let mut sites = Vec::new();
+        let below = |(variable, folder): (&str, &str)| Some(PathBuf::from(std::env::var_os(variable)?).join(folder));
         let mut environments: Vec<PathBuf> =
             ["VIRTUAL_ENV", "CONDA_PREFIX"].iter().filter_map(std::env::var_os).map(PathBuf::from).collect();
         environments.push(workspace::root().join(".venv"));
-        if let Ok(here) = std::env::current_dir() {
-            environments.push(here.join(".venv"));
-        }
-        let below = |variable: &str, folder: &str| Some(PathBuf::from(std::env::var_os(variable)?).join(folder));
-        environments.extend(below("HOME", ".local"));
-        for (variable, folder) in
-            [("HOME", ".pyenv/versions"), ("APPDATA", "Python"), ("LOCALAPPDATA", "Programs/Python")]
-        {
-            environments.extend(below(variable, folder).iter().flat_map(|folder| children(folder)));
-        }
+        environments.extend(std::env::current_dir().map(|here| here.join(".venv")));
+        environments.extend(below(("HOME", ".local")));
+        let several = [("HOME", ".pyenv/versions"), ("APPDATA", "Python"), ("LOCALAPPDATA", "Programs/Python")];
+        environments.extend(several.into_iter().filter_map(below).flat_map(|folder| children(&folder)));
         environments.extend(["/usr/local", "/usr"].map(PathBuf::from));
         for environment in environments {
             sites.extend([environment.join("Lib/site-packages"), environment.join("site-packages")]);
@@ -87,11 +81,9 @@ impl Library {
         for toolkit in toolkits.chain(["/usr/local/cuda", "/opt/cuda"].map(PathBuf::from)) {
             folders.extend([toolkit.join("lib64"), toolkit.join("bin"), toolkit.join("bin/x64")]);
         }
-        for toolkit in children(Path::new("/usr/local")) {
-            if toolkit.file_name().is_some_and(|name| name.to_string_lossy().starts_with("cuda-")) {
-                folders.push(toolkit.join("lib64"));
-            }
-        }
+        let mut others = children(Path::new("/usr/local"));
+        others.retain(|folder| folder.to_string_lossy().starts_with("/usr/local/cuda-"));
+        folders.extend(others.iter().map(|toolkit| toolkit.join("lib64")));
         folders.extend(["/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu"].map(PathBuf::from));
         folders
     }
@@ -136,8 +128,7 @@ impl Opened {
 fn children(folder: &Path) -> Vec<PathBuf> {
     let mut paths: Vec<PathBuf> =
         std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
-    paths.sort();
-    paths.reverse();
+    paths.sort_by(|one, other| other.cmp(one));
     paths
 }
 

@@ -104,6 +104,7 @@ const BUILTINS_MISSING: c_int = 7;
 /// Why a compilation failed, and what to do about it. Only a wrong source is the kernel's fault.
 fn refusal(status: c_int, log: &str, name: &str, library: &Path) -> String {
     let mut lines = log.lines().map(str::trim).filter(|line| !line.is_empty());
+    let library = escaped(library);
     match status {
         status if status == NO_MEMORY || log.contains("catastrophic error: out of memory") => format!(
             "{name} takes NVRTC more than all the memory it may have; look for macros, templates or arrays that grow without end"
@@ -113,16 +114,13 @@ fn refusal(status: c_int, log: &str, name: &str, library: &Path) -> String {
         BUILTINS_MISSING => {
             let reason = lines.next().unwrap_or_default().trim_start_matches("nvrtc: error: ").trim_end_matches('.');
             format!(
-                "the NVRTC at {} is incomplete ({reason}); pip install --force-reinstall {PINNED_PACKAGE} brings all of it, and {PATH_VARIABLE} points to one that is elsewhere",
-                escaped(library)
+                "the NVRTC at {library} is incomplete ({reason}); pip install --force-reinstall {PINNED_PACKAGE} brings all of it, and {PATH_VARIABLE} points to one that is elsewhere"
             )
         }
-        status => format!(
-            "the NVRTC at {} fails with status {status} ({}); install another version: {}",
-            escaped(library),
-            lines.next().unwrap_or("it does not say why"),
-            remedy()
-        ),
+        status => {
+            let (reason, remedy) = (lines.next().unwrap_or("it does not say why"), remedy());
+            format!("the NVRTC at {library} fails with status {status} ({reason}); install another version: {remedy}")
+        }
     }
 }
 
@@ -138,15 +136,20 @@ impl Nvrtc {
     /// Opens the library of this path.
     pub fn open(path: &Path) -> Result<Self> {
         let library = Opened::new(path, "NVRTC")?;
-        let mut nvrtc = Self { library, path: path.to_owned(), version: (0, 0), targets: Vec::new() };
-        let (mut major, mut minor) = (0, 0);
-        // SAFETY: the signature is NVRTC's; both pointers are to live integers.
+        let nvrtc = Self { library, path: path.to_owned(), version: (0, 0), targets: Vec::new() };
+        let (mut major, mut minor, mut count) = (0, 0, 0);
         type Version = unsafe extern "C" fn(*mut c_int, *mut c_int) -> c_int;
+        type Get = unsafe extern "C" fn(*mut c_int) -> c_int;
+        // SAFETY: the signature is NVRTC's; both pointers are to live integers.
         nvrtc.check(unsafe { nvrtc.library.get::<Version>(b"nvrtcVersion\0")?(&raw mut major, &raw mut minor) })?;
-        nvrtc.version = (major as u32, minor as u32);
-        nvrtc.targets = nvrtc.supported_targets()?;
-        ensure!(!nvrtc.targets.is_empty(), "this NVRTC compiles for no GPU");
-        Ok(nvrtc)
+        // SAFETY: the signature is NVRTC's; the pointer is to a live integer.
+        nvrtc.check(unsafe { nvrtc.library.get::<Get>(b"nvrtcGetNumSupportedArchs\0")?(&raw mut count) })?;
+        let mut targets = vec![0_u32; count.max(0) as usize];
+        // SAFETY: the signature is NVRTC's; it writes `count` integers, for which there is room.
+        nvrtc.check(unsafe { nvrtc.library.get::<Get>(b"nvrtcGetSupportedArchs\0")?(targets.as_mut_ptr().cast()) })?;
+        ensure!(!targets.is_empty(), "this NVRTC compiles for no GPU");
+        targets.sort_unstable();
+        Ok(Self { version: (major as u32, minor as u32), targets, ..nvrtc })
     }
 
     fn check(&self, status: c_int) -> Result<()> {
@@ -158,19 +161,6 @@ impl Nvrtc {
             CStr::from_ptr(self.library.get::<unsafe extern "C" fn(c_int) -> Text>(b"nvrtcGetErrorString\0")?(status))
         };
         bail!("NVRTC fails ({})", text.to_string_lossy())
-    }
-
-    fn supported_targets(&self) -> Result<Vec<u32>> {
-        type Get = unsafe extern "C" fn(*mut c_int) -> c_int;
-        let mut count = 0;
-        // SAFETY: the signature is NVRTC's; the pointer is to a live integer.
-        self.check(unsafe { self.library.get::<Get>(b"nvrtcGetNumSupportedArchs\0")?(&raw mut count) })?;
-        let mut targets: Vec<c_int> = vec![0; count.max(0) as usize];
-        // SAFETY: the signature is NVRTC's; it writes `count` integers, for which there is room.
-        self.check(unsafe { self.library.get::<Get>(b"nvrtcGetSupportedArchs\0")?(targets.as_mut_ptr()) })?;
-        let mut targets: Vec<u32> = targets.into_iter().map(|target| target as u32).collect();
-        targets.sort_unstable();
-        Ok(targets)
     }
 
     /// Its name with its version: `NVRTC 12.1`.

@@ -5,7 +5,6 @@
 //! enable a compiler feature beyond `FEATURES`, and it has no macros that run code. Bugs of rustc or LLVM that a kernel may exploit
 //! are not covered.
 
-use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -74,9 +73,9 @@ pub fn declarations(text: &str) -> String {
         if let Some(array) = code.strip_prefix("shared!(").and_then(|code| code.strip_suffix(");"))
             && let Some((name, extents)) = array.split_once(": Element, ")
         {
-            let _ = writeln!(found, "__shared__ float {name}[{}];", extents.replace(", ", "]["));
+            found += &format!("__shared__ float {name}[{}];\n", extents.replace(", ", "]["));
         } else if let Some((name, value)) = code.strip_prefix("const ").and_then(|code| code.split_once(": u32 = ")) {
-            let _ = writeln!(found, "const int {name} = {value}");
+            found += &format!("const int {name} = {value}\n");
         }
     }
     found
@@ -84,11 +83,9 @@ pub fn declarations(text: &str) -> String {
 
 /// The crate `host`: the element type, and the constants of a specialisation.
 pub fn host(specialisation: &Specialisation) -> String {
-    let mut text = format!("#![no_std]\npub type Element = {};\n", specialisation.dtype);
-    for (name, value) in &specialisation.defines {
-        let _ = writeln!(text, "pub const {name}: u32 = {value};");
-    }
-    text
+    let text = format!("#![no_std]\npub type Element = {};\n", specialisation.dtype);
+    let constants = specialisation.defines.iter().map(|(name, value)| format!("pub const {name}: u32 = {value};\n"));
+    constants.fold(text, |text, constant| text + &constant)
 }
 
 /// Refuses a text with a word that would let the compiler open another file of this machine. Comments count, too, unless nothing in
@@ -173,7 +170,7 @@ fn tidy(ptx: &str, name: &str) -> String {
             ".loc" => {
                 let place = comment.split(' ').find_map(|place| place.strip_prefix("kernel.rs:")).unwrap_or_default();
                 if let Some((line, column)) = place.split_once(':').filter(|_| place != last) {
-                    let _ = writeln!(text, "\t.loc\t1 {line} {column}");
+                    text += &format!("\t.loc\t1 {line} {column}\n");
                     place.clone_into(&mut last);
                 }
             }

@@ -1,7 +1,6 @@
 //! From a kernel's source to code a device can load: NVRTC where it is found, else the committed PTX.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -90,10 +89,7 @@ pub fn hash(text: &str) -> String {
 }
 
 fn hex(hash: [u8; 32]) -> String {
-    hash.iter().fold(String::new(), |mut hex, byte| {
-        let _ = write!(hex, "{byte:02x}");
-        hex
-    })
+    hash.iter().fold(String::new(), |hex, byte| hex + &format!("{byte:02x}"))
 }
 
 impl Source {
@@ -143,13 +139,10 @@ impl Source {
                     may_be_shown(name, &text);
                 }
             }
-        } else if self.is_rust() {
-            self.headers =
-                rustc::bounded(&self.text).and_then(|()| gpu()).map_err(|error| format!("{}: {error:#}", self.display));
         } else {
-            let mut found = Headers::new();
-            let all = headers(&self.text, folders, &mut found);
-            self.headers = all.map(|()| found).map_err(|error| format!("{}: {error:#}", self.display));
+            let of_rust = || rustc::bounded(&self.text).and_then(|()| gpu());
+            let found = if self.is_rust() { of_rust() } else { headers(&self.text, folders) };
+            self.headers = found.map_err(|error| format!("{}: {error:#}", self.display));
         }
         for [_, text, file] in self.headers.iter().flatten() {
             may_be_shown(file, text);
@@ -189,9 +182,8 @@ impl Source {
 
     /// The `ptx/` folder of the step that the file belongs to, if it belongs to one.
     pub fn committed_folder(&self) -> Option<PathBuf> {
-        let folder = self.path.parent()?;
         // A variant lies one folder deeper than its step's kernel.
-        [Some(folder), folder.parent()].into_iter().flatten().map(|step| step.join("ptx")).find(|ptx| ptx.is_dir())
+        self.path.ancestors().skip(1).take(2).map(|step| step.join("ptx")).find(|ptx| ptx.is_dir())
     }
 
     /// Code for the device: the file itself if it is PTX, else what is committed of it, or what is compiled. It is made once in a
@@ -409,17 +401,14 @@ fn gpu() -> Result<Headers> {
 }
 
 fn defines(specialisation: &Specialisation) -> Vec<String> {
-    let mut defines = vec![format!("-DELEMENT={}", specialisation.dtype.c_type())];
-    defines.extend(specialisation.defines.iter().map(|(name, value)| format!("-D{name}={value}")));
-    defines
+    let own = specialisation.defines.iter().map(|(name, value)| format!("-D{name}={value}"));
+    std::iter::once(format!("-DELEMENT={}", specialisation.dtype.c_type())).chain(own).collect()
 }
 
 /// NVRTC's options. A kernel's headers are passed along with it, so the compiler need not look beside the file.
 fn options(specialisation: &Specialisation, architecture: &str) -> Vec<String> {
-    let mut options =
-        vec![format!("--gpu-architecture={architecture}"), "-lineinfo".into(), "--no-source-include".into()];
-    options.extend(defines(specialisation));
-    options
+    let all = [format!("--gpu-architecture={architecture}"), "-lineinfo".into(), "--no-source-include".into()];
+    all.into_iter().chain(defines(specialisation)).collect()
 }
 
 /// Checks that the kernel `entry` takes `pointers` pointers and then `integers` 32-bit integers.

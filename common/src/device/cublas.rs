@@ -128,10 +128,10 @@ impl CublasProduct {
         const TF32_TENSOR_OP_MATH: c_int = 3;
         type SetMathMode = unsafe extern "C" fn(Handle, c_int) -> c_int;
         let product = Self::new(device, matrices)?;
+        let library = &product.found.library;
         // SAFETY: the signature is cuBLAS's; the handle is live.
-        let set = unsafe { product.found.library.get::<SetMathMode>(b"cublasSetMathMode\0")? };
-        // SAFETY: as above.
-        check(unsafe { set(product.handle, TF32_TENSOR_OP_MATH) }, "choosing TF32")?;
+        let set = unsafe { library.get::<SetMathMode>(b"cublasSetMathMode\0")?(product.handle, TF32_TENSOR_OP_MATH) };
+        check(set, "choosing TF32")?;
         Ok(product)
     }
 

@@ -60,11 +60,8 @@ fn name_of(error: DriverError) -> String {
 /// [`KernelFault`].
 fn explain(error: DriverError, doing: &str) -> anyhow::Error {
     let name = name_of(error);
-    let fault = |what: &str| {
-        anyhow::Error::new(KernelFault::new(format!(
-            "{what} ({name}); run it with --device sim --check, which names the thread and the line"
-        )))
-    };
+    let remedy = "run it with --device sim --check, which names the thread and the line";
+    let fault = |what: &str| anyhow::Error::new(KernelFault::new(format!("{what} ({name}); {remedy}")));
     match error.0 {
         CUresult::CUDA_ERROR_ILLEGAL_ADDRESS => fault("the kernel accessed memory outside its matrices"),
         CUresult::CUDA_ERROR_MISALIGNED_ADDRESS => fault("the kernel accessed memory at a misaligned address"),
@@ -169,17 +166,8 @@ impl CudaDevice {
         Ok(self.stream.cu_stream().cast())
     }
 
-    /// A property of the device from the driver, e.g. its clock in kHz.
-    fn attribute(&self, attribute: Attribute) -> Result<i32> {
-        self.context.attribute(attribute).map_err(|error| explain(error, "asking for a property"))
-    }
-
     fn slice(&self, buffer: Buffer) -> Result<&CudaSlice<u8>> {
         self.buffers.get(buffer.0).and_then(Option::as_ref).context("this memory was given back")
-    }
-
-    fn function(&self, kernel: Kernel) -> &CudaFunction {
-        &self.kernels[kernel.0].function
     }
 }
 
@@ -277,7 +265,7 @@ impl Device for CudaDevice {
     }
 
     fn resources(&self, kernel: Kernel) -> KernelResources {
-        let function = self.function(kernel);
+        let function = &self.kernels[kernel.0].function;
         KernelResources {
             registers: function.num_regs().ok().map(|registers| registers as u32),
             static_shared_bytes: function.shared_size_bytes().unwrap_or(0) as u32,
@@ -287,41 +275,34 @@ impl Device for CudaDevice {
 
     fn resident_blocks(&self, kernel: Kernel, launch: &Launch) -> Option<u32> {
         let threads = launch.block.iter().product();
-        let function = self.function(kernel);
+        let function = &self.kernels[kernel.0].function;
         function.occupancy_max_active_blocks_per_multiprocessor(threads, launch.shared_bytes as usize, None).ok()
     }
 
     fn launch(&mut self, kernel: Kernel, launch: &Launch, args: &[Value]) -> Result<()> {
         let loaded = &mut self.kernels[kernel.0];
-        let (threads, most): (u64, u64) =
-            (launch.block.iter().map(|&edge| u64::from(edge)).product(), loaded.max_threads);
+        let (threads, most): (u64, u64) = (launch.block.map(u64::from).iter().product(), loaded.max_threads);
         ensure!(
             threads <= most,
             "the block has {threads} threads and this kernel can have {most} on this GPU; choose a smaller --block"
         );
         if launch.shared_bytes > loaded.shared_bytes {
             let attribute = FunctionAttribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-            loaded.function.set_attribute(attribute, launch.shared_bytes as i32).map_err(|_| {
-                anyhow!(
-                    "{} bytes of shared memory are more than a block of this GPU can have ({}); choose less",
-                    launch.shared_bytes,
-                    self.info.max_shared_bytes
-                )
-            })?;
-            loaded.shared_bytes = launch.shared_bytes;
+            let (bytes, most) = (launch.shared_bytes, self.info.max_shared_bytes);
+            let words = "bytes of shared memory are more than a block of this GPU can have";
+            let set = loaded.function.set_attribute(attribute, bytes as i32);
+            set.map_err(|_| anyhow!("{bytes} {words} ({most}); choose less"))?;
+            loaded.shared_bytes = bytes;
         }
-        let function = self.function(kernel);
+        let function = &self.kernels[kernel.0].function;
         // The driver takes an array of pointers to the arguments' values, which must live until the call returns.
-        let mut words: Vec<u64> = Vec::with_capacity(args.len());
-        for arg in args {
-            words.push(match *arg {
-                Value::Pointer(buffer, offset) => self.address(buffer)? + offset,
-                Value::Int(value) => u64::from(value as u32),
-            });
-        }
+        let word = |arg: &Value| match *arg {
+            Value::Pointer(buffer, offset) => Ok(self.address(buffer)? + offset),
+            Value::Int(value) => Ok(u64::from(value as u32)),
+        };
+        let mut words = args.iter().map(word).collect::<Result<Vec<u64>>>()?;
         let mut pointers: Vec<*mut c_void> = words.iter_mut().map(|word| std::ptr::from_mut(word).cast()).collect();
-        let [x, y, z] = launch.grid;
-        let [block_x, block_y, block_z] = launch.block;
+        let ([x, y, z], [block_x, block_y, block_z]) = (launch.grid, launch.block);
         // SAFETY: `code::check_signature` has compared the kernel's parameters with these arguments; a little-endian
         // 32-bit argument is the first half of its word; the buffers live as long as the device. What the kernel itself
         // does with the addresses is the learner's: a fault is reported by the driver, and stays on the device.
@@ -370,7 +351,7 @@ impl Device for CudaDevice {
     }
 
     fn figures(&self) -> Option<Figures> {
-        let number = |attribute| self.attribute(attribute).ok().map(f64::from).filter(|&number| number > 0.0);
+        let number = |attribute| self.context.attribute(attribute).ok().map(f64::from).filter(|&number| number > 0.0);
         let clock_mhz = number(Attribute::CU_DEVICE_ATTRIBUTE_CLOCK_RATE)? / 1e3;
         let memory_khz = number(Attribute::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE).unwrap_or(0.0);
         let bus_bits = number(Attribute::CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH).unwrap_or(0.0);

@@ -57,20 +57,20 @@ impl Session {
     }
 }
 
-/// The value that a launch passes for an argument of a plan: a place in A, B, C or the workspace, or an integer.
-pub fn value(arg: Arg, [a, b, c]: [Buffer; 3], workspace: Option<Buffer>) -> Result<Value> {
-    let place = |buffer: Buffer, offset: u64| Value::Pointer(buffer, offset * 4);
-    Ok(match arg {
-        Arg::A(offset) => place(a, offset),
-        Arg::B(offset) => place(b, offset),
-        Arg::C(offset) => place(c, offset),
-        Arg::Workspace(offset) => {
-            let workspace =
-                workspace.context("the plan uses a workspace and there is none; set its workspace_elements")?;
-            place(workspace, offset)
-        }
-        Arg::Int(value) => Value::Int(value),
-    })
+/// The values that a launch passes for its arguments: places in A, B, C or the workspace, and integers.
+pub fn values(launch: &Launch, [a, b, c]: [Buffer; 3], workspace: Option<Buffer>) -> Result<Vec<Value>> {
+    let none = "the plan uses a workspace and there is none; set its workspace_elements";
+    let value = |arg: &Arg| {
+        let (buffer, offset) = match *arg {
+            Arg::A(offset) => (a, offset),
+            Arg::B(offset) => (b, offset),
+            Arg::C(offset) => (c, offset),
+            Arg::Workspace(offset) => (workspace.context(none)?, offset),
+            Arg::Int(value) => return Ok(Value::Int(value)),
+        };
+        Ok(Value::Pointer(buffer, offset * 4))
+    };
+    launch.args.iter().map(value).collect()
 }
 
 impl Product for Session {
@@ -89,8 +89,7 @@ impl Product for Session {
     /// Starts all launches of the plan, in order.
     fn launch(&self, device: &mut dyn Device) -> Result<()> {
         for launch in &self.plan.launches {
-            let args = launch.args.iter().map(|&arg| value(arg, self.matrices.buffers(), self.workspace));
-            let args: Vec<Value> = args.collect::<Result<_>>()?;
+            let args = values(launch, self.matrices.buffers(), self.workspace)?;
             device.launch(self.kernels[&launch.entry], launch, &args)?;
         }
         Ok(())
@@ -139,7 +138,7 @@ fn load(device: &mut dyn Device, plan: &Plan, code: &Code) -> Result<HashMap<Str
 /// Refuses a launch that this device cannot make, and names the option to change.
 fn check_launch(device: &dyn Device, launch: &Launch) -> Result<()> {
     let info = device.info();
-    let threads: u64 = launch.block.iter().map(|&edge| u64::from(edge)).product();
+    let threads: u64 = launch.block.map(u64::from).iter().product();
     let limit = info.max_threads_per_block;
     let [x, y, z] = launch.block;
     ensure!(threads > 0, "a block of {x}×{y}×{z} has no threads; choose --block from 1,1 on");

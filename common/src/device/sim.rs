@@ -9,7 +9,7 @@ use super::figures::KernelResources;
 use super::interface::{Buffer, Device, Kernel, Value};
 use crate::basics::{Progress, escape, host, print_whole};
 use crate::code::Code;
-use crate::device::sample::{Class, classes};
+use crate::device::sample::classes;
 use crate::findings::analysis::{CounterSum, ThreadReport};
 use crate::findings::why::{Field, Origins, by_member, fields};
 use crate::findings::{HazardReport, KernelFault, Observations, analysis, diagnostic};
@@ -62,9 +62,8 @@ pub struct SimDevice {
 impl SimDevice {
     /// A device with the host's memory.
     pub fn new(options: SimOptions) -> Self {
-        let info = DeviceInfo::simulated(host::total_bytes());
         Self {
-            info,
+            info: DeviceInfo::simulated(host::total_bytes()),
             options,
             memory: simt::GlobalMemory::new(),
             buffers: Vec::new(),
@@ -107,10 +106,9 @@ fn instruction_limit(launch: &Launch, args: &[Value]) -> u64 {
     const LEAST: u64 = 4_000_000;
     const PER_MULTIPLY_ADD: u64 = 32;
     const TILE: u64 = 32;
-    let lanes = launch.block.iter().fold(1_u64, |threads, &edge| threads.saturating_mul(u64::from(edge))).clamp(1, 32);
-    let sizes =
-        args.iter().filter_map(|arg| if let Value::Int(size) = arg { Some(u64::from(*size as u32)) } else { None });
-    let work = sizes.map(|size| size.max(TILE)).fold(1, u64::saturating_mul);
+    let lanes = launch.block.map(u64::from).into_iter().fold(1, u64::saturating_mul).clamp(1, 32);
+    let side = |arg: &Value| if let Value::Int(size) = *arg { Some(u64::from(size as u32).max(TILE)) } else { None };
+    let work = args.iter().filter_map(side).fold(1, u64::saturating_mul);
     (work / lanes).saturating_mul(PER_MULTIPLY_ADD).saturating_add(LEAST)
 }
 
@@ -166,7 +164,7 @@ fn sampled(
     grid: [u32; 3],
 ) -> Result<Option<simt::Works>, simt::Error> {
     let mut works = simt::Works::default();
-    for Class { blocks, count } in classes(grid) {
+    for (blocks, count) in classes(grid) {
         let mut counters = simt::Counters::new();
         simt::launch_blocks(kernel, memory, config, pointers, &mut counters, Some(&blocks), &|| ())?;
         let Some(counted) = counters.works() else { return Ok(None) };
@@ -205,11 +203,12 @@ impl SimDevice {
     /// The simulator's configuration for a launch.
     fn config(&self, launch: &Launch) -> simt::LaunchConfig {
         let [grid, block] = [launch.grid, launch.block].map(<(u32, u32, u32)>::from);
-        let mut config = simt::LaunchConfig::new(grid, block);
-        config.dynamic_shared_bytes = launch.shared_bytes;
-        config.shared_opt_in = true;
-        config.threads = usize::from(self.options.one_by_one);
-        config
+        simt::LaunchConfig {
+            dynamic_shared_bytes: launch.shared_bytes,
+            shared_opt_in: true,
+            threads: usize::from(self.options.one_by_one),
+            ..simt::LaunchConfig::new(grid, block)
+        }
     }
 
     /// The analysis of hazards for a launch. C is an output unless the host has filled it. So is a workspace that no earlier
@@ -238,6 +237,8 @@ impl SimDevice {
     }
 }
 
+const NO_ELEMENTS: &str = "matrices are copied in whole elements";
+
 impl Device for SimDevice {
     fn info(&self) -> &DeviceInfo {
         &self.info
@@ -264,8 +265,7 @@ impl Device for SimDevice {
     }
 
     fn write(&mut self, buffer: Buffer, offset: u64, data: &[u8]) -> Result<()> {
-        let words: &[u32] =
-            bytemuck::try_cast_slice(data).map_err(|_| anyhow!("matrices are copied in whole elements"))?;
+        let words: &[u32] = bytemuck::try_cast_slice(data).map_err(|_| anyhow!(NO_ELEMENTS))?;
         let pointer = self.pointer(buffer)?;
         if !self.given.contains(&pointer) {
             self.given.push(pointer);
@@ -274,8 +274,7 @@ impl Device for SimDevice {
     }
 
     fn read(&mut self, buffer: Buffer, offset: u64, data: &mut [u8]) -> Result<()> {
-        let words: &mut [u32] =
-            bytemuck::try_cast_slice_mut(data).map_err(|_| anyhow!("matrices are copied in whole elements"))?;
+        let words: &mut [u32] = bytemuck::try_cast_slice_mut(data).map_err(|_| anyhow!(NO_ELEMENTS))?;
         self.memory.download(self.pointer(buffer)?, offset / 4, words).map_err(explain)
     }
 
@@ -320,8 +319,7 @@ impl Device for SimDevice {
             simt::Trace::new(self.options.trace.iter().map(|&(block, thread)| (at(block), at(thread))))
         });
         let counters = self.options.counters.then(simt::Counters::new);
-        let number = kernel.0;
-        let kernel = &self.kernels[number].kernel;
+        let Loaded { kernel, fields, .. } = &self.kernels[kernel.0];
         let memory = &mut self.memory;
         let progress = Progress::new("simulating, blocks", launch.grid.map(u64::from).iter().product());
         if self.options.sample {
@@ -332,8 +330,7 @@ impl Device for SimDevice {
         if let Some(turn) = self.options.follow {
             config.turn = turn;
             let (provenance, ended) = simt::Provenance::of(kernel, memory, &config, &pointers);
-            let fields = self.kernels[number].fields.clone();
-            self.origins.push(Origins::new(kernel.clone(), provenance, memory, fields));
+            self.origins.push(Origins::new(kernel.clone(), provenance, memory, fields.clone()));
             return ended.map(|_| ()).map_err(explain);
         }
         let mut analyses = simt::Analyses { counters, hazards, trace };
@@ -341,7 +338,7 @@ impl Device for SimDevice {
         let simt::Analyses { counters, hazards, trace } = analyses;
         let mut found = hazards.map(|hazards| hazards.found()).unwrap_or_default();
         for hazard in &mut found {
-            by_member(&self.kernels[number].fields, &mut hazard.place);
+            by_member(fields, &mut hazard.place);
         }
         self.seen.hazards.extend(analysis::hazards(found, launch.block));
         analysis::add_trace(&mut self.seen.trace, trace.map(|trace| trace.threads()).unwrap_or_default());

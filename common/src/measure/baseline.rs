@@ -73,10 +73,7 @@ impl Baseline {
         let version = self.version.as_deref().unwrap_or("of unknown version");
         let [median, min, max] = [timing.kernel_ms.median, timing.kernel_ms.min, timing.kernel_ms.max].map(ms);
         let share = self.share.map(|share| format!("; this kernel runs at {:.1} % of it", share * 100.0));
-        format!(
-            "{median} ({min} to {max}), {:.1} GFLOP/s, version {version}, its product verified{}",
-            timing.gflops,
-            share.unwrap_or_default()
-        )
+        let (gflops, share) = (timing.gflops, share.unwrap_or_default());
+        format!("{median} ({min} to {max}), {gflops:.1} GFLOP/s, version {version}, its product verified{share}")
     }
 }

@@ -5,7 +5,6 @@
 //! that say so, because their times are the host's and never a GPU's. For the simulator, the counters of each kernel are shown
 //! instead of its speed.
 
-use std::cell::RefCell;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -16,7 +15,7 @@ use crate::basics::{Operands, number};
 use crate::code::{Code, Source, file_of};
 use crate::device::{self, Choice, Device, Product as _, Session, SimDevice, SimOptions};
 use crate::findings::RATIOS;
-use crate::measure::{Cache, capacity, timing, verify_on_host};
+use crate::measure::{Cache, capacity, time_on_host, timing};
 use crate::verify::{multiply, verify_on};
 use plan::{HostProduct, Kind, Plan, Problem, Role, Step, Variant};
 
@@ -89,7 +88,7 @@ struct Named {
 impl Named {
     /// Lets criterion time the products. `time` computes the given number of products and returns how long they took.
     fn measure(&self, criterion: &mut Criterion, time: &mut dyn FnMut(u64) -> Result<Duration>) -> Result<()> {
-        let error = RefCell::new(Ok(()));
+        let mut result = Ok(());
         let mut group = criterion.benchmark_group(&self.group);
         if self.kind != Kind::Sim {
             group.throughput(Throughput::Elements(self.problem.flop() as u64));
@@ -97,14 +96,14 @@ impl Named {
         group.bench_function(BenchmarkId::from_parameter(&self.kernel), |bencher| {
             bencher.iter_custom(|products| {
                 time(products).unwrap_or_else(|found| {
-                    *error.borrow_mut() = Err(found);
+                    result = Err(found);
                     // Criterion needs a time; the error is shown beside its result.
                     Duration::from_secs(1)
                 })
             });
         });
         group.finish();
-        error.into_inner()
+        result
     }
 }
 
@@ -166,7 +165,7 @@ fn time(device: &mut dyn Device, session: &Session, products: u64) -> Result<Dur
 }
 
 fn on_host(host: HostProduct, criterion: &mut Criterion, named: &Named) -> Result<()> {
-    let verification = verify_on_host(&named.problem, host)?;
+    let (verification, _) = time_on_host(&named.problem, host, Some(1))?;
     ensure!(verification.ok, "the product is wrong: {}", verification.words(None));
     let Operands::F32 { a, b } = Operands::new(&named.problem)? else { return Ok(()) };
     let size = [named.problem.m, named.problem.n, named.problem.k].map(|size| size as usize);

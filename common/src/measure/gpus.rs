@@ -42,8 +42,7 @@ const GPUS: [Row; 6] = [
 ];
 
 impl From<Row> for Gpu {
-    fn from(row: Row) -> Self {
-        let (name, compute_capability, sms, clock_mhz, memory_gb_per_s, l2) = row;
+    fn from((name, compute_capability, sms, clock_mhz, memory_gb_per_s, l2): Row) -> Self {
         Self { name: name.into(), compute_capability, sms, clock_mhz, memory_gb_per_s, l2_bytes: l2 << 20 }
     }
 }

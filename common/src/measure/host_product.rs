@@ -36,8 +36,3 @@ pub fn time_on_host(problem: &Problem, host: HostProduct, samples: Option<usize>
     let verification = verify::verify(problem, &operands, Shape::whole(problem), &mut rows)?;
     Ok((verification, samples))
 }
-
-/// Computes once on the host and verifies.
-pub fn verify_on_host(problem: &Problem, host: HostProduct) -> Result<Verification> {
-    time_on_host(problem, host, Some(1)).map(|(verification, _)| verification)
-}

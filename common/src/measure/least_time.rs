@@ -45,9 +45,6 @@ const RESOURCES: [Resource; 3] = [
     ("instruction issue", |work, others| work.issued as f64 + others * work.fma as f64, |_| ISSUED_PER_CLOCK),
 ];
 
-/// The resource that all SMs share.
-const MEMORY: &str = "device memory";
-
 /// The least time that a product can take on a GPU, by the work of each of its launches.
 pub fn of_product(product: &dyn Product, gpu: &Gpu, works: &[Works]) -> LeastTime {
     let others = product.others_per_fma(gpu.compute_capability).into_iter().chain(std::iter::repeat(0.0));
@@ -67,7 +64,8 @@ fn least_time<'a>(gpu: &Gpu, launches: impl IntoIterator<Item = (&'a Works, f64)
     let bytes = 4.0 * (m as f64 * k as f64 + k as f64 * n as f64 + m as f64 * n as f64);
     let through_memory = (bytes - gpu.l2_bytes as f64).max(0.0) / (gpu.memory_gb_per_s * 1e6);
     let mut resources: Vec<ResourceTime> = RESOURCES.into_iter().map(resource).collect();
-    resources.push(ResourceTime { name: MEMORY.to_owned(), ms: through_memory });
+    // All SMs share it.
+    resources.push(ResourceTime { name: "device memory".to_owned(), ms: through_memory });
     let longest =
         resources.iter().fold(&resources[0], |longest, other| if other.ms > longest.ms { other } else { longest });
     LeastTime { gpu: gpu.name.clone(), ms: longest.ms, bound_by: longest.name.clone(), resources: resources.clone() }

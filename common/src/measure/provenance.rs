@@ -8,15 +8,10 @@ use crate::basics::workspace;
 
 /// The device, the versions that are known, the day and the commit, in a sentence.
 pub fn provenance(device: &str, versions: &[(&str, &Option<String>)], date: &str, commit: &Option<String>) -> String {
-    let part = |(name, value): (&str, &str)| format!(", {name} {value}");
-    let known = versions.iter().filter_map(|(name, value)| Some((*name, value.as_deref()?)));
-    let commit = commit.as_deref().map(|commit| ("commit", commit.get(..10).unwrap_or(commit)));
-    format!(
-        "{device}{}, {}{}",
-        known.map(part).collect::<String>(),
-        date.get(..10).unwrap_or(date),
-        commit.map(part).unwrap_or_default()
-    )
+    let known = versions.iter().filter_map(|(name, value)| Some(format!(", {name} {}", value.as_ref()?)));
+    let commit = commit.as_deref().map(|commit| format!(", commit {}", commit.get(..10).unwrap_or(commit)));
+    let (versions, day) = (known.collect::<String>(), date.get(..10).unwrap_or(date));
+    format!("{device}{versions}, {day}{}", commit.unwrap_or_default())
 }
 
 /// The commit of the course, followed by `+` if tracked files have changed since.

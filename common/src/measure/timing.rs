@@ -100,11 +100,6 @@ impl Cache {
             L2::Flushed => 1,
         }
     }
-
-    /// Frees the memory.
-    pub fn close(self, device: &mut dyn Device) -> Result<()> {
-        self.flush.map_or(Ok(()), |buffer| device.free(buffer))
-    }
 }
 
 /// A sample of short products takes at least this long, because an event is accurate to about half a microsecond, and a launch
@@ -140,32 +135,9 @@ pub struct Timing {
     pub l2: Option<L2>,
 }
 
-impl Timing {
-    /// The timing of samples that were taken on the host's clock only.
-    pub fn on_host(problem: &Problem, spread: Spread, samples: usize) -> Self {
-        Self {
-            kernel_ms: spread,
-            launch_ms: spread.median,
-            end_to_end_ms: spread.median,
-            first_launch_ms: None,
-            gflops: gflops(problem, spread.median),
-            peak_share: None,
-            samples,
-            products_per_sample: 1,
-            l2: None,
-        }
-    }
-}
-
 /// 2·M·N·K operations over a time in milliseconds, in GFLOP/s.
 pub fn gflops(problem: &Problem, ms: f64) -> f64 {
     problem.flop() / (ms * 1e6)
-}
-
-/// A speed as a share of the device's FP32 peak.
-pub fn peak_share(device: &dyn Device, problem: &Problem, gflops: f64) -> Option<f64> {
-    let figures = device.figures().filter(|_| problem.dtype == Dtype::F32)?;
-    (figures.fp32_peak_gflops > 0.0).then_some(gflops / figures.fp32_peak_gflops)
 }
 
 /// Takes one sample: the device time in milliseconds of one product, as the mean of `products`.
@@ -220,13 +192,14 @@ pub fn time(
         bail!("no sample was taken; choose --samples from 1 on")
     };
     let gflops = gflops(problem, kernel_ms.median);
+    let peak = device.figures().map(|figures| figures.fp32_peak_gflops).filter(|&peak| peak > 0.0);
     Ok(Timing {
         kernel_ms,
         launch_ms: launch_ms.median,
         end_to_end_ms,
         first_launch_ms: product.first_run().get(),
         gflops,
-        peak_share: peak_share(device, problem, gflops),
+        peak_share: peak.filter(|_| problem.dtype == Dtype::F32).map(|peak| gflops / peak),
         samples: count,
         products_per_sample: products,
         l2: Some(cache.state()),

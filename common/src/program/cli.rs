@@ -77,7 +77,7 @@ pub struct Args {
 
     /// Show every access of a thread, by block and thread index; uses the simulator; can be repeated
     #[arg(long, value_name = "BX,BY:TX,TY", value_parser = parse_thread)]
-    pub trace: Vec<ThreadIndex>,
+    pub trace: Vec<([u32; 3], [u32; 3])>,
 
     /// Show what formed an element of C: which products, by which lines and thread; uses the simulator; can be repeated
     #[arg(long, value_name = "ROW,COL", value_parser = parse_element)]
@@ -129,35 +129,26 @@ pub enum CounterDetail {
     Lines,
 }
 
-/// A thread: block index and thread index.
-pub type ThreadIndex = ([u32; 3], [u32; 3]);
-
 /// Reads `BX,BY:TX,TY`, in which the third coordinates may be given too.
-fn parse_thread(text: &str) -> Result<ThreadIndex, String> {
-    let index = |text: &str| match numbers(text)?[..] {
-        [x, y] => Some([x, y, 0]),
-        [x, y, z] => Some([x, y, z]),
-        _ => None,
-    };
+fn parse_thread(text: &str) -> Result<([u32; 3], [u32; 3]), String> {
+    let index = |text: &str| numbers(text).or_else(|| numbers(text).map(|[x, y]| [x, y, 0]));
     let thread = text.split_once(':').and_then(|(block, thread)| Some((index(block)?, index(thread)?)));
     thread.ok_or_else(|| "not a thread; give block and thread index, e.g. 0,0:3,1".into())
 }
 
-/// Reads numbers with commas between them.
-fn numbers<T: std::str::FromStr>(text: &str) -> Option<Vec<T>> {
-    text.split(',').map(|part| part.trim().parse().ok()).collect()
+/// Reads `N` numbers with commas between them.
+fn numbers<T: std::str::FromStr, const N: usize>(text: &str) -> Option<[T; N]> {
+    let numbers: Option<Vec<T>> = text.split(',').map(|part| part.trim().parse().ok()).collect();
+    numbers?.try_into().ok()
 }
 
 fn parse_element(text: &str) -> Result<[u64; 2], String> {
-    let element = numbers(text).and_then(|numbers| numbers.try_into().ok());
-    element.ok_or_else(|| "not an element; give its row and column, e.g. 3,5".into())
+    numbers(text).ok_or_else(|| "not an element; give its row and column, e.g. 3,5".into())
 }
 
 fn parse_samples(text: &str) -> Result<usize, String> {
-    match text.parse() {
-        Ok(samples @ 1..=1_000_000) => Ok(samples),
-        _ => Err("not a number from 1 to 1000000; choose how often to time the kernel".into()),
-    }
+    let samples = text.parse().ok().filter(|samples| (1..=1_000_000).contains(samples));
+    samples.ok_or_else(|| "not a number from 1 to 1000000; choose how often to time the kernel".into())
 }
 
 /// Reads `N` or `MxNxK` as [M, N, K].
@@ -183,10 +174,9 @@ pub fn parse_size(text: &str) -> Result<[u64; 3], String> {
 }
 
 fn parse_pair(text: &str) -> Result<[u32; 2], String> {
-    match numbers(text).as_deref() {
+    match numbers(text) {
         Some([0, _] | [_, 0]) => Err("both numbers must be at least 1; e.g. 16,16".into()),
-        Some(&[x, y]) => Ok([x, y]),
-        _ => Err("not a pair; give columns and rows with a comma between them, e.g. 16,16".into()),
+        pair => pair.ok_or_else(|| "not a pair; give columns and rows with a comma between them, e.g. 16,16".into()),
     }
 }
 

@@ -1,5 +1,6 @@
 //! The exit status of a program of the course: 0 right, 1 wrong product or a fault of the kernel, 2 bad usage or environment.
 
+use std::num::NonZero;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -33,10 +34,9 @@ pub fn start<T>(arguments: Result<T, clap::Error>, run: impl FnOnce(&T) -> Resul
 /// Starts rayon's threads, which make operands and check products: at most one per core, even if more are asked for. If the system
 /// gives none, this thread does all the work.
 fn start_threads() {
-    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let asked =
-        std::env::var("RAYON_NUM_THREADS").ok().and_then(|number| number.parse().ok()).filter(|&number| number > 0);
-    let threads = asked.unwrap_or(cores).min(cores);
+    let cores = std::thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN);
+    let asked = std::env::var("RAYON_NUM_THREADS").ok().and_then(|number| number.parse().ok());
+    let threads = asked.unwrap_or(cores).min(cores).get();
     if rayon::ThreadPoolBuilder::new().num_threads(threads).build_global().is_err() {
         let _ = rayon::ThreadPoolBuilder::new().num_threads(1).use_current_thread().build_global();
     }

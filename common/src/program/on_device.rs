@@ -65,10 +65,7 @@ struct Planned<'a> {
 
 /// The launches that the run would make on the device that the command line chooses, as JSON.
 pub fn planned(step: &Step, variant: Option<&Variant>, args: &Args) -> Result<String> {
-    let device = open(args)?;
-    let asked = Asked { step, variant, args };
-    let (source, problem) = (asked.source()?, asked.problem(device.as_ref()));
-    let plan = asked.plan(&source, &problem, device.info())?;
+    let (device, source, problem, plan) = Asked { step, variant, args }.open()?;
     let planned = Planned {
         step: step.name,
         variant: variant.map(|variant| variant.name),
@@ -91,9 +88,7 @@ struct Run {
 
 impl Run {
     fn open(asked: Asked) -> Result<Self> {
-        let mut device = open(asked.args)?;
-        let (source, problem) = (asked.source()?, asked.problem(device.as_ref()));
-        let plan = asked.plan(&source, &problem, device.info())?;
+        let (mut device, source, problem, plan) = asked.open()?;
         capacity::ensure_fits(&problem, Some(&plan), device.as_ref(), 0)?;
         let code = source.code(&plan.specialisation, device.info())?;
         let analyses = device.analyses_bytes(&problem, &plan, &code);
@@ -173,22 +168,17 @@ impl Run {
         let timing =
             timed.then(|| timing::time(device, &self.session, operands, args.samples, &mut cache)).transpose()?;
         let matrices = self.session.matrices();
-        let baseline = args
-            .baseline
-            .as_ref()
-            .map(|_| Baseline::run(device, matrices, operands, args.samples, &mut cache, timing.as_ref()));
+        let run = |_| Baseline::run(device, matrices, operands, args.samples, &mut cache, timing.as_ref());
+        let baseline = args.baseline.as_ref().map(run);
         Ok((timing, baseline))
     }
 }
 
 /// Problems in which the mistake of a larger problem may show, the smallest first.
 fn small(problem: &Problem) -> Vec<Problem> {
-    let at_most = |sizes: [u64; 3]| {
-        let [m, n, k] = sizes;
-        Problem { m: problem.m.min(m), n: problem.n.min(n), k: problem.k.min(k), ..*problem }
-    };
-    let mut all = [[37, 50, 45], [64, 96, 128], [130, 150, 70]].map(at_most).to_vec();
-    all.push(*problem);
+    let at_most =
+        |[m, n, k]: [u64; 3]| Problem { m: problem.m.min(m), n: problem.n.min(n), k: problem.k.min(k), ..*problem };
+    let mut all = [[37, 50, 45], [64, 96, 128], [130, 150, 70], [u64::MAX; 3]].map(at_most).to_vec();
     all.retain(|problem| problem.multiply_adds() <= MOST_FOLLOWED.into());
     all.dedup();
     all
@@ -203,27 +193,28 @@ fn gpu(args: &Args) -> Gpu {
     args.gpu.clone().or_else(here).unwrap_or_default()
 }
 
-/// Opens the device, which is the simulator if the user asks for something that only the simulator can show.
-fn open(args: &Args) -> Result<Box<dyn Device>> {
-    ensure!(
-        !args.analyses() || !matches!(args.device, Choice::Cuda(_)),
-        "--counters, --check, --trace and --why come from the simulator; take --device sim, or leave --device out"
-    );
-    let choice = if args.analyses() { Choice::Sim } else { args.device };
-    let options = SimOptions {
-        instruction_limit: args.instruction_limit,
-        counters: args.counters.is_some() || args.json,
-        silent: args.json,
-        check: args.check,
-        trace: args.trace.clone(),
-        ..SimOptions::default()
-    };
-    device::open(choice, &options)
-}
-
 impl Asked<'_> {
-    fn problem(self, device: &dyn Device) -> Problem {
-        self.args.problem(self.step.default_size.on(device.info().kind))
+    /// Opens the device, which is the simulator if the user asks for something that only the simulator can show, and plans what
+    /// runs there.
+    fn open(self) -> Result<(Box<dyn Device>, Source, Problem, Plan)> {
+        let args = self.args;
+        ensure!(
+            !args.analyses() || !matches!(args.device, Choice::Cuda(_)),
+            "--counters, --check, --trace and --why come from the simulator; take --device sim, or leave --device out"
+        );
+        let choice = if args.analyses() { Choice::Sim } else { args.device };
+        let options = SimOptions {
+            instruction_limit: args.instruction_limit,
+            counters: args.counters.is_some() || args.json,
+            silent: args.json,
+            check: args.check,
+            trace: args.trace.clone(),
+            ..SimOptions::default()
+        };
+        let device = device::open(choice, &options)?;
+        let (source, problem) = (self.source()?, args.problem(self.step.default_size.on(device.info().kind)));
+        let plan = self.plan(&source, &problem, device.info())?;
+        Ok((device, source, problem, plan))
     }
 
     /// The source of the step's kernel, of its variant, or of the learner's kernel.

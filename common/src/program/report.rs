@@ -162,23 +162,14 @@ impl Report {
         if let Some(hazards) = &self.hazards {
             table.hazards(hazards);
         }
-        let mut text = table.0;
-        for element in &self.why {
-            text += &format!("\n{element}");
-        }
-        for thread in self.trace.iter().flatten() {
-            text += &format!("\n{}", thread.text());
-        }
+        let mut parts = self.why.clone();
+        parts.extend(self.trace.iter().flatten().map(ThreadReport::text));
         if let (Some(counters), Some(detail)) = (&self.counters, detail) {
-            text += &format!("\n{}", counters.text());
-            if let Some(least_time) = &self.least_time {
-                text += &format!("\n{}", least_time.text());
-            }
-            if detail == CounterDetail::Lines {
-                text += &format!("\n{}", counters.line_table());
-            }
+            parts.push(counters.text());
+            parts.extend(self.least_time.as_ref().map(LeastTime::text));
+            parts.extend((detail == CounterDetail::Lines).then(|| counters.line_table()));
         }
-        text
+        parts.iter().fold(table.0, |text, part| text + "\n" + part)
     }
 }
 

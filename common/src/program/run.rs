@@ -46,13 +46,12 @@ pub fn execute(step: &Step, variant: Option<&Variant>, args: &Args) -> Result<bo
 
 /// A line for each variant: its name and the first comment of its file.
 fn list_variants(step: &Step) -> Result<String> {
-    let mut text = String::new();
-    for variant in step.variants {
-        let source = Source::read(&file_of(step, Some(variant)))?;
-        text += &format!("{:<24}{}\n", variant.name, wrapped(&source.comment(), 24));
+    if step.variants.is_empty() {
+        return Ok(format!("{} has no variants\n", step.name));
     }
-    if text.is_empty() {
-        text = format!("{} has no variants\n", step.name);
-    }
-    Ok(text)
+    let line = |variant: &Variant| {
+        let comment = Source::read(&file_of(step, Some(variant)))?.comment();
+        Ok(format!("{:<24}{}\n", variant.name, wrapped(&comment, 24)))
+    };
+    step.variants.iter().map(line).collect()
 }

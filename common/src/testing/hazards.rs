@@ -119,13 +119,10 @@ fn judge(defect: Defect, found: Result<Verification>, hazards: &[HazardReport]) 
             ensure!(races(hazards), "of {} hazards none is a data race\n{}", hazards.len(), texts(hazards));
         }
         Defect::Edges => {
-            let error = match found {
-                Ok(_) => bail!("the kernel reads nothing beyond the edges of its matrices"),
-                Err(error) => error.downcast::<KernelFault>()?,
-            };
-            let outside =
-                error.hazard.as_ref().is_some_and(|hazard| hazard.kind == ReportKind::Fault("access out of bounds"));
-            ensure!(outside, "the fault is no access out of bounds: {error}");
+            let Err(error) = found else { bail!("the kernel reads nothing beyond the edges of its matrices") };
+            let error = error.downcast::<KernelFault>()?;
+            let outside = |hazard: &HazardReport| hazard.kind == ReportKind::Fault("access out of bounds");
+            ensure!(error.hazard.as_ref().is_some_and(outside), "the fault is no access out of bounds: {error}");
         }
     }
     Ok(())
@@ -211,18 +208,13 @@ fn lines_that_wait(source: &str) -> BTreeSet<u32> {
 fn barriers_of(code: &Code) -> Result<BTreeMap<(String, u32), Vec<u32>>> {
     let module = code.module()?;
     let mut found: BTreeMap<(String, u32), Vec<u32>> = BTreeMap::new();
+    let waits = |word: &str| word.starts_with("bar.sync") || word.starts_with("barrier.sync");
     for name in module.kernel_names() {
         let kernel = module.kernel(name)?;
-        for place in (0..kernel.instruction_count()).map(|at| kernel.location(at)) {
-            if place
-                .instruction
-                .split_whitespace()
-                .any(|word| word.starts_with("bar.sync") || word.starts_with("barrier.sync"))
-            {
-                let line =
-                    place.file.zip(place.line).context("a barrier in PTX has no line; compile it with -lineinfo")?;
-                found.entry(line).or_default().push(place.ptx_line);
-            }
+        let places = (0..kernel.instruction_count()).map(|at| kernel.location(at));
+        for place in places.filter(|place| place.instruction.split_whitespace().any(waits)) {
+            let line = place.file.zip(place.line).context("a barrier in PTX has no line; compile it with -lineinfo")?;
+            found.entry(line).or_default().push(place.ptx_line);
         }
     }
     Ok(found)

@@ -81,14 +81,13 @@ impl Kernel {
         test: fn(Self) -> Result<()>,
     ) -> Vec<Trial> {
         let compiled = Self { compiled: true, ..self };
-        let mut problems = problems.into_iter();
         let runs = |(size, sm_count)| compiled.runs(size, &DeviceInfo { sm_count, ..compiled.device() });
-        let compiles = problems.any(runs);
+        let compiles = problems.into_iter().any(runs);
         // Counter-examples are committed in f32 only.
         let committed = self.variant.is_none() || self.dtype == Dtype::F32;
         let committed = committed.then(|| trial(name, move || test(self)));
-        let compiled = compiles
-            .then(|| trial(format!("slow::compiled::{}", name.trim_start_matches("slow::")), move || test(compiled)));
+        let slow = format!("slow::compiled::{}", name.trim_start_matches("slow::"));
+        let compiled = compiles.then(|| trial(slow, move || test(compiled)));
         committed.into_iter().chain(compiled).collect()
     }
 

@@ -1,6 +1,5 @@
 //! Compares the memory that a watched run is said to take with what its program takes.
 
-use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -66,7 +65,10 @@ fn what_does_not_fit_is_refused(kernel: Kernel, device: &SimDevice) -> Result<()
 
 /// The peak of memory, in bytes, of a run of the step's program.
 fn peak(step: &Step, edge: u64, options: &[&str]) -> Result<u64> {
-    let mut command = Command::new(program(step)?);
+    // Cargo builds the step's program beside its tests.
+    let test = std::env::current_exe()?;
+    let folder = test.ancestors().nth(2).context("the test has no folder")?;
+    let mut command = Command::new(folder.join(step.name));
     command.args(["--device", "sim", "--size", &edge.to_string()]).args(options);
     let mut run = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
     let mut most = 0;
@@ -85,11 +87,4 @@ fn peak_so_far(run: &Child) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{}/status", run.id())).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     Some(1024 * line.trim().strip_suffix(" kB")?.parse::<u64>().ok()?)
-}
-
-/// The step's program, which cargo builds beside its tests.
-fn program(step: &Step) -> Result<PathBuf> {
-    let test = std::env::current_exe()?;
-    let folder = test.ancestors().nth(2).context("the test has no folder")?;
-    Ok(folder.join(step.name))
 }

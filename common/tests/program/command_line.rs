@@ -1,14 +1,13 @@
 //! The command line of all steps, tried on step 4, for cases that a file of outputs cannot hold: a closed pipe, an argument with a
 //! line break, an edit, a compiler that may be missing.
 
-use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
 use anyhow::{Context, Result, ensure};
 use common::code::nvrtc;
 use libtest_mimic::Trial;
 
-use super::{needing, program, root, trial};
+use super::{folder, needing, program, root, trial};
 
 pub fn trials() -> Vec<Trial> {
     let mut trials = vec![
@@ -63,8 +62,7 @@ fn a_syntax_error_names_file_and_line() -> Result<()> {
 
 /// NVRTC without the second library that belongs beside it.
 fn an_incomplete_nvrtc_is_not_the_kernels_fault() -> Result<()> {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("incomplete_nvrtc");
-    std::fs::create_dir_all(&folder)?;
+    let folder = folder("incomplete_nvrtc")?;
     let library = &nvrtc::find()?.path;
     std::fs::copy(library, folder.join(library.file_name().context("NVRTC has no name")?))?;
     let output = run("../common/tests/mistakes/stride_of_a.cu").env(nvrtc::PATH_VARIABLE, &folder).output()?;

@@ -23,14 +23,13 @@ pub fn trials() -> Vec<Trial> {
 }
 
 fn trial(name: &str, test: fn(&mut CudaDevice, &Operands, &Matrices) -> Result<()>) -> Trial {
-    let run = move || -> Result<()> {
+    super::trial(name, move || {
         let mut device = CudaDevice::open(0)?;
         let operands = Operands::new(&PROBLEM)?;
         let matrices = Matrices::allocate(&mut device, &PROBLEM)?;
         test(&mut device, &operands, &matrices)?;
         matrices.release(&mut device)
-    };
-    super::trial(name, run)
+    })
 }
 
 fn product(device: &mut CudaDevice, operands: &Operands, matrices: &Matrices) -> Result<()> {
@@ -44,11 +43,11 @@ fn product(device: &mut CudaDevice, operands: &Operands, matrices: &Matrices) ->
 
 fn flushed(device: &mut CudaDevice, operands: &Operands, matrices: &Matrices) -> Result<()> {
     let library = CublasProduct::new(device, matrices)?;
-    let mut cache = Cache::flushed(device)?;
-    let timing = timing::time(device, &library, operands, Some(3), &mut cache)?;
+    let cache = &mut Cache::flushed(device)?;
+    let timing = timing::time(device, &library, operands, Some(3), cache)?;
     ensure!(timing.kernel_ms.min > 0.0 && timing.products_per_sample == 1, "{timing:?}");
     ensure!(timing.l2 == Some(L2::Flushed) && timing.samples == 3, "{timing:?}");
-    cache.close(device)
+    Ok(())
 }
 
 fn baseline(device: &mut CudaDevice, operands: &Operands, matrices: &Matrices) -> Result<()> {

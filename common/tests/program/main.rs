@@ -74,6 +74,13 @@ fn tests() -> PathBuf {
     root().join("common/tests")
 }
 
+/// A separate folder for a test.
+fn folder(name: &str) -> Result<PathBuf> {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::create_dir_all(&folder)?;
+    Ok(folder)
+}
+
 /// Compares the messages about each program with a file that has them below the program's name. The PTX of all programs is in one
 /// file beside the folder of their sources. One folder after the other: some names are in both, and each name has one text at a time.
 fn said_of_each(folder: &Path, file: &str, said: impl Fn(&str, &str, &str) -> String) -> Result<()> {

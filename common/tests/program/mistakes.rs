@@ -42,14 +42,11 @@ fn said(name: &str, ptx: &str, source: &str) -> Result<String> {
     Ok(format!("product: {product}\nhazards: {}\n{blank}{}", hazards.len(), checked.join("\n")))
 }
 
-/// An error as people see it.
-fn explained(error: &anyhow::Error) -> String {
-    let fault = KernelFault::behind(error).and_then(KernelFault::diagnostic);
-    fault.map_or_else(|| format!("error: {error:#}\n"), diagnostic::plain)
-}
-
 pub fn each() -> Result<()> {
     said_of_each(&tests().join("mistakes"), "mistakes.txt", |name, ptx, source| {
-        said(name, ptx, source).unwrap_or_else(|error| explained(&error))
+        said(name, ptx, source).unwrap_or_else(|error| {
+            let fault = KernelFault::behind(&error).and_then(KernelFault::diagnostic);
+            fault.map_or_else(|| format!("error: {error:#}\n"), diagnostic::plain)
+        })
     })
 }

@@ -1,13 +1,13 @@
 //! Kernels in Rust: mistakes in them are shown in the lines of their source, with remedies in Rust.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use common::code::rustc;
 use libtest_mimic::Trial;
 
-use super::{needing, program, root, trial};
+use super::{folder, needing, program, root, trial};
 
 pub fn trials() -> Vec<Trial> {
     let compiles = [
@@ -19,18 +19,10 @@ pub fn trials() -> Vec<Trial> {
     trials
 }
 
-/// A separate folder for a test.
-fn folder(name: &str) -> Result<PathBuf> {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
-    fs::create_dir_all(&folder)?;
-    Ok(folder)
-}
-
 /// What the program prints about a file, on both outputs, and its exit status.
 fn says(file: &Path, arguments: &[&str]) -> Result<(String, Option<i32>)> {
-    let arguments = [&["--device", "sim", "--check", "--kernel"], arguments].concat();
-    let (options, more) = arguments.split_at(4);
-    let output = program().args(options).arg(file).args(more).output().context("the program does not start")?;
+    let output = program().args(["--device", "sim", "--check", "--kernel"]).arg(file).args(arguments).output();
+    let output = output.context("the program does not start")?;
     let text = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
     Ok((text, output.status.code()))
 }
@@ -39,28 +31,19 @@ fn says(file: &Path, arguments: &[&str]) -> Result<(String, Option<i32>)> {
 fn a_missing_barrier_or_wait_is_shown() -> Result<()> {
     let tiled = ["data race", "writes As", "As.store(y, x, ", "reads As", "As.load(y, k)", "put a sync_threads()"];
     let prefetch = ["has landed", "copies to it", "As.copy::<1>(", "reads As", "As.load4(", "(wait()) before line"];
+    let launch = ["--size", "17x33x70", "--block", "32,1", "--tile", "32,16"];
     for (step, form, instruction, launch, words) in [
-        ("step04_tiled", "f32.sm75", "bar.sync", ["--size", "65x67x33"].as_slice(), tiled),
-        (
-            "step06_prefetch",
-            "f32-16x32v1.sm80",
-            "cp.async.wait",
-            &["--size", "17x33x70", "--block", "32,1", "--tile", "32,16"],
-            prefetch,
-        ),
+        ("step04_tiled", "f32.sm75", "bar.sync", &["--size", "65x67x33"][..], tiled),
+        ("step06_prefetch", "f32-16x32v1.sm80", "cp.async.wait", &launch, prefetch),
     ] {
         let (folder, step) = (folder(&format!("rust_{step}"))?, root().join(step));
         let ptx = fs::read_to_string(step.join(format!("ptx/kernel_rust-{form}.ptx")))?;
-        let wanted = |line: &&str| line.contains(instruction);
-        let ordered = if instruction == "bar.sync" { ptx.lines().find(wanted) } else { ptx.lines().rfind(wanted) };
-        let line = ordered.with_context(|| format!("no {instruction} in the PTX"))?;
-        let (before, after) = if instruction == "bar.sync" { ptx.split_once(line) } else { ptx.rsplit_once(line) }
-            .context("the line is there")?;
-        let named = after.rsplit_once("\t.file").context("the PTX names its source")?.0.to_owned()
-            + "\t.file\t1 \"kernel.rs\"\n";
+        let at = if instruction == "bar.sync" { ptx.find(instruction) } else { ptx.rfind(instruction) };
+        let (before, after) = ptx.split_at(at.with_context(|| format!("no {instruction} in the PTX"))?);
+        let (after, _) = after.rsplit_once("\t.file").context("the PTX names its source")?;
         fs::copy(step.join("kernel.rs"), folder.join("kernel.rs"))?;
         let file = folder.join("faulty.ptx");
-        fs::write(&file, before.to_owned() + &named)?;
+        fs::write(&file, format!("{before}// {after}\t.file\t1 \"kernel.rs\"\n"))?;
         let (text, status) = says(&file, launch)?;
         ensure!(status == Some(1) && !text.contains("__syncthreads"), "{text}");
         for words in words {
@@ -74,17 +57,13 @@ fn one_of_your_own_is_right_at_any_shape() -> Result<()> {
     let file = folder("rust_own")?.join("mine.rs");
     let text = fs::read_to_string(root().join("step04_tiled/kernel.rs"))?;
     // A constant in the file takes the place of the host's.
-    fs::write(
-        &file,
-        text.replace("use host::*;", "use host::*;\n// launch: block 16,16 tile 16,16\nconst TILE: u32 = 16;"),
-    )?;
+    let own = text.replace("use host::*;", "use host::*;\n// launch: block 16,16 tile 16,16\nconst TILE: u32 = 16;");
+    fs::write(&file, own)?;
     for size in ["1", "17x33x70", "64"] {
         for dtype in ["f32", "i32"] {
             let (text, status) = says(&file, &["--size", size, "--dtype", dtype])?;
-            ensure!(
-                status == Some(0) && text.contains("compiled by rustc") && text.contains("hazards    none"),
-                "{text}"
-            );
+            let shown = ["compiled by rustc", "hazards    none"].iter().all(|words| text.contains(words));
+            ensure!(status == Some(0) && shown, "{text}");
         }
     }
     fs::write(&file, text.replace("        sync_threads();\n        k0", "        k0") + "const TILE: u32 = 32;\n")?;
@@ -103,16 +82,13 @@ fn one_of_your_own_is_right_at_any_shape() -> Result<()> {
 fn what_does_not_compile_is_shown() -> Result<()> {
     let file = folder("rust_wrong")?.join("mine.rs");
     let text = fs::read_to_string(root().join("step04_tiled/kernel.rs"))?;
+    let endless = "use host::*;\nconst X: u32 = { let mut i = 0; while i < 9 { i %= 7; } i };\nstatic Y: u32 = X;";
     for (right, wrong, words) in [
         ("As.load(y, k)", "As.load(y)", ["mine.rs:40:26", "argument #2 of type `u32` is missing"]),
         ("use host::*;", "use std::fs;", ["mine.rs:5:5", "unresolved import"]),
         ("// One block", "#![feature(no_core)]\n// One block", ["mine.rs:1:12", "not in the list of allowed features"]),
         ("use host::*;", "mod other;\nuse host::*;", ["mine.rs:5:1", "file not found"]),
-        (
-            "use host::*;",
-            "use host::*;\nconst X: u32 = { let mut i = 0; while i < 9 { i %= 7; } i };\nstatic Y: u32 = X;",
-            ["mine.rs", "long time"],
-        ),
+        ("use host::*;", endless, ["mine.rs", "long time"]),
         ("k0 += TILE;", "k0 += TILE / (N - M);", ["calls ", "divide by constants"]),
     ] {
         fs::write(&file, text.replace(right, wrong))?;

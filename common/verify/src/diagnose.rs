@@ -34,21 +34,13 @@ pub fn map(problem: &Problem, shape: Shape, found: &Found) -> String {
     )
 }
 
-/// The diagnosis of a wrong product.
-#[derive(Debug)]
-pub struct Diagnosis {
-    /// How many elements are wrong, a colon, and what is known of them.
-    pub text: String,
-    /// Whether the elements themselves tell the cause; if not, the simulator's search for hazards may.
-    pub certain: bool,
-}
-
-/// What is known of the wrong elements, in one sentence.
-pub fn diagnose(problem: &Problem, operands: &Operands, shape: Shape, found: &Found) -> Diagnosis {
+/// The diagnosis of a wrong product: how many elements are wrong, a colon, and what is known of them. Also returns whether the
+/// elements themselves tell the cause; if not, the simulator's search for hazards may.
+pub fn diagnose(problem: &Problem, operands: &Operands, shape: Shape, found: &Found) -> (String, bool) {
     let wrong = found.wrong_elements;
     let count = format!("{wrong} of {} elements looked at are wrong", found.compared);
-    let certain = |text: String| Diagnosis { text, certain: true };
-    let guess = |text: String| Diagnosis { text, certain: false };
+    let certain = |text: String| (text, true);
+    let guess = |text: String| (text, false);
     if wrong == found.compared && found.unwritten == wrong {
         return certain("C was never written; check that the kernel stores to C and that the grid covers it".into());
     }
@@ -276,7 +268,7 @@ mod tests {
             (close(f64::INFINITY), PLACE),
             (close(f64::NAN), PLACE),
         ] {
-            let said = diagnose(&problem(0), &Operands::F32 { a: vec![], b: vec![] }, SHAPE, &found).text;
+            let said = diagnose(&problem(0), &Operands::F32 { a: vec![], b: vec![] }, SHAPE, &found).0;
             assert!(said.contains(words) && (words != PLACE || said.ends_with(PLACE)), "{words}: {said}");
         }
     }

@@ -14,9 +14,9 @@ use crate::mix::mix;
 use plan::{Dtype, Problem};
 
 /// Random vectors for a product that does not wrap around.
-const VECTORS: usize = 2;
+const VECTORS: u64 = 2;
 /// Random vectors for a product modulo 2³². A difference of exactly 2³¹ passes all with 2⁻¹⁶, a random one with 2⁻⁵⁰⁰.
-const WRAPPING_VECTORS: usize = 16;
+const WRAPPING_VECTORS: u64 = 16;
 /// The most wrong rows that are returned.
 const WRONG_ROWS: usize = 64;
 
@@ -24,26 +24,25 @@ const WRONG_ROWS: usize = 64;
 pub fn wrong_rows(problem: &Problem, operands: &Operands, c: &mut Rows) -> Result<Vec<u64>> {
     let (n, k) = (problem.n as usize, problem.k as usize);
     let wrapping = problem.dtype == Dtype::I32;
-    let mask = if wrapping { u64::from(u32::MAX) } else { u64::MAX };
-    let vectors = if wrapping { WRAPPING_VECTORS } else { VECTORS };
+    let (vectors, mask) = if wrapping { (WRAPPING_VECTORS, u32::MAX.into()) } else { (VECTORS, u64::MAX) };
     let mut wrong = vec![false; problem.m as usize];
-    let mut x: Vec<Vec<u64>> = Vec::new();
-    let mut z: Vec<Vec<u64>> = Vec::new();
-    for vector in 0..vectors as u64 {
-        let column = random_vector(vector, problem.n);
-        z.push(match operands {
-            Operands::F32 { a, b } => times(a, &times(b, &column, n, |x| x as i32), k, |x| x as i32),
-            Operands::I32 { a, b } => times(a, &times(b, &column, n, |x| x.0), k, |x| x.0),
-        });
-        x.push(column);
-    }
+    // Each x, and A·(B·x).
+    let with_product = |vector| {
+        let x = random_vector(vector, problem.n);
+        let z = match operands {
+            Operands::F32 { a, b } => times(a, &times(b, &x, n, |x| x as i32), k, |x| x as i32),
+            Operands::I32 { a, b } => times(a, &times(b, &x, n, |x| x.0), k, |x| x.0),
+        };
+        (x, z)
+    };
+    let vectors: Vec<(Vec<u64>, Vec<u64>)> = (0..vectors).map(with_product).collect();
     each_panel("verifying, rows of C", problem, c, |first, words| {
         let wrong = &mut wrong[first as usize..];
         wrong.par_iter_mut().zip(words.par_chunks(n)).enumerate().for_each(|(row, (wrong, words))| {
             let integral = wrapping || words.iter().all(|&word| is_small_integer(f32::from_bits(word)));
             let as_integer = |word: u32| if wrapping { word as i32 } else { f32::from_bits(word) as i32 };
             *wrong = !integral
-                || x.iter().zip(&z).any(|(x, z)| (dot(words, x, as_integer) ^ z[first as usize + row]) & mask != 0);
+                || vectors.iter().any(|(x, z)| (dot(words, x, as_integer) ^ z[first as usize + row]) & mask != 0);
         });
     })?;
     let rows: Vec<u64> = (0..problem.m).filter(|&row| wrong[row as usize]).collect();
@@ -115,18 +114,8 @@ mod tests {
     #[test]
     fn only_integers_that_a_sum_can_reach_are_let_through() {
         const MOST: f32 = (1 << 24) as f32;
-        for (element, is_small) in [
-            (0.0, true),
-            (-3.0, true),
-            (MOST, true),
-            (-MOST, true),
-            (0.5, false),
-            (MOST + 2.0, false),
-            (f32::NAN, false),
-            (f32::INFINITY, false),
-        ] {
-            assert_eq!(is_small_integer(element), is_small, "{element}");
-        }
+        assert_eq!([0.0, -3.0, MOST, -MOST].map(is_small_integer), [true; 4]);
+        assert_eq!([0.5, MOST + 2.0, f32::NAN, f32::INFINITY].map(is_small_integer), [false; 4]);
         let problem = problem(4, 5, 6, Dtype::F32, Fill::Integers);
         let operands = Operands::new(&problem).unwrap();
         let mut words = right_product(&problem, &operands).unwrap();

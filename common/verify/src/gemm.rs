@@ -11,19 +11,16 @@ type Gemm<T> =
     unsafe fn(usize, usize, usize, T, *const T, isize, isize, *const T, isize, isize, T, *mut T, isize, isize);
 
 /// A type of number that the library can multiply.
-pub trait Element: Copy + Send + Sync {
+pub trait Element: Copy + From<f32> + Send + Sync {
     const GEMM: Gemm<Self>;
-    const ONE: Self;
 }
 
 impl Element for f32 {
     const GEMM: Gemm<Self> = matrixmultiply::sgemm;
-    const ONE: Self = 1.0;
 }
 
 impl Element for f64 {
     const GEMM: Gemm<Self> = matrixmultiply::dgemm;
-    const ONE: Self = 1.0;
 }
 
 /// `c` (m×n) += `a` (m×k) · `b` (k×n), all row-major. Each core computes a tile of `c` at a time.
@@ -46,7 +43,7 @@ pub fn add_product<T: Element>(c: &mut [T], a: &[T], b: &[T], [n, k]: [usize; 2]
         // width from both on, with these strides. `c` is borrowed mutably, so it overlaps neither, and no two tiles overlap.
         unsafe {
             let c = c.load(Ordering::Relaxed).add(row * n + col);
-            (T::GEMM)(height, k, width, T::ONE, a, depth, 1, b, across, 1, T::ONE, c, across, 1);
+            (T::GEMM)(height, k, width, 1.0.into(), a, depth, 1, b, across, 1, 1.0.into(), c, across, 1);
         }
     });
 }

@@ -93,9 +93,7 @@ impl Verification {
                 let say = if hazards == Some(1) { "hazard below says" } else { "hazards below say" };
                 format!("{count}: the {say} why")
             }
-            None if self.unclear => {
-                format!("{diagnosis}; run with --device sim --check to see why")
-            }
+            None if self.unclear => format!("{diagnosis}; run with --device sim --check to see why"),
             _ => diagnosis.to_owned(),
         }
     }
@@ -141,22 +139,19 @@ fn verify_by(
         Method::FreivaldsAndSampledRows => {
             let mut rows = judge::sample_of_rows(problem);
             rows.extend(judge::rows_with_nan(problem, c)?);
-            rows.sort_unstable();
-            rows.dedup();
             judge::rows(problem, operands, shape, c, rows.into_iter())?
         }
     };
     let ok = found.wrong_elements == 0;
-    let diagnosis = (!ok).then(|| diagnose::diagnose(problem, operands, shape, &found));
-    let unclear = diagnosis.as_ref().is_some_and(|diagnosis| !diagnosis.certain);
+    let (diagnosis, certain) = (!ok).then(|| diagnose::diagnose(problem, operands, shape, &found)).unzip();
     let known = |value: f64| value.is_finite().then_some(value);
     Ok(Verification {
         ok,
         method,
         max_error: known(found.max_error),
         worst_bound_share: known(found.worst_share),
-        diagnosis: diagnosis.map(|diagnosis| diagnosis.text),
-        unclear,
+        diagnosis,
+        unclear: certain == Some(false),
         mismatches: found.first.clone(),
         map: (!ok).then(|| diagnose::map(problem, shape, &found)),
         seconds: begin.elapsed().as_secs_f64(),
@@ -168,8 +163,8 @@ pub fn right_product(problem: &Problem, operands: &Operands) -> Result<Vec<u32>>
     let mut words = Vec::new();
     for first in (0..problem.m).step_by(panel_rows(problem) as usize) {
         let rows: Vec<u64> = (first..problem.m.min(first + panel_rows(problem))).collect();
-        let panel = reference::panel(problem, operands, &rows)?;
-        words.extend(panel.expected.iter().map(|&element| match problem.dtype {
+        let (expected, _) = reference::panel(problem, operands, &rows)?;
+        words.extend(expected.into_iter().map(|element| match problem.dtype {
             Dtype::F32 => (element as f32).to_bits(),
             Dtype::I32 => element as i32 as u32,
         }));

@@ -91,8 +91,7 @@ impl Side {
     /// The key of its generator, eight words, with which a device without room for the whole operand can draw a part.
     pub fn key(self, problem: &Problem) -> [u32; 8] {
         let seed = ChaCha8Rng::seed_from_u64(self.seed(problem)).get_seed();
-        let word = |i: usize| u32::from_le_bytes([seed[i], seed[i + 1], seed[i + 2], seed[i + 3]]);
-        std::array::from_fn(|i| word(4 * i))
+        std::array::from_fn(|i| u32::from_le_bytes(seed.as_chunks().0[i]))
     }
 
     /// `len` elements of an `f32` operand from element `first` on, the same that [`Operands::new`] draws.

@@ -18,14 +18,6 @@ pub fn gamma(k: u64) -> f64 {
     if ku < 0.5 { ku / (1.0 - ku) } else { ku }
 }
 
-/// Expected rows of C.
-pub struct Panel {
-    /// The right elements, row after row. Every `i32` is exact in `f64`.
-    pub expected: Vec<f64>,
-    /// The largest difference allowed for each element; `None` if the product must be exact.
-    pub bound: Option<Vec<f32>>,
-}
-
 /// Elements of B that are converted to `f64` at a time.
 const WIDENED: usize = 4 << 20;
 
@@ -34,8 +26,9 @@ pub fn widened_rows(problem: &Problem) -> u64 {
     (WIDENED as u64 / problem.n).clamp(1, problem.k)
 }
 
-/// These rows of the right product.
-pub fn panel(problem: &Problem, operands: &Operands, rows: &[u64]) -> Result<Panel> {
+/// These rows of the right product, one after another, and the largest difference allowed for each element; `None` if they must be
+/// exact. Every `i32` is exact in `f64`.
+pub fn panel(problem: &Problem, operands: &Operands, rows: &[u64]) -> Result<(Vec<f64>, Option<Vec<f32>>)> {
     let (n, k) = (problem.n as usize, problem.k as usize);
     let mut expected = vec_of::<f64>(rows.len() * n)?;
     match operands {
@@ -55,7 +48,7 @@ pub fn panel(problem: &Problem, operands: &Operands, rows: &[u64]) -> Result<Pan
             // The sum of absolute values is rounded too, by less than the same γ.
             let factor = (gamma * (1.0 + 2.0 * gamma)) as f32;
             bound.par_iter_mut().for_each(|bound| *bound *= factor);
-            Ok(Panel { expected, bound: rounded.then_some(bound) })
+            Ok((expected, rounded.then_some(bound)))
         }
         Operands::I32 { a, b } => {
             expected.par_chunks_mut(n).zip(rows).for_each(|(expected, &row)| {
@@ -70,7 +63,7 @@ pub fn panel(problem: &Problem, operands: &Operands, rows: &[u64]) -> Result<Pan
                     *expected = f64::from(sum.0);
                 }
             });
-            Ok(Panel { expected, bound: None })
+            Ok((expected, None))
         }
     }
 }
@@ -103,12 +96,10 @@ mod tests {
             let problem = Problem { m, n, k, dtype, fill, seed: 3 };
             let operands = Operands::new(&problem).unwrap();
             let (n, k) = (n as usize, k as usize);
-            let panel = panel(&problem, &operands, rows).unwrap();
-            assert_eq!(
-                (panel.expected.len(), panel.bound.is_some()),
-                (rows.len() * n, fill == Fill::Uniform && dtype == Dtype::F32)
-            );
-            for (place, &found) in panel.expected.iter().enumerate().step_by(n / 37) {
+            let (expected, bound) = panel(&problem, &operands, rows).unwrap();
+            assert_eq!(expected.len(), rows.len() * n);
+            assert_eq!(bound.is_some(), fill == Fill::Uniform && dtype == Dtype::F32);
+            for (place, &found) in expected.iter().enumerate().step_by(n / 37) {
                 let (row, col) = (rows[place / n] as usize, place % n);
                 let terms = (0..k).map(|i| (row * k + i, i * n + col));
                 match &operands {
@@ -116,7 +107,7 @@ mod tests {
                         let terms = terms.map(|(of_a, of_b)| f64::from(a[of_a]) * f64::from(b[of_b]));
                         approx::assert_abs_diff_eq!(found, terms.clone().sum(), epsilon = 1e-12);
                         let absolute: f64 = terms.map(f64::abs).sum();
-                        if let Some(bound) = &panel.bound {
+                        if let Some(bound) = &bound {
                             let bound = f64::from(bound[place]);
                             approx::assert_relative_eq!(bound, absolute * gamma(k as u64), max_relative = 1e-4);
                         }
@@ -145,8 +136,7 @@ mod tests {
         let operands = Operands::new(&problem).unwrap();
         let Operands::F32 { a, b } = &operands else { unreachable!() };
         let absolute: f64 = a.iter().zip(b).map(|(a, b)| f64::from(a * b).abs()).sum();
-        let panel = panel(&problem, &operands, &[0]).unwrap();
-        let bound = f64::from(panel.bound.unwrap()[0]);
+        let bound = f64::from(panel(&problem, &operands, &[0]).unwrap().1.unwrap()[0]);
         approx::assert_relative_eq!(bound, absolute * gamma(k) * (1.0 + 2.0 * gamma(k)), max_relative = 1e-3);
     }
 }

@@ -47,9 +47,8 @@ pub fn spread<T: Copy>(items: &[T], most: usize) -> Vec<T> {
     let (head, tail) = items.split_at(most / 2);
     let step = tail.len().div_ceil(most / 2);
     // Steps back from the end, so that the last item is among them.
-    let mut spread: Vec<T> = tail.iter().rev().step_by(step).copied().collect();
-    spread.reverse();
-    head.iter().copied().chain(spread).collect()
+    let spread: Vec<&T> = tail.iter().rev().step_by(step).collect();
+    head.iter().chain(spread.into_iter().rev()).copied().collect()
 }
 
 #[cfg(test)]

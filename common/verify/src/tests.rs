@@ -31,13 +31,13 @@ impl Wrong<'_> {
 }
 
 /// The verdict on a product with these elements.
-fn verdict(shape: Shape, problem: &Problem, value: impl Fn(&Wrong, usize, usize) -> f32) -> Verification {
+fn verdict(problem: &Problem, value: impl Fn(&Wrong, usize, usize) -> f32) -> Verification {
     let operands = Operands::new(problem).unwrap();
     let Operands::F32 { a, b } = &operands else { unreachable!() };
     let [m, n, k] = [problem.m, problem.n, problem.k].map(|edge| edge as usize);
     let wrong = Wrong { a, b, n, k };
     let words: Vec<u32> = (0..m * n).map(|place| value(&wrong, place / n, place % n).to_bits()).collect();
-    let verdict = verify(problem, &operands, shape, &mut host_rows(&words, problem.n)).unwrap();
+    let verdict = verify(problem, &operands, SHAPE, &mut host_rows(&words, problem.n)).unwrap();
     assert!(!verdict.ok);
     verdict
 }
@@ -57,7 +57,7 @@ fn what_a_wrong_product_shows_is_said() {
         ("wrong: they lie in 4 tiles", [40, 50, 70], |w, row, col| w.right((row + 1).min(39), col)),
     ];
     for (name, [m, n, k], mistake) in cases {
-        let sentence = verdict(SHAPE, &problem(m, n, k), mistake).diagnosis.unwrap();
+        let sentence = verdict(&problem(m, n, k), mistake).diagnosis.unwrap();
         assert!(sentence.contains(name), "{name} at {m}×{n}×{k}: {sentence}");
     }
 }
@@ -76,14 +76,14 @@ fn a_race_is_not_taken_for_lower_precision() {
         ];
         // The bound of a long sum is so wide that the finer types are within it.
         for (a, b, words) in cases.into_iter().take(if k == 1024 { 1 } else { 4 }) {
-            let rounded = verdict(SHAPE, &problem(64, 64, k), |w, row, col| {
+            let rounded = verdict(&problem(64, 64, k), |w, row, col| {
                 (0..w.k).map(|i| cut(w.a[row * w.k + i], a) * cut(w.b[i * w.n + col], b)).sum()
             });
             assert!(rounded.words(None).contains(words), "{:?}", rounded.diagnosis);
             assert!(!rounded.words(None).contains("--check"));
         }
         // Some elements of a few rows take one term from the next tile of A.
-        let raced = verdict(SHAPE, &problem(64, 64, k), |w, row, col| {
+        let raced = verdict(&problem(64, 64, k), |w, row, col| {
             let (term, next) = (row * w.k + 31, row * w.k + 63);
             let other = if row % 8 == 3 && col % 5 == 1 { w.a[next] - w.a[term] } else { 0.0 };
             w.right(row, col) + other * w.b[31 * w.n + col]

@@ -100,9 +100,7 @@ impl<'a> Bench<'a> {
     }
 
     pub fn close(self) -> Result<()> {
-        for product in self.products {
-            product.close(self.device)?;
-        }
+        self.products.iter().try_for_each(|product| product.close(self.device))?;
         self.matrices.release(self.device)
     }
 }

@@ -65,14 +65,11 @@ fn multiply(Program { args, without, .. }: &Program) -> Result<bool> {
 
 /// The kernel for every shape, restricted to plans that do without `idea`.
 fn planned_without(variant: &Variant, idea: &str) -> Result<Variant> {
-    ensure!(
-        variant.name == every_shape::VARIANT.name,
-        "{} has nothing that it can do without; leave --without out",
-        variant.name
-    );
+    let name = variant.name;
+    ensure!(name == every_shape::VARIANT.name, "{name} has nothing that it can do without; leave --without out");
     let idea = IDEAS.iter().find(|known| known.name == idea).with_context(|| {
         let names: Vec<&str> = IDEAS.iter().map(|known| known.name).collect();
-        format!("{} has no idea {idea:?} to do without; choose {}", variant.name, names.join(", "))
+        format!("{name} has no idea {idea:?} to do without; choose {}", names.join(", "))
     })?;
     Ok(variant.planned(idea.plan))
 }

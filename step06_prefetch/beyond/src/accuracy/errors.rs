@@ -15,12 +15,8 @@ pub struct Errors {
     pub lost: u32,
 }
 
-/// Some elements of a product, with their right values.
-pub struct Expected {
-    places: Vec<[usize; 2]>,
-    /// For each place, the exact sum and |A|·|B|.
-    sums: Vec<[f64; 2]>,
-}
+/// Some elements of a product: row and column, the exact sum, and |A|·|B|.
+pub struct Expected(Vec<([usize; 2], [f64; 2])>);
 
 impl Expected {
     /// The right values of `count` random elements of C (M×N), from A and B in row-major order. Each product of two `f32` is exact
@@ -30,7 +26,7 @@ impl Expected {
         let mut random = ChaCha8Rng::seed_from_u64(1);
         let mut below = |end: usize| (random.next_u64() % end as u64) as usize;
         let places: Vec<[usize; 2]> = (0..count).map(|_| [below(m), below(n)]).collect();
-        let sums = places.par_iter().map(|&[row, col]| {
+        let elements = places.into_par_iter().map(|[row, col]| {
             let (mut sum, mut lost, mut magnitude) = (0.0_f64, 0.0, 0.0);
             for (x, y) in a[row * k..(row + 1) * k].iter().zip(b[col..].iter().step_by(n)) {
                 let product = f64::from(*x) * f64::from(*y);
@@ -39,17 +35,16 @@ impl Expected {
                 sum = next;
                 magnitude += product.abs();
             }
-            [sum + lost, magnitude]
+            ([row, col], [sum + lost, magnitude])
         });
-        let sums = sums.collect();
-        Self { places, sums }
+        Self(elements.collect())
     }
 
     /// The errors of C, which has `n` columns.
     pub fn errors(&self, c: &[f32], n: usize) -> Errors {
         let mut errors = Errors::default();
         let mut squares = 0.0;
-        for (&[row, col], &[right, magnitude]) in self.places.iter().zip(&self.sums) {
+        for &([row, col], [right, magnitude]) in &self.0 {
             let found = f64::from(c[row * n + col]);
             if !found.is_finite() {
                 errors.lost += 1;
@@ -59,7 +54,7 @@ impl Expected {
                 squares += error * error;
             }
         }
-        let count = (self.places.len() as f64 - f64::from(errors.lost)).max(1.0);
+        let count = (self.0.len() as f64 - f64::from(errors.lost)).max(1.0);
         errors.rms = (squares / count).sqrt();
         errors
     }
@@ -84,6 +79,6 @@ mod tests {
     fn the_expected_sum_keeps_what_float64_would_lose() {
         let big = 2_f32.powi(60);
         let expected = Expected::of(&[big, 1.0, -big], &[1.0; 3], [1, 1, 3], 1);
-        assert_eq!(expected.sums, [[1.0, 2.0 * f64::from(big) + 1.0]]);
+        assert_eq!(expected.0, [([0, 0], [1.0, 2.0 * f64::from(big) + 1.0])]);
     }
 }

@@ -99,11 +99,9 @@ pub fn run(options: &Options) -> Result<bool> {
     let mut device = device::open(options.device, &SimOptions::default())?;
     let device = device.as_mut();
     let kernels = KERNELS.iter().map(|(_, variant)| OneKernel::named(*variant)).collect::<Result<Vec<_>>>()?;
-    let hashes =
-        KERNELS.iter().zip(&kernels).map(|((name, _), kernel)| ((*name).to_owned(), kernel.source.hash.clone()));
     let mut record = Measured {
         provenance: record::provenance(device.info(), options.commit.as_ref()),
-        hashes: hashes.collect(),
+        hashes: named(kernels.iter().map(|kernel| kernel.source.hash.clone())),
         elements: ELEMENTS,
         ..Measured::default()
     };

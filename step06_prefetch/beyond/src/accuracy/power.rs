@@ -15,6 +15,8 @@ const SETTLES: Duration = Duration::from_millis(500);
 /// Medians of the power in watts and of the SMs' clock in MHz while `run` is called again and again; `None` if `nvidia-smi` reports
 /// neither.
 pub fn during(gpu: usize, mut run: impl FnMut() -> Result<()>) -> Result<Option<[f64; 2]>> {
+    // Without `.instant`, the power is a mean over the last second.
+    let query = ["--query-gpu=power.draw.instant,clocks.sm", "--format=csv,noheader,nounits", "-i", &gpu.to_string()];
     let ended = AtomicBool::new(false);
     let begin = Instant::now();
     let lines = thread::scope(|scope| {
@@ -22,7 +24,7 @@ pub fn during(gpu: usize, mut run: impl FnMut() -> Result<()>) -> Result<Option<
         let watcher = scope.spawn(|| {
             let mut lines = vec![];
             while !ended.load(Ordering::Relaxed) {
-                let Some(line) = sample(gpu) else { break };
+                let Some(line) = nvidia_smi::first_line(&query) else { break };
                 // A sample that was requested before the end may arrive after it.
                 if begin.elapsed() > SETTLES && !ended.load(Ordering::Relaxed) {
                     lines.push(line);
@@ -39,13 +41,6 @@ pub fn during(gpu: usize, mut run: impl FnMut() -> Result<()>) -> Result<Option<
         result.map(|()| lines)
     })?;
     Ok(medians(lines.iter().map(String::as_str)))
-}
-
-/// Power and clock now, as one line of text; `None` without `nvidia-smi`.
-fn sample(gpu: usize) -> Option<String> {
-    // Without `.instant`, the power is a mean over the last second.
-    let query = ["--query-gpu=power.draw.instant,clocks.sm", "--format=csv,noheader,nounits", "-i", &gpu.to_string()];
-    nvidia_smi::first_line(&query)
 }
 
 /// The medians of both columns; `None` if no line has numbers.

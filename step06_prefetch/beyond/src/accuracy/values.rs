@@ -54,13 +54,8 @@ impl Values {
         let sign = if bits & 1 == 0 { 1.0 } else { -1.0 };
         let exponent = (bits >> 8 & 0xffff) as i32;
         match self {
-            Self::Zeros if at.is_multiple_of(16) => {
-                if of_a {
-                    sign * (1.0 + fraction) * 2_f32.powi(30)
-                } else {
-                    0.0
-                }
-            }
+            Self::Zeros if at.is_multiple_of(16) && of_a => sign * (1.0 + fraction) * 2_f32.powi(30),
+            Self::Zeros if at.is_multiple_of(16) => 0.0,
             Self::Both | Self::Zeros => 2.0 * fraction - 1.0,
             Self::Ties => 1.0 + 4093.0 * f32::EPSILON,
             Self::Positive => fraction,

@@ -54,7 +54,7 @@ fn plan(device: &dyn Device, [m, n, k]: [u64; 3]) -> Result<Plan> {
 
 /// The sources from which the kernels of all GPUs are loaded.
 pub struct Sources {
-    step: Source,
+    pub step: Source,
     operands: Source,
     check: Source,
     /// The kernels that were loaded so far, with their rank and specialisation.
@@ -66,11 +66,6 @@ impl Sources {
         let [operands, check] = HELPING.map(|name| Source::read(&folder("several").join(name)));
         let step = Source::read(&file_of(&STEP, None))?;
         Ok(Self { step, operands: operands?, check: check?, loaded: Vec::new() })
-    }
-
-    /// The file of the step's kernel and its hash, for records.
-    pub fn named(&self) -> (String, String) {
-        (self.step.display.clone(), self.step.hash.clone())
     }
 
     /// The kernels of a rank for products m×n of any depth, because the tiling depends on C alone.
@@ -122,9 +117,8 @@ impl Kernels {
     /// Starts C = A·B, or C += A·B if `add`, for a panel.
     pub fn multiply(self, device: &mut dyn Device, size: [u64; 3], matrices: [Buffer; 3], add: bool) -> Result<()> {
         for launch in &plan(device, size)?.launches {
-            let args = launch.args.iter().map(|&arg| session::value(arg, matrices, None));
-            let args: Vec<Value> = args.collect::<Result<_>>()?;
-            device.launch(if add { self.adding } else { self.step }, launch, &args)?;
+            let kernel = if add { self.adding } else { self.step };
+            device.launch(kernel, launch, &session::values(launch, matrices, None)?)?;
         }
         Ok(())
     }

@@ -58,40 +58,28 @@ impl Outcome {
     }
 
     pub fn text(&self) -> String {
-        let [m, n, k] = self.size;
-        let [rows, cols] = self.grid;
-        let overlap = match (self.gpus, self.overlap) {
+        let Self { gpus, size: [m, n, k], grid: [rows, cols], panels, device, link, twin, verdict, .. } = self;
+        let overlap = match (*gpus, self.overlap) {
             (1, _) => String::new(),
             (_, true) => ", which travel while others are multiplied".into(),
             (_, false) => ", which travel while nothing is multiplied".into(),
         };
+        let (depth, memory) = (grouped(self.panel), gb(self.bytes_per_gpu));
         let mut text = format!(
-            "C (M×N = {m}×{n}, K = {k}, f32) on {} × {}, a grid of {rows}×{cols}\n  panels    {} of {} steps of K{overlap}; {}\n  memory    {} on each GPU at most\n",
-            self.gpus,
-            self.device,
-            self.panels,
-            grouped(self.panel),
-            self.link,
-            gb(self.bytes_per_gpu),
+            "C (M×N = {m}×{n}, K = {k}, f32) on {gpus} × {device}, a grid of {rows}×{cols}\n  \
+             panels    {panels} of {depth} steps of K{overlap}; {link}\n  memory    {memory} on each GPU at most\n"
         );
-        let wrong = [&self.twin, &self.verdict].into_iter().find_map(|verdict| verdict.wrong.as_deref());
-        text += &match wrong {
+        let (rows, samples, worst) = (grouped(twin.rows), verdict.sampled_rows, verdict.worst_bound_share);
+        text += &match twin.wrong.as_ref().or(verdict.wrong.as_ref()) {
             Some(wrong) => format!("  WRONG     {wrong}\n"),
             None => format!(
-                "  verified  an integer twin by Freivalds' check, all {} rows; {} sampled rows, at most {:.2} of the error bound\n",
-                grouped(self.twin.rows),
-                self.verdict.sampled_rows,
-                self.verdict.worst_bound_share
+                "  verified  an integer twin by Freivalds' check, all {rows} rows; {samples} sampled rows, at most {worst:.2} of the \
+                 error bound\n"
             ),
         };
-        if let (Some(median), Some(gflops)) = (self.median_ms(), self.gflops()) {
-            text += &format!(
-                "  time      {} (median of {}), {:.1} TFLOP/s, {:.1} on each GPU\n",
-                ms(median),
-                self.ms.len(),
-                gflops / 1e3,
-                gflops / 1e3 / self.gpus as f64
-            );
+        if let (Some(median), Some(gflops)) = (self.median_ms().map(ms), self.gflops()) {
+            let (times, all, each) = (self.ms.len(), gflops / 1e3, gflops / 1e3 / *gpus as f64);
+            text += &format!("  time      {median} (median of {times}), {all:.1} TFLOP/s, {each:.1} on each GPU\n");
         }
         text
     }

@@ -32,8 +32,7 @@ fn piece(size: u64, parts: usize, i: usize) -> Range<u64> {
 impl Grid {
     /// The grid of `gpus` GPUs that is closest to a square, with P ≤ Q. The closer to a square, the less data travels.
     pub fn of(gpus: usize) -> Self {
-        let rows = (1..=gpus).take_while(|rows| rows * rows <= gpus).filter(|rows| gpus.is_multiple_of(*rows)).last();
-        let rows = rows.unwrap_or(1);
+        let rows = (1..=gpus.isqrt()).rev().find(|rows| gpus.is_multiple_of(*rows)).unwrap_or(1);
         Self { rows, cols: gpus / rows }
     }
 
@@ -161,10 +160,7 @@ impl Plan {
 /// The usual depth of a panel, in steps of K: deep, because every panel costs a launch and an addition to C, but not so deep that
 /// the buffers take much memory.
 pub fn usual_depth(k: u64, gpus: usize) -> u64 {
-    if gpus == 1 {
-        return k;
-    }
-    (k / 2).clamp(1, 16_384).next_multiple_of(8).min(k.next_multiple_of(8))
+    if gpus == 1 { k } else { (k / 2).clamp(1, 16_384).next_multiple_of(8).min(k.next_multiple_of(8)) }
 }
 
 #[cfg(test)]

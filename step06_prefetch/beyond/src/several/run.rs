@@ -107,8 +107,7 @@ pub fn main(args: &Args) -> Result<bool> {
     let mut right = true;
     let default = [DEFAULT[usize::from(found.is_none())]; 3];
     for size in or_usual(&args.size, default) {
-        let usual = usual_depth(size[2], world);
-        for depth in or_usual(&args.panel, usual) {
+        for depth in or_usual(&args.panel, usual_depth(size[2], world)) {
             for &overlap in &args.overlap {
                 let plan = Plan::new(grid, size, depth)?;
                 let outcome = run(&mut gpus, nccl.as_ref(), &mut sources, plan, overlap, args)?;
@@ -180,7 +179,7 @@ fn run(
         bytes_per_gpu,
         device,
         link: nccl.map_or_else(|| "messages between simulated GPUs".into(), Nccl::name),
-        kernel: sources.named(),
+        kernel: (sources.step.display.clone(), sources.step.hash.clone()),
         twin,
         verdict,
         ms,

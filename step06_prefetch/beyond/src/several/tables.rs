@@ -24,10 +24,8 @@ struct Row {
 
 /// All timed products, in order of their machines and files.
 fn recorded() -> Result<Vec<Row>> {
-    let mut files = below(&workspace::root().join("docs/results/several"), "jsonl");
-    files.sort();
     let mut rows: Vec<Row> = Vec::new();
-    for path in files {
+    for path in below(&workspace::root().join("docs/results/several"), "jsonl") {
         let name = |path: Option<&std::ffi::OsStr>| path.unwrap_or_default().to_string_lossy().into_owned();
         for line in read(&path)?.lines() {
             let outcome = serde_json::from_str(line).with_context(|| workspace::display(&path))?;

@@ -22,7 +22,7 @@ use crate::every_shape::{self, IDEAS};
 use crate::{record, tensor_cores};
 use race::{Field, near};
 use step06_prefetch::STEP;
-use tables::{Measured, Shape};
+use tables::{Measured, Shape, Timed};
 use times::Times;
 
 /// For a fit, plans that are expected to take up to this many times as long as the best are measured.
@@ -120,17 +120,11 @@ fn race(
         }
         let field = of(&problem, device.info())?;
         let shape = race::measure(device, kernel, &problem, &field, before.as_ref())?;
-        let Shape { size: [m, n, k], chosen, best, .. } = &shape;
+        let Shape { size: [m, n, k], chosen: Timed { name, slices, us, .. }, best, right, .. } = &shape;
+        let (ratio, wrong) = (shape.ratio(), if *right { "" } else { "; WRONG" });
         print(&format!(
-            "{m}×{n}×{k}: {} in {} slices {:.1} µs, {:.3} of cuBLAS; best {} in {} {:.1} µs{}\n",
-            chosen.name,
-            chosen.slices,
-            chosen.us,
-            shape.ratio(),
-            best.name,
-            best.slices,
-            best.us,
-            if shape.right { "" } else { "; WRONG" }
+            "{m}×{n}×{k}: {name} in {slices} slices {us:.1} µs, {ratio:.3} of cuBLAS; best {} in {} {:.1} µs{wrong}\n",
+            best.name, best.slices, best.us
         ))?;
         record.shapes.push(shape);
         record::write(&options.out, "shapes.json", &record)?;

@@ -24,23 +24,8 @@ pub struct Field {
     pub others: Vec<Plan>,
     /// The time in µs that the model expects of a plan.
     pub expected: Vec<(Plan, f64)>,
-    /// The ideas that the chosen plan uses.
-    pub ideas: Vec<Used>,
-}
-
-/// An idea that a chosen plan uses.
-pub struct Used {
-    pub name: &'static str,
-    /// The plan that would be chosen without it.
-    chosen: Plan,
-    all: Vec<Choice>,
-}
-
-impl Used {
-    /// Whether a plan does without the idea.
-    pub fn is_absent(&self, plan: &Plan) -> bool {
-        self.chosen == *plan || self.all.iter().any(|choice| choice.plan == *plan)
-    }
+    /// The ideas that the chosen plan uses, each with the plans that do without it.
+    pub ideas: Vec<(&'static str, Vec<Plan>)>,
 }
 
 impl Field {
@@ -48,8 +33,7 @@ impl Field {
     pub fn of(problem: &Problem, device: &DeviceInfo) -> Result<Self> {
         let mut field = Self::around(every_shape::plan(problem, device)?, &every_shape::choices(problem, device));
         for idea in IDEAS {
-            let (chosen, all) = ((idea.plan)(problem, device)?, (idea.choices)(problem, device));
-            field.add(Used { name: idea.name, chosen, all });
+            field.add(idea.name, &(idea.plan)(problem, device)?, &(idea.choices)(problem, device));
         }
         Ok(field)
     }
@@ -61,7 +45,7 @@ impl Field {
         let without = tensor_cores::with_fp32_units(problem, device)?;
         let of_fp32_units = tensor_cores::choices_of_fp32_units(problem, device);
         field.take(of_fp32_units.iter().filter(|choice| choice.plan == without));
-        field.add(Used { name: tensor_cores::VARIANT.name, chosen: without, all: Vec::new() });
+        field.add(tensor_cores::VARIANT.name, &without, &[]);
         Ok(field)
     }
 
@@ -89,17 +73,19 @@ impl Field {
         }
     }
 
-    /// Enters plans without an idea, if the chosen plan uses it.
-    fn add(&mut self, idea: Used) {
-        if idea.is_absent(&self.chosen) {
+    /// Enters plans without an idea, the one that would be chosen and others, if the chosen plan uses it.
+    fn add(&mut self, idea: &'static str, chosen: &Plan, choices: &[Choice]) {
+        let mut plans: Vec<Plan> = choices.iter().map(|choice| choice.plan.clone()).collect();
+        plans.push(chosen.clone());
+        if plans.contains(&self.chosen) {
             return;
         }
         let (factor, most) = NEAR_WITHOUT;
-        let mut best = near(&idea.all, factor);
+        let mut best = near(choices, factor);
         best.sort_by(|a, b| a.expected_us.total_cmp(&b.expected_us));
         self.take(best.into_iter().take(most));
-        self.enter(&idea.chosen);
-        self.ideas.push(idea);
+        self.enter(chosen);
+        self.ideas.push((idea, plans));
     }
 }
 
@@ -126,7 +112,7 @@ pub fn measure(
     let mut alone: Vec<(&Plan, f64)> = alone.collect::<Result<_>>()?;
     alone.sort_by(|a, b| a.1.total_cmp(&b.1));
     let mut plans = vec![&field.chosen];
-    let absent = field.ideas.iter().map(|idea| alone.iter().find(|(plan, _)| idea.is_absent(plan)));
+    let absent = field.ideas.iter().map(|(_, without)| alone.iter().find(|(plan, _)| without.contains(plan)));
     for (rival, _) in [alone.first()].into_iter().chain(absent).flatten() {
         if !plans.contains(rival) {
             bench.enter(kernel, rival)?;
@@ -150,10 +136,7 @@ pub fn measure(
         let kept = plans.iter().zip(ours).filter(|(plan, _)| keep(plan));
         kept.min_by(|a, b| a.1.total_cmp(b.1)).map(|(plan, &us)| timed(plan, us))
     };
-    let without = field.ideas.iter().filter_map(|idea| {
-        let fastest = fastest(&|plan| idea.is_absent(plan))?;
-        Some((idea.name.to_owned(), fastest))
-    });
+    let without = |(idea, plans): &(&str, Vec<Plan>)| Some(((*idea).into(), fastest(&|plan| plans.contains(plan))?));
     let before = plan_before.zip(ours.last()).map(|(plan, &us)| (STEP.name.to_owned(), timed(&plan, us)));
     Ok(Shape {
         size: [problem.m, problem.n, problem.k],
@@ -161,7 +144,7 @@ pub fn measure(
         right,
         chosen: fastest(&|plan| *plan == field.chosen).context("the chosen plan was not timed; run again")?,
         best: fastest(&|_| true).context("no plan was timed; run again")?,
-        without: without.chain(before).collect(),
+        without: field.ideas.iter().filter_map(without).chain(before).collect(),
     })
 }
 
@@ -178,7 +161,7 @@ mod tests {
         let device = DeviceInfo { compiles: true, ..DeviceInfo::simulated(1 << 30) };
         let problems = [[128, 128, 8192], [4096, 4096, 4096], [64, 4, 20_000], [255, 255, 255]].map(Problem::uniform);
         let fields = problems.map(|problem| Field::of(&problem, &device).unwrap());
-        let used = |at: usize| fields[at].ideas.iter().map(|idea| idea.name).collect::<Vec<_>>();
+        let used = |at: usize| fields[at].ideas.iter().map(|(idea, _)| *idea).collect::<Vec<_>>();
         for idea in ["tiles", "slices", "wide_copies"] {
             assert!(used(0).contains(&idea), "{:?}", used(0));
         }
@@ -187,8 +170,8 @@ mod tests {
         assert!(!used(3).contains(&"wide_copies") && !used(3).contains(&"wide_stores"), "{:?}", used(3));
         for field in &fields {
             assert!(!field.others.contains(&field.chosen));
-            for idea in &field.ideas {
-                assert!(field.others.iter().any(|plan| idea.is_absent(plan)), "{}", idea.name);
+            for (idea, without) in &field.ideas {
+                assert!(field.others.iter().any(|plan| without.contains(plan)), "{idea}");
             }
         }
     }

@@ -99,42 +99,29 @@ pub fn of(record: &Measured) -> String {
     }
     let head =
         ["shapes", "number", "mean", "least", "below 0.9", "below 1", "measured ÷ expected", "chosen ÷ best plan"];
-    format!(
-        "{}\nTimes of cuBLAS over ours; means are geometric.\n\n*{}; both {HOW}.*\n",
-        table::markdown(&head, rows),
-        record.provenance
-    )
+    let (table, provenance) = (table::markdown(&head, rows), &record.provenance);
+    format!("{table}\nTimes of cuBLAS over ours; means are geometric.\n\n*{provenance}; both {HOW}.*\n")
 }
 
-/// How much longer products take without an idea, at the shapes whose plan uses it.
-struct Worth {
-    shapes: usize,
-    mean: f64,
-    largest: f64,
-    at: [u64; 3],
-}
-
-impl Worth {
-    /// `None` if no plan without the idea was measured.
-    fn of(idea: &str, record: &Measured) -> Option<Self> {
-        let cost = |shape: &Shape| Some((shape.without.get(idea)?.us / shape.best.us, shape.size));
-        let costs: Vec<(f64, [u64; 3])> = record.shapes.iter().filter_map(cost).collect();
-        let (largest, at) = costs.iter().copied().max_by(|a, b| a.0.total_cmp(&b.0))?;
-        let mean = geometric_mean(&costs.iter().map(|(cost, _)| *cost).collect::<Vec<_>>());
-        Some(Self { shapes: costs.len(), mean, largest, at })
-    }
+/// How much longer products take without an idea, at the shapes whose plan uses it: how many these are, the mean, the most, and the
+/// shape at which that is. `None` if no plan without the idea was measured.
+fn worth(idea: &str, record: &Measured) -> Option<(usize, f64, f64, String)> {
+    let cost = |shape: &Shape| Some((shape.without.get(idea)?.us / shape.best.us, shape.size));
+    let costs: Vec<(f64, [u64; 3])> = record.shapes.iter().filter_map(cost).collect();
+    let (most, at) = costs.iter().copied().max_by(|a, b| a.0.total_cmp(&b.0))?;
+    let mean = geometric_mean(&costs.iter().map(|(cost, _)| *cost).collect::<Vec<_>>());
+    Some((costs.len(), mean, most, size(at)))
 }
 
 /// What one idea is worth, in a sentence.
 pub fn idea(words: &[&str]) -> Result<String> {
     let [record, idea] = words else { bail!("name a record and an idea") };
-    let Some(Worth { shapes, mean, largest, at }) = Worth::of(idea, &read("shapes", &[record])?) else {
+    let Some((shapes, mean, most, at)) = worth(idea, &read("shapes", &[record])?) else {
         return Ok(format!("*The plans without `{idea}` have not been measured yet; `beyond shapes OUT` does it.*"));
     };
     Ok(format!(
         "**Measured:** without `{idea}` the fastest plan takes {mean:.3} × as long in the mean over {shapes} shapes whose plan uses \
-         it. The most is {largest:.2} × at {}.",
-        size(at)
+         it. The most is {most:.2} × at {at}."
     ))
 }
 
@@ -142,17 +129,15 @@ pub fn idea(words: &[&str]) -> Result<String> {
 pub fn ideas(words: &[&str]) -> Result<String> {
     let record: Measured = read("shapes", words)?;
     let row = |(name, title): &(String, String)| {
-        let Worth { shapes, mean, largest, at } = Worth::of(name, &record)?;
-        Some(vec![format!("`{name}`"), title.clone(), shapes.to_string(), number(mean), number(largest), size(at)])
+        let (shapes, mean, most, at) = worth(name, &record)?;
+        Some(vec![format!("`{name}`"), title.clone(), shapes.to_string(), number(mean), number(most), at])
     };
     let head = ["idea", "what it is", "shapes", "mean without ÷ with", "largest", "at M×N×K"];
+    let table = table::markdown(&head, record.ideas.iter().filter_map(row));
+    let (shapes, provenance) = (record.shapes.len(), &record.provenance);
     Ok(format!(
-        "{}\nThe time of the fastest plan without the idea, over that of the fastest plan of all: at those of {} shapes whose plan \
-         uses the idea and where one without it was measured. Means are geometric.\n\n\
-         *{}; {HOW}.*\n",
-        table::markdown(&head, record.ideas.iter().filter_map(row)),
-        record.shapes.len(),
-        record.provenance
+        "{table}\nThe time of the fastest plan without the idea, over that of the fastest plan of all: at those of {shapes} shapes whose \
+         plan uses the idea and where one without it was measured. Means are geometric.\n\n*{provenance}; {HOW}.*\n"
     ))
 }
 
