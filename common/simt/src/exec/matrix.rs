@@ -13,12 +13,13 @@
 //! the literature (Fasi, Higham, Mikaitis and Pranesh, *Numerical behavior of NVIDIA tensor cores*, 2021; Li and others, *FTTN*,
 //! 2024). They were not compared with a GPU here.
 
+use super::access::At;
 use super::context::{Checked, Context};
 use super::real::{Format, Real, canonical64};
 use super::registers::Registers;
 use ptx::ast::Type;
 use ptx::error::FaultKind;
-use ptx::lower::inst::{Inst, Rounding};
+use ptx::lower::inst::Rounding;
 use ptx::lower::matrix::{Fragment, MatrixOp};
 
 /// Returns the bits of the elements of A·B + C, in row order.
@@ -53,11 +54,8 @@ fn number(bits: u64, kind: Type) -> f64 {
 }
 
 fn bits(value: f64, kind: Type) -> u64 {
-    match kind {
-        // Sums wrap.
-        Type::S32 => u64::from(value as i64 as u32),
-        _ => canonical64(value),
-    }
+    // Sums of integers wrap.
+    if kind == Type::S32 { u64::from(value as i64 as u32) } else { canonical64(value) }
 }
 
 /// Returns the bits of a fragment's elements, in row order.
@@ -86,18 +84,19 @@ pub(super) fn scatter(fragment: &Fragment, registers: &[u32], r: Registers, elem
 }
 
 /// Checks that all lanes of a warp take part, as instructions on matrices need them.
-pub(super) fn whole(context: &Context, inst: &Inst, warp: u32, mask: u32) -> Checked<()> {
-    if mask == u32::MAX {
+pub(super) fn whole(context: &Context, At { inst, warp, lanes, .. }: At) -> Checked<()> {
+    if lanes == u32::MAX {
         return Ok(());
     }
-    let kind = FaultKind::MissingLanes { named: u32::MAX, present: mask };
-    Err(context.fault(kind, inst.pc, warp, Some((!mask).trailing_zeros())))
+    let kind = FaultKind::MissingLanes { named: u32::MAX, present: lanes };
+    Err(context.fault(kind, inst.pc, warp, Some((!lanes).trailing_zeros())))
 }
 
 /// Computes D = A·B + C.
 #[inline(never)]
-pub(super) fn multiply(context: &Context, inst: &Inst, r: Registers, warp: u32, mask: u32) -> Checked<()> {
-    whole(context, inst, warp, mask)?;
+pub(super) fn multiply(context: &Context, at: At) -> Checked<()> {
+    whole(context, at)?;
+    let At { inst, r, .. } = at;
     let matrix = &context.code.matrices[inst.imm as usize];
     let MatrixOp::Multiply(fragments, saturates) = &matrix.op else { return Ok(()) };
     let mut rest = &matrix.registers[..];

@@ -242,7 +242,7 @@ unsafe fn run<I: Isa, const STEPS: bool>(
             Op::Nop => {}
             // SAFETY: the caller vouches for the instruction set.
             op if op.computes() => unsafe { I::alu(inst, r, &mut warp.predicates, &code.details, mask) },
-            _ => seldom(warp, context, inst, r, mask)?,
+            _ => seldom(warp, context, at())?,
         }
         executed::<STEPS>(warp, context, inst, r, mask);
     };
@@ -271,23 +271,23 @@ fn show(warp: &Warp, context: &mut Context, inst: &Inst, r: Registers, lanes: u3
 
 /// Executes what kernels do seldom. It is out of line, so that the loop above stays small.
 #[inline(never)]
-fn seldom(warp: &mut Warp, context: &mut Context, inst: &Inst, r: Registers, mask: u32) -> Checked<()> {
+fn seldom(warp: &mut Warp, context: &mut Context, at: At) -> Checked<()> {
+    let inst = at.inst;
     if matches!(inst.op, Op::Matrix | Op::Warpgroup) && warp.gather(warp.live, &context.code.insts) {
         return Ok(());
     }
-    let at = At { inst, r, warp: warp.number, lanes: mask };
     match inst.op {
         Op::LdParam => access::load_param(context, at),
         Op::Atom => access::atomic(context, at),
         Op::CopyAsync => access::copy_async(context, at, warp),
         Op::Matrix => match context.code.matrices[inst.imm as usize].op {
-            MatrixOp::Multiply(..) => multiply(context, inst, r, warp.number, mask),
+            MatrixOp::Multiply(..) => multiply(context, at),
             _ => access::matrix(context, at),
         },
-        Op::Warpgroup => warpgroup(warp, context, inst, r, mask),
-        Op::System => system(warp, context, inst, mask),
-        Op::Trap => Err(context.fault(FaultKind::Trap, inst.pc, warp.number, Some(mask.trailing_zeros()))),
-        _ => exchange(warp, context, inst, r, mask),
+        Op::Warpgroup => warpgroup(warp, context, at),
+        Op::System => system(warp, context, at),
+        Op::Trap => Err(context.fault(FaultKind::Trap, inst.pc, warp.number, Some(at.lanes.trailing_zeros()))),
+        _ => exchange(warp, context, at),
     }
 }
 

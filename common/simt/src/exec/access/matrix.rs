@@ -14,10 +14,9 @@ use std::sync::atomic::Ordering::Relaxed;
 /// `ldmatrix`, `stmatrix`, and the loads and stores of `wmma`.
 #[inline(never)]
 pub(crate) fn matrix(context: &mut Context, at: At) -> Checked<()> {
-    let At { inst, warp, lanes, .. } = at;
-    whole(context, inst, warp, lanes)?;
+    whole(context, at)?;
     let code = context.code;
-    let matrix = &code.matrices[inst.imm as usize];
+    let matrix = &code.matrices[at.inst.imm as usize];
     match matrix.op {
         MatrixOp::Multiply(..) | MatrixOp::Warpgroup(_) => {}
         MatrixOp::Rows { count, exchanged, store } => rows(context, at, matrix, (count, exchanged, store))?,
