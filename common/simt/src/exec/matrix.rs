@@ -20,7 +20,7 @@ use super::registers::Registers;
 use ptx::ast::Type;
 use ptx::error::FaultKind;
 use ptx::lower::inst::Rounding;
-use ptx::lower::matrix::{Fragment, MatrixOp};
+use ptx::lower::matrix::Fragment;
 
 /// Returns the bits of the elements of A·B + C, in row order.
 pub(super) fn multiplied(core: TensorCore, product: &Product<'_>) -> Vec<u64> {
@@ -92,14 +92,10 @@ pub(super) fn whole(context: &Context, At { inst, warp, lanes, .. }: At) -> Chec
     Err(context.fault(kind, inst.pc, warp, Some((!lanes).trailing_zeros())))
 }
 
-/// Computes D = A·B + C.
+/// Computes D = A·B + C on the tensor cores of a target. The fragments are those of D, A, B and C.
 #[inline(never)]
-pub(super) fn multiply(context: &Context, at: At) -> Checked<()> {
-    whole(context, at)?;
-    let At { inst, r, .. } = at;
-    let matrix = &context.code.matrices[inst.imm as usize];
-    let MatrixOp::Multiply(fragments, saturates) = &matrix.op else { return Ok(()) };
-    let mut rest = &matrix.registers[..];
+pub(super) fn multiply(target: u32, r: Registers, fragments: &[Fragment; 4], saturates: bool, registers: &[u32]) {
+    let mut rest = registers;
     let registers = fragments.each_ref().map(|fragment| {
         let (own, others) = rest.split_at(fragment.registers as usize);
         rest = others;
@@ -107,11 +103,9 @@ pub(super) fn multiply(context: &Context, at: At) -> Checked<()> {
     });
     let [a, b, c] = [1, 2, 3].map(|index| gather(&fragments[index], registers[index], r));
     let [columns, length] = [0, 1].map(|index| fragments[index].columns as usize);
-    let (kinds, saturates) = (fragments.map(|fragment| fragment.kind), *saturates);
+    let kinds = fragments.map(|fragment| fragment.kind);
     let product = Product { a: &a, b: &b, c: &c, kinds, length, columns, saturates };
-    let results = multiplied(TensorCore::of(context.code.target), &product);
-    scatter(&fragments[0], registers[0], r, &results);
-    Ok(())
+    scatter(&fragments[0], registers[0], r, &multiplied(TensorCore::of(target), &product));
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,7 +8,6 @@ use super::exchange::{exchange, groups};
 #[cfg(target_arch = "x86_64")]
 use super::isa::{Avx2, Avx512};
 use super::isa::{Isa, Plain};
-use super::matrix::multiply;
 use super::registers::{Registers, WarpRegisters};
 use super::system::system;
 use super::warp::{Parked, Warp};
@@ -18,7 +17,6 @@ use crate::lanes::each;
 use crate::observe::Executed;
 use ptx::error::FaultKind;
 use ptx::lower::inst::{GUARD_NEGATED, Inst, NO_GUARD, NONE, Op};
-use ptx::lower::matrix::MatrixOp;
 
 /// The loop for an instruction set that this processor was found to have.
 #[derive(Clone, Copy)]
@@ -236,7 +234,7 @@ unsafe fn run<I: Isa, const STEPS: bool>(
                 budget = budget.min(0);
                 over = Stop::Idle;
                 if inst.a != NONE {
-                    access::settle(context, inst, r, mask);
+                    access::settle(context, at());
                 }
             }
             Op::Nop => {}
@@ -280,10 +278,7 @@ fn seldom(warp: &mut Warp, context: &mut Context, at: At) -> Checked<()> {
         Op::LdParam => access::load_param(context, at),
         Op::Atom => access::atomic(context, at),
         Op::CopyAsync => access::copy_async(context, at, warp),
-        Op::Matrix => match context.code.matrices[inst.imm as usize].op {
-            MatrixOp::Multiply(..) => multiply(context, at),
-            _ => access::matrix(context, at),
-        },
+        Op::Matrix => access::matrix(context, at),
         Op::Warpgroup => warpgroup(warp, context, at),
         Op::System => system(warp, context, at),
         Op::Trap => Err(context.fault(FaultKind::Trap, inst.pc, warp.number, Some(at.lanes.trailing_zeros()))),
