@@ -8,19 +8,7 @@ use super::sections;
 use simt::analyses::declarations::shared_extents;
 use simt::{Arg, Error, GlobalMemory, Hazard, Hazards, LaunchConfig, Module};
 use std::fmt::Write as _;
-use std::path::PathBuf;
-
-/// A program, and the path of its source (`.cu`) and its message (`.txt`) without the extension.
-struct Program {
-    ptx: String,
-    path: PathBuf,
-}
-
-fn programs(part: &str) -> Vec<Program> {
-    let folder = sections::path("corpus").join(part);
-    let programs = sections::read(format!("corpus/{part}.ptx"));
-    programs.into_iter().map(|(name, ptx)| Program { ptx, path: folder.join(name) }).collect()
-}
+use std::path::Path;
 
 /// Returns `count` numbers that `of` makes from pseudo-random bits.
 pub fn numbers(count: usize, seed: u32, of: fn(u32) -> f32) -> Vec<f32> {
@@ -79,47 +67,42 @@ pub fn launch(
     Ok(Launched { result, hazards: hazards.found(), printed: memory.take_printed(), c })
 }
 
-/// The simulator's messages about a program, what the program prints, and C.
-struct Outcome {
-    said: String,
-    printed: String,
-    c: Vec<f32>,
-}
-
-fn run(Program { ptx, path }: &Program, threads: usize) -> Outcome {
+/// Runs a program, whose source is at `path` with the extension `cu`. Returns the simulator's messages, what the program prints, and C.
+fn run(ptx: &str, path: &Path, threads: usize) -> (String, String, Vec<f32>) {
     let source = std::fs::read_to_string(path.with_extension("cu")).ok();
     // Small whole numbers, so that sums are exact.
     let of = |random| (random >> 27) as f32 - 8.0;
     let Launched { result, hazards, printed, c } = match launch(ptx, source.as_deref(), (threads, 1_000_000), of) {
         Ok(launched) => launched,
-        Err(error) => return Outcome { said: format!("{error}\n"), printed: String::new(), c: vec![] },
+        Err(error) => return (format!("{error}\n"), String::new(), vec![]),
     };
     let mut said = result.as_ref().err().map_or(String::new(), |error| format!("{error}\n"));
     // In a launch that was stopped, it means nothing that elements were not written.
     for hazard in hazards.iter().filter(|hazard| result.is_ok() || !hazard.kind.is_coverage()) {
         writeln!(said, "{hazard}").unwrap();
     }
-    Outcome { said, printed, c }
+    (said, printed, c)
 }
 
 /// Runs the programs of a part, with one host thread and with three. Messages, output and results must be as in the file beside each
 /// program.
 fn check(part: &str, least: usize) {
     let mut wrong = vec![];
-    let programs = programs(part);
+    let programs = sections::read(format!("corpus/{part}.ptx"));
     assert!(programs.len() >= least);
-    for program in programs {
-        let (name, beside) = (program.path.display(), program.path.with_extension("txt"));
-        let Outcome { said, printed, c } = run(&program, 1);
+    for (name, ptx) in programs {
+        let path = sections::path("corpus").join(part).join(name);
+        let (name, beside) = (path.display(), path.with_extension("txt"));
+        let (said, printed, c) = run(&ptx, &path, 1);
         let right = part == "pass";
         if said.is_empty() != right {
             wrong.push(format!("{name}: the defect was not found, or there is none: {said}"));
         }
         // Two things may depend on the host threads: which block an instruction limit stops, and C if blocks race. So programs with
         // an endless loop are not compared, and C is compared only for correct programs.
-        let three = run(&program, 3);
-        if !beside.to_string_lossy().contains("endless") && (&said, &printed) != (&three.said, &three.printed)
-            || right && c != three.c
+        let (said_again, printed_again, c_again) = run(&ptx, &path, 3);
+        if !beside.to_string_lossy().contains("endless") && (&said, &printed) != (&said_again, &printed_again)
+            || right && c != c_again
         {
             wrong.push(format!("{name} depends on the number of host threads"));
         }

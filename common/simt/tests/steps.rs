@@ -91,15 +91,9 @@ fn the_steps_add_up_to_the_launch() {
     assert!(counters.total().shared_load_bank_conflicts > 0);
     for turn in [0, 1, 2, 7] {
         for resident in [0, 1, 2, 5] {
-            let (stepped, stepped_result, seen) = steps(|config| {
-                config.turn = turn;
-                config.resident = resident;
-            });
-            assert_eq!(
-                (seen.counts, seen.works),
-                (counters.total(), counters.works()),
-                "turns of {turn}, {resident} blocks"
-            );
+            let (stepped, stepped_result, seen) = steps(|config| (config.turn, config.resident) = (turn, resident));
+            let expected = (counters.total(), counters.works());
+            assert_eq!((seen.counts, seen.works), expected, "turns of {turn}, {resident} blocks");
             assert_eq!((stepped, seen.warps.len() as u64), (instructions, instructions));
             assert_eq!(stepped_result, result);
         }
@@ -115,10 +109,7 @@ fn registers_are_seen_with_their_values() {
 #[test]
 fn warps_take_turns_and_blocks_run_side_by_side() {
     let changes = |turn, resident| {
-        let (_, _, seen) = steps(|config| {
-            config.turn = turn;
-            config.resident = resident;
-        });
+        let (_, _, seen) = steps(|config| (config.turn, config.resident) = (turn, resident));
         seen.warps[..200].windows(2).filter(|pair| pair[0] != pair[1]).count()
     };
     assert!(changes(0, 0) < 12, "{}", changes(0, 0));

@@ -346,9 +346,9 @@ impl BlockCounters {
     /// Adds the loads that were repeated since they were last added.
     fn count_repeats(&mut self, first: u32) {
         let Repeats { times, costs, .. } = &mut self.repeats[first as usize];
-        for &Cost { instruction, passes, fewest } in &*costs {
-            self.counts[instruction as usize].add_shared(true, *times, (passes, fewest));
-            self.work.add_accesses(*times, passes);
+        for &(instruction, passes) in &*costs {
+            self.counts[instruction as usize].add_shared(true, *times, passes);
+            self.work.add_accesses(*times, passes.0);
         }
         *times = 0;
     }
@@ -358,12 +358,12 @@ impl BlockCounters {
     #[inline(never)]
     fn new_loads(&mut self, first: u32, loads: &SharedLoads<'_>) {
         self.count_repeats(first);
-        let cost = |load: &SharedLoad| {
+        let cost = |load: &SharedLoad| -> Option<Cost> {
             let (addresses, SharedLoad { instruction, bytes, .. }) = (loads.addresses(load), *load);
             let access = Access::shared_load(loads.warp, instruction, bytes, &addresses);
             let memo = &mut self.memory[instruction as usize];
-            let (passes, fewest) = shared_passes(memo, self.code.facts[instruction as usize].merged, &access)?;
-            Some(Cost { instruction, passes, fewest })
+            let merged = self.code.facts[instruction as usize].merged;
+            Some((instruction, shared_passes(memo, merged, &access)?))
         };
         let costs = loads.loads.iter().filter_map(cost).collect();
         self.repeats[first as usize].replace(loads, costs);

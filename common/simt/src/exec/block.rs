@@ -98,11 +98,6 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Ends the observers of a block that has ended or failed.
-    pub fn end(&mut self) {
-        self.context.observers.drain(..).for_each(Observer::end);
-    }
-
     /// Runs the block until it ends or other blocks should get their turn. If `asking`, runs only those of its warps that poll.
     pub fn turn(&mut self, asking: bool) -> Result<Turn, Outcome> {
         let Self { context, level, planes, warps, queue } = self;
@@ -232,6 +227,8 @@ struct Grid<'a> {
     launch: &'a Launch<'a>,
     /// The numbers of the blocks to run, in order, or `None` for all.
     only: Option<&'a [u64]>,
+    /// How many blocks run.
+    count: u64,
     /// Blocks start in order, so that a block may wait for the work of earlier ones.
     next: AtomicU64,
     /// No block with a higher number needs to run.
@@ -248,11 +245,12 @@ pub(super) fn run(
 ) -> Option<(u64, Outcome)> {
     // Blocks that may wait for each other take turns in a fixed order, whatever the speed of the host threads.
     let in_order = analysis.in_order() || launch.kernel.code.communicates;
-    let workers = launch.config.workers(in_order, grid_blocks(launch, only)) as usize;
+    let count = only.map_or(launch.config.grid.count(), |only| only.len() as u64);
+    let workers = launch.config.workers(in_order, count) as usize;
     // If the system gives no more threads, this one does the work.
     let pool = if workers > 1 { rayon::ThreadPoolBuilder::new().num_threads(workers).build().ok() } else { None };
     let (next, last) = (AtomicU64::new(0), AtomicU64::new(u64::MAX));
-    let grid = Grid { launch, only, next, last, failure: Mutex::new(None) };
+    let grid = Grid { launch, only, count, next, last, failure: Mutex::new(None) };
     match pool {
         None => grid.work(analysis, ended),
         Some(pool) => {
@@ -260,10 +258,6 @@ pub(super) fn run(
         }
     }
     lock(&grid.failure).take()
-}
-
-fn grid_blocks(launch: &Launch, only: Option<&[u64]>) -> u64 {
-    only.map_or(launch.config.grid.count(), |only| only.len() as u64)
 }
 
 impl<'a> Grid<'a> {
@@ -306,7 +300,7 @@ impl<'a> Grid<'a> {
                 Ok(Turn::Over) if stays => waiting.push_front(worker),
                 Ok(Turn::Over | Turn::Idle(_) | Turn::Told) => waiting.push_back(worker),
                 Ok(Turn::Ended) | Err(_) => {
-                    worker.end();
+                    worker.context.observers.drain(..).for_each(Observer::end);
                     ended();
                     if let Err(outcome) = turn {
                         self.fail(worker.context.info.number, outcome);
@@ -321,11 +315,10 @@ impl<'a> Grid<'a> {
     fn take(&self, analysis: &dyn Analysis, idle: &mut Option<Worker<'a>>) -> Option<Worker<'a>> {
         let config = self.launch.config;
         let turn = self.next.fetch_add(1, Ordering::Relaxed);
-        let count = grid_blocks(self.launch, self.only);
-        if turn >= count {
+        if turn >= self.count {
             return None;
         }
-        let turn = if self.launch.reversed { count - 1 - turn } else { turn };
+        let turn = if self.launch.reversed { self.count - 1 - turn } else { turn };
         let number = self.only.map_or(turn, |only| only[turn as usize]);
         if number > self.last.load(Ordering::Relaxed) {
             return None;

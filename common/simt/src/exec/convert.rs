@@ -61,11 +61,8 @@ fn number(detail: &Detail, value: Real, a: u64) -> u64 {
     let bits = if matches!(value, Real::Nan) { nan(detail, a) } else { value.round(format, detail.rounding) };
     let bits = if detail.relu { format.rectify(bits) } else { bits };
     let bits = if detail.sat { format.saturate(bits) } else { bits };
-    match detail.kind {
-        // In a register, `tf32` is a `float` whose last bits are zero.
-        Type::Tf32 => bits << 13,
-        _ => bits,
-    }
+    // In a register, `tf32` is a `float` whose last bits are zero.
+    if detail.kind == Type::Tf32 { bits << 13 } else { bits }
 }
 
 /// Two: instead of infinity, `e4m3` has one more binade, with twice the numbers of the one below. Its only NaN is all ones.

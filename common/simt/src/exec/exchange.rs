@@ -1,12 +1,12 @@
 //! Instructions that exchange values between the lanes of a warp: shuffles, votes, matches, reductions.
 
+use super::access::At;
 use super::alu::{get, set};
 use super::context::{Checked, Context};
-use super::registers::Registers;
 use super::warp::Warp;
 use crate::lanes::{each, select};
 use ptx::error::FaultKind;
-use ptx::lower::inst::{Inst, NONE, Op, sub};
+use ptx::lower::inst::{NONE, Op, sub};
 
 /// Groups the lanes of `mask` by what they name. Returns what each group names, and its lanes.
 pub(super) fn groups(names: [u32; 32], mask: u32) -> impl Iterator<Item = (u32, u32)> {
@@ -35,7 +35,8 @@ pub(crate) fn source(mode: u8, lane: usize, by: u32, bounds: u32) -> (usize, boo
 
 /// Executes an instruction that exchanges values between the lanes of a warp.
 #[inline(never)]
-pub(super) fn exchange(warp: &mut Warp, context: &mut Context, inst: &Inst, r: Registers, mask: u32) -> Checked<()> {
+pub(super) fn exchange(warp: &mut Warp, context: &mut Context, at: At) -> Checked<()> {
+    let At { inst, r, lanes: mask, .. } = at;
     let named = match inst.op {
         Op::WarpSync => Some(inst.a),
         Op::Vote | Op::Match | Op::Redux => Some(inst.b),

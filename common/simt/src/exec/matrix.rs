@@ -13,13 +13,14 @@
 //! the literature (Fasi, Higham, Mikaitis and Pranesh, *Numerical behavior of NVIDIA tensor cores*, 2021; Li and others, *FTTN*,
 //! 2024). They were not compared with a GPU here.
 
+use super::access::At;
 use super::context::{Checked, Context};
 use super::real::{Format, Real, canonical64};
 use super::registers::Registers;
 use ptx::ast::Type;
 use ptx::error::FaultKind;
-use ptx::lower::inst::{Inst, Rounding};
-use ptx::lower::matrix::{Fragment, MatrixOp};
+use ptx::lower::inst::Rounding;
+use ptx::lower::matrix::Fragment;
 
 /// Returns the bits of the elements of A·B + C, in row order.
 pub(super) fn multiplied(core: TensorCore, product: &Product<'_>) -> Vec<u64> {
@@ -53,11 +54,8 @@ fn number(bits: u64, kind: Type) -> f64 {
 }
 
 fn bits(value: f64, kind: Type) -> u64 {
-    match kind {
-        // Sums wrap.
-        Type::S32 => u64::from(value as i64 as u32),
-        _ => canonical64(value),
-    }
+    // Sums of integers wrap.
+    if kind == Type::S32 { u64::from(value as i64 as u32) } else { canonical64(value) }
 }
 
 /// Returns the bits of a fragment's elements, in row order.
@@ -86,21 +84,18 @@ pub(super) fn scatter(fragment: &Fragment, registers: &[u32], r: Registers, elem
 }
 
 /// Checks that all lanes of a warp take part, as instructions on matrices need them.
-pub(super) fn whole(context: &Context, inst: &Inst, warp: u32, mask: u32) -> Checked<()> {
-    if mask == u32::MAX {
+pub(super) fn whole(context: &Context, At { inst, warp, lanes, .. }: At) -> Checked<()> {
+    if lanes == u32::MAX {
         return Ok(());
     }
-    let kind = FaultKind::MissingLanes { named: u32::MAX, present: mask };
-    Err(context.fault(kind, inst.pc, warp, Some((!mask).trailing_zeros())))
+    let kind = FaultKind::MissingLanes { named: u32::MAX, present: lanes };
+    Err(context.fault(kind, inst.pc, warp, Some((!lanes).trailing_zeros())))
 }
 
-/// Computes D = A·B + C.
+/// Computes D = A·B + C on the tensor cores of a target. The fragments are those of D, A, B and C.
 #[inline(never)]
-pub(super) fn multiply(context: &Context, inst: &Inst, r: Registers, warp: u32, mask: u32) -> Checked<()> {
-    whole(context, inst, warp, mask)?;
-    let matrix = &context.code.matrices[inst.imm as usize];
-    let MatrixOp::Multiply(fragments, saturates) = &matrix.op else { return Ok(()) };
-    let mut rest = &matrix.registers[..];
+pub(super) fn multiply(target: u32, r: Registers, fragments: &[Fragment; 4], saturates: bool, registers: &[u32]) {
+    let mut rest = registers;
     let registers = fragments.each_ref().map(|fragment| {
         let (own, others) = rest.split_at(fragment.registers as usize);
         rest = others;
@@ -108,11 +103,9 @@ pub(super) fn multiply(context: &Context, inst: &Inst, r: Registers, warp: u32, 
     });
     let [a, b, c] = [1, 2, 3].map(|index| gather(&fragments[index], registers[index], r));
     let [columns, length] = [0, 1].map(|index| fragments[index].columns as usize);
-    let (kinds, saturates) = (fragments.map(|fragment| fragment.kind), *saturates);
+    let kinds = fragments.map(|fragment| fragment.kind);
     let product = Product { a: &a, b: &b, c: &c, kinds, length, columns, saturates };
-    let results = multiplied(TensorCore::of(context.code.target), &product);
-    scatter(&fragments[0], registers[0], r, &results);
-    Ok(())
+    scatter(&fragments[0], registers[0], r, &multiplied(TensorCore::of(target), &product));
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,7 +8,6 @@ use super::exchange::{exchange, groups};
 #[cfg(target_arch = "x86_64")]
 use super::isa::{Avx2, Avx512};
 use super::isa::{Isa, Plain};
-use super::matrix::multiply;
 use super::registers::{Registers, WarpRegisters};
 use super::system::system;
 use super::warp::{Parked, Warp};
@@ -18,7 +17,6 @@ use crate::lanes::each;
 use crate::observe::Executed;
 use ptx::error::FaultKind;
 use ptx::lower::inst::{GUARD_NEGATED, Inst, NO_GUARD, NONE, Op};
-use ptx::lower::matrix::MatrixOp;
 
 /// The loop for an instruction set that this processor was found to have.
 #[derive(Clone, Copy)]
@@ -236,13 +234,13 @@ unsafe fn run<I: Isa, const STEPS: bool>(
                 budget = budget.min(0);
                 over = Stop::Idle;
                 if inst.a != NONE {
-                    access::settle(context, inst, r, mask);
+                    access::settle(context, at());
                 }
             }
             Op::Nop => {}
             // SAFETY: the caller vouches for the instruction set.
             op if op.computes() => unsafe { I::alu(inst, r, &mut warp.predicates, &code.details, mask) },
-            _ => seldom(warp, context, inst, r, mask)?,
+            _ => seldom(warp, context, at())?,
         }
         executed::<STEPS>(warp, context, inst, r, mask);
     };
@@ -271,23 +269,20 @@ fn show(warp: &Warp, context: &mut Context, inst: &Inst, r: Registers, lanes: u3
 
 /// Executes what kernels do seldom. It is out of line, so that the loop above stays small.
 #[inline(never)]
-fn seldom(warp: &mut Warp, context: &mut Context, inst: &Inst, r: Registers, mask: u32) -> Checked<()> {
+fn seldom(warp: &mut Warp, context: &mut Context, at: At) -> Checked<()> {
+    let inst = at.inst;
     if matches!(inst.op, Op::Matrix | Op::Warpgroup) && warp.gather(warp.live, &context.code.insts) {
         return Ok(());
     }
-    let at = At { inst, r, warp: warp.number, lanes: mask };
     match inst.op {
         Op::LdParam => access::load_param(context, at),
         Op::Atom => access::atomic(context, at),
         Op::CopyAsync => access::copy_async(context, at, warp),
-        Op::Matrix => match context.code.matrices[inst.imm as usize].op {
-            MatrixOp::Multiply(..) => multiply(context, inst, r, warp.number, mask),
-            _ => access::matrix(context, at),
-        },
-        Op::Warpgroup => warpgroup(warp, context, inst, r, mask),
-        Op::System => system(warp, context, inst, mask),
-        Op::Trap => Err(context.fault(FaultKind::Trap, inst.pc, warp.number, Some(mask.trailing_zeros()))),
-        _ => exchange(warp, context, inst, r, mask),
+        Op::Matrix => access::matrix(context, at),
+        Op::Warpgroup => warpgroup(warp, context, at),
+        Op::System => system(warp, context, at),
+        Op::Trap => Err(context.fault(FaultKind::Trap, inst.pc, warp.number, Some(at.lanes.trailing_zeros()))),
+        _ => exchange(warp, context, at),
     }
 }
 

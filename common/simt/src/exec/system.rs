@@ -1,5 +1,6 @@
 //! Calls of functions that the device's system provides: `printf` and `assert`.
 
+use super::access::At;
 use super::context::{Checked, Context, Outcome};
 use super::print::format;
 use super::warp::Warp;
@@ -7,7 +8,7 @@ use crate::lanes::each;
 use crate::locked::lock;
 use crate::observe::Access;
 use ptx::error::{AccessKind, FaultKind};
-use ptx::lower::inst::{Inst, SystemCall};
+use ptx::lower::inst::SystemCall;
 use ptx::lower::{LOCAL_WINDOW, SHARED_WINDOW};
 use ptx::place::Space;
 use std::sync::atomic::Ordering::Relaxed;
@@ -17,9 +18,9 @@ const LONGEST: u64 = 1 << 16;
 
 /// Calls the function for each lane.
 #[inline(never)]
-pub(super) fn system(warp: &mut Warp, context: &mut Context, inst: &Inst, mask: u32) -> Checked<()> {
+pub(super) fn system(warp: &mut Warp, context: &mut Context, At { inst, lanes, .. }: At) -> Checked<()> {
     let system = &context.code.systems[inst.imm as usize];
-    for lane in each(mask) {
+    for lane in each(lanes) {
         let memory = Memory { warp, context, lane };
         let argument = |index: usize| memory.local(u64::from(system.arguments[index]), 8);
         match system.call {

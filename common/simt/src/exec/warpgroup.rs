@@ -11,9 +11,9 @@
 //! piece are swizzled: the number of the row is added, without carry, to the number of the piece in the row. The hardware takes
 //! both numbers from the address.
 
+use super::access::At;
 use super::context::{Checked, Context, Outcome};
 use super::matrix::{self, TensorCore, gather, multiplied, scatter, whole};
-use super::registers::Registers;
 use super::warp::Warp;
 use crate::observe::WarpgroupStep;
 use ptx::error::FaultKind;
@@ -23,7 +23,8 @@ use ptx::lower::matrix::{MatrixOp, Product, Scale, WarpgroupOp};
 const THREADS: u64 = 128;
 
 #[inline(never)]
-pub(super) fn warpgroup(warp: &mut Warp, context: &mut Context, inst: &Inst, r: Registers, mask: u32) -> Checked<()> {
+pub(super) fn warpgroup(warp: &mut Warp, context: &mut Context, at: At) -> Checked<()> {
+    let At { inst, r, .. } = at;
     let threads = context.launch.config.block.count();
     if !threads.is_multiple_of(THREADS) {
         let text = format!(
@@ -31,7 +32,7 @@ pub(super) fn warpgroup(warp: &mut Warp, context: &mut Context, inst: &Inst, r: 
         );
         return Err(context.fault(FaultKind::Other(text), inst.pc, warp.number, None));
     }
-    whole(context, inst, warp.number, mask)?;
+    whole(context, at)?;
     let code = context.code;
     let matrix = &code.matrices[inst.imm as usize];
     let MatrixOp::Warpgroup(op) = matrix.op else { return Ok(()) };
@@ -51,8 +52,7 @@ pub(super) fn warpgroup(warp: &mut Warp, context: &mut Context, inst: &Inst, r: 
             for part in [u64::from(inst.pc) << 1 | u64::from(adds), descriptors[0], descriptors[1]] {
                 warp.together = (warp.together ^ part).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
             }
-            let site = Site { context, inst, warp: warp.number, r };
-            let own = multiply(&site, &product, &matrix.registers, adds, &mut pieces)?;
+            let own = multiply(context, at, &product, &matrix.registers, adds, &mut pieces)?;
             WarpgroupStep::Multiply { pieces: &pieces, own }
         }
     };
@@ -74,22 +74,16 @@ fn adds(context: &Context, warp: &Warp, inst: &Inst, negated: bool) -> Checked<b
     }
 }
 
-struct Site<'a, 'b, 'd> {
-    context: &'a Context<'b>,
-    inst: &'a Inst,
-    warp: u32,
-    r: Registers<'d>,
-}
-
 /// Computes the warp's sixteen rows of D. Notes the pieces of shared memory that they need, and returns how many of these are of A.
 fn multiply(
-    site: &Site<'_, '_, '_>,
+    context: &Context,
+    at: At,
     product: &Product,
     registers: &[u32],
     adds: bool,
     pieces: &mut Vec<u32>,
 ) -> Checked<usize> {
-    let Site { inst, warp, r, .. } = *site;
+    let At { r, warp, .. } = at;
     let result = product.result();
     let (own, others) = registers.split_at(result.registers as usize);
     let length = product.length() as usize;
@@ -97,10 +91,10 @@ fn multiply(
     let mut left = if product.in_registers {
         gather(&product.left(), &others[..4], r)
     } else {
-        site.lines("A", inst.a, product, 0, 16 * (warp % 4), 16, pieces)?
+        lines(context, at, product, 0, 16 * (warp % 4), 16, pieces)?
     };
     let of_a = pieces.len();
-    let mut right = site.lines("B", inst.b, product, 1, 0, product.columns, pieces)?;
+    let mut right = lines(context, at, product, 1, 0, product.columns, pieces)?;
     let sign = 1 << (8 * product.kind.bytes() - 1);
     for (elements, negated) in [&mut left, &mut right].into_iter().zip(product.negated) {
         for bits in elements {
@@ -117,54 +111,48 @@ fn multiply(
     Ok(of_a)
 }
 
-impl Site<'_, '_, '_> {
-    /// Returns the bits of some lines of an operand in shared memory, line after line.
-    #[allow(clippy::too_many_arguments)]
-    fn lines(
-        &self,
-        name: &str,
-        register: u32,
-        product: &Product,
-        operand: usize,
-        first: u32,
-        count: u32,
-        pieces: &mut Vec<u32>,
-    ) -> Checked<Vec<u64>> {
-        let bits: [u64; 32] = self.r.read(register);
-        if let Some(lane) = bits.iter().position(|&other| other != bits[0]) {
-            let text = format!(
-                "wgmma whose descriptor of {name} differs between the threads of a warp: compute it from what all of them share,"
-            );
-            return Err(self.fault(text, lane as u32));
-        }
-        let Some(descriptor) = Descriptor::read(bits[0]) else {
-            let text = format!(
-                "wgmma whose descriptor of {name}, {:#x}, has bits outside its fields: addresses and offsets go into it as (bytes & 0x3ffff) >> 4,",
-                bits[0]
-            );
-            return Err(self.fault(text, 0));
-        };
-        let mut elements = vec![0; (count * product.length()) as usize];
-        for piece in descriptor.pieces(product, operand, first, count) {
-            let total = self.context.launch.shared_bytes;
-            if piece.position.checked_add(PIECE).is_none_or(|end| end > total) {
-                let place = self.context.shared_place(piece.position.into());
-                let text = format!(
-                    "wgmma reads {name} at {place}: check the start, the offsets and the swizzle in its descriptor,"
-                );
-                return Err(self.fault(text, 0));
-            }
-            pieces.push(piece.position);
-            for (at, element) in piece.elements(product) {
-                elements[element] = u64::from(self.context.shared[at as usize / 4] >> (8 * (at % 4)));
-            }
-        }
-        Ok(elements)
+/// Returns the bits of some lines of an operand (0 is A, 1 is B) in shared memory, line after line.
+fn lines(
+    context: &Context,
+    At { inst, r, warp, .. }: At,
+    product: &Product,
+    operand: usize,
+    first: u32,
+    count: u32,
+    pieces: &mut Vec<u32>,
+) -> Checked<Vec<u64>> {
+    let (name, register) = [("A", inst.a), ("B", inst.b)][operand];
+    let fault = |text, lane| Err(context.fault(FaultKind::Other(text), inst.pc, warp, Some(lane)));
+    let bits: [u64; 32] = r.read(register);
+    if let Some(lane) = bits.iter().position(|&other| other != bits[0]) {
+        let text = format!(
+            "wgmma whose descriptor of {name} differs between the threads of a warp: compute it from what all of them share,"
+        );
+        return fault(text, lane as u32);
     }
-
-    fn fault(&self, text: String, lane: u32) -> Box<Outcome> {
-        self.context.fault(FaultKind::Other(text), self.inst.pc, self.warp, Some(lane))
+    let Some(descriptor) = Descriptor::read(bits[0]) else {
+        let text = format!(
+            "wgmma whose descriptor of {name}, {:#x}, has bits outside its fields: addresses and offsets go into it as (bytes & 0x3ffff) >> 4,",
+            bits[0]
+        );
+        return fault(text, 0);
+    };
+    let mut elements = vec![0; (count * product.length()) as usize];
+    for piece in descriptor.pieces(product, operand, first, count) {
+        let total = context.launch.shared_bytes;
+        if piece.position.checked_add(PIECE).is_none_or(|end| end > total) {
+            let place = context.shared_place(piece.position.into());
+            let text = format!(
+                "wgmma reads {name} at {place}: check the start, the offsets and the swizzle in its descriptor,"
+            );
+            return fault(text, 0);
+        }
+        pieces.push(piece.position);
+        for (at, element) in piece.elements(product) {
+            elements[element] = u64::from(context.shared[at as usize / 4] >> (8 * (at % 4)));
+        }
     }
+    Ok(elements)
 }
 
 /// Checks that all four warps of each warpgroup have executed the same products.

@@ -226,8 +226,7 @@ impl Random {
 pub fn all() -> Vec<Case> {
     let mut cases = vec![];
     for form in simt::forms() {
-        let types: Vec<_> = form.operands;
-        let case = Case::new(&form.opcode, &types);
+        let case = Case::new(&form.opcode, &form.operands);
         match case.number {
             Some(_) => cases.extend([0xe8, 0x96, 0x1b].map(|number| Case { number: Some(number), ..case.clone() })),
             None => cases.push(case),

@@ -43,10 +43,7 @@ pub(super) fn narrow(raws: &[Raw]) -> bool {
 
 /// Returns for each instruction the shared array that its address was computed from, if there is only one.
 fn shared_origins(decoded: &Decoded) -> impl Iterator<Item = Option<u32>> {
-    let array = |preset| match preset {
-        Preset::Shared { array, .. } => Some(array),
-        _ => None,
-    };
+    let array = |preset| if let Preset::Shared { array, .. } = preset { Some(array) } else { None };
     let origins = origins(decoded, sources(decoded, array));
     decoded.raws.iter().map(move |raw| match raw.inst.op {
         Op::LdShared | Op::StShared | Op::Atom | Op::CopyAsync | Op::LdGeneric | Op::StGeneric | Op::Matrix

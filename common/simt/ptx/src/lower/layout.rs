@@ -135,6 +135,7 @@ impl<'a> Layout<'a> {
         if let Some(refused) = &function.refused {
             return Err(refused.clone());
         }
+        let too_large = |reason| Err(Error::unsupported(function.line, &function.name, reason));
         let frame = self.frames.len();
         let mut places = Vec::with_capacity(function.variables.len());
         for (number, variable) in (0u32..).zip(&function.variables) {
@@ -167,17 +168,13 @@ impl<'a> Layout<'a> {
         }
         self.laid += places.len() + function.registers.len();
         if self.laid > LARGEST_KERNEL {
-            return Err(Error::unsupported(
-                function.line,
-                &function.name,
-                "kernels with this many registers and variables",
-            ));
+            return too_large("kernels with this many registers and variables");
         }
         self.frames.push(Frame { function: index, registers: self.registers, places, back: back.clone() });
         self.registers += function.registers.len() as u32;
         for item in &function.body {
             if self.flat.len() > LARGEST_KERNEL {
-                return Err(Error::unsupported(function.line, &function.name, "kernels this long"));
+                return too_large("kernels this long");
             }
             match item {
                 Item::Label(name) => self.flat.push(Flat::Label(frame, name.clone())),

@@ -40,7 +40,8 @@ pub(super) struct Sums<'a> {
     setters: Vec<u8>,
     /// For each value, its current sum and the block in which it holds, or [`NONE`] if it holds in all.
     now: Vec<Option<(Sum, u32)>>,
-    block: u32,
+    /// The current block. When it changes, what is known of registers with several setters becomes invalid.
+    pub block: u32,
     numbers: HashMap<Base, u32>,
     /// For each base, the same as `zeros`.
     base_zeros: Vec<u8>,
@@ -65,11 +66,6 @@ impl<'a> Sums<'a> {
         }
     }
 
-    /// Starts a block. What is known of registers with several setters becomes invalid.
-    pub fn enter(&mut self, block: u32) {
-        self.block = block;
-    }
-
     /// Returns the alignment of a sum's base in bytes: a power of two up to 16.
     pub fn alignment(&self, sum: Sum) -> u32 {
         1 << self.base_zeros[sum.base as usize]
@@ -84,7 +80,14 @@ impl<'a> Sums<'a> {
         number
     }
 
+    /// Returns a base that a value equals, as a sum.
+    fn alone(&mut self, base: Base, value: u32) -> Sum {
+        let zeros = self.zeros[value as usize];
+        Sum { base: self.base(base, zeros), offset: 0 }
+    }
+
     pub fn of(&mut self, value: u32) -> Sum {
+        let once = Base::Register { value, block: NONE };
         if let Some(preset) = self.decoded.values[value as usize].preset {
             return match preset {
                 Preset::Constant(constant) => Sum { base: self.base(Base::Zero, MOST), offset: constant as i64 },
@@ -93,34 +96,27 @@ impl<'a> Sums<'a> {
                     let base = self.base(Base::Array(array), trailing(start));
                     Sum { base, offset: address.wrapping_sub(start) as i64 }
                 }
-                _ => self.register(value, NONE),
+                _ => self.alone(once, value),
             };
         }
         match self.now[value as usize] {
             Some((sum, block)) if block == NONE || block == self.block => sum,
-            _ if self.setters[value as usize] == 1 => self.register(value, NONE),
-            _ => self.register(value, self.block),
+            _ if self.setters[value as usize] == 1 => self.alone(once, value),
+            _ => self.alone(Base::Register { value, block: self.block }, value),
         }
-    }
-
-    fn register(&mut self, value: u32, block: u32) -> Sum {
-        let zeros = self.zeros[value as usize];
-        Sum { base: self.base(Base::Register { value, block }, zeros), offset: 0 }
     }
 
     /// Processes an instruction: updates the sums of the values that it sets.
     pub fn pass(&mut self, number: u32, raw: &Raw) {
         let sum = if raw.guard.is_none() { self.result(&raw.inst) } else { None };
         for value in set(&raw.inst) {
-            let unknown = |sums: &mut Self| {
+            let (base, block) = if self.setters[value as usize] > 1 {
                 // The elements of a vector are different values, so they need different bases.
-                let base = Base::Result(number << 3 | u32::from(value == raw.inst.d));
-                let zeros = sums.zeros[value as usize];
-                Sum { base: sums.base(base, zeros), offset: 0 }
+                (Base::Result(number << 3 | u32::from(value == raw.inst.d)), self.block)
+            } else {
+                (Base::Register { value, block: NONE }, NONE)
             };
-            let several = self.setters[value as usize] > 1;
-            let sum = sum.unwrap_or_else(|| if several { unknown(self) } else { self.register(value, NONE) });
-            self.now[value as usize] = Some((sum, if several { self.block } else { NONE }));
+            self.now[value as usize] = Some((sum.unwrap_or_else(|| self.alone(base, value)), block));
         }
     }
 
@@ -143,11 +139,11 @@ impl<'a> Sums<'a> {
             }
             Op::Shl32 | Op::Shl64 | Op::Mul32 | Op::Mul64 | Op::MulWideS32 | Op::MulWideU32 => {
                 let (a, b) = (self.of(inst.a), self.of(inst.b));
-                self.same(inst, a, b)
+                self.alone(Base::Same(inst.op, a, b), inst.d)
             }
             Op::SignExtend | Op::ZeroExtend | Op::Truncate => {
                 let a = self.of(inst.a);
-                self.same(inst, a, a)
+                self.alone(Base::Same(inst.op, a, a), inst.d)
             }
             Op::Mad32 | Op::Mad64 | Op::MadWideS32 | Op::MadWideU32 => {
                 let (a, b, c) = (self.of(inst.a), self.of(inst.b), self.of(inst.c));
@@ -155,21 +151,15 @@ impl<'a> Sums<'a> {
                 let product = Sum { base: self.base(Base::Same(inst.op, a, b), zeros), offset: 0 };
                 self.sum(product, c)
             }
-            Op::Generic => {
-                let detail = &self.decoded.code.details[inst.imm as usize];
-                if detail.function != Function::Offset {
-                    return None;
+            Op::Generic => match self.decoded.code.details[inst.imm as usize] {
+                Detail { function: Function::Offset, constant, .. } => {
+                    let a = self.of(inst.a);
+                    Sum { offset: a.offset.wrapping_add(constant as i64), ..a }
                 }
-                let a = self.of(inst.a);
-                Sum { offset: a.offset.wrapping_add(detail.constant as i64), ..a }
-            }
+                _ => return None,
+            },
             _ => return None,
         })
-    }
-
-    fn same(&mut self, inst: &Inst, a: Sum, b: Sum) -> Sum {
-        let zeros = self.zeros[inst.d as usize];
-        Sum { base: self.base(Base::Same(inst.op, a, b), zeros), offset: 0 }
     }
 
     fn sum(&mut self, a: Sum, b: Sum) -> Sum {

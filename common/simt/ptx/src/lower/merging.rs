@@ -47,7 +47,7 @@ pub(super) fn merged(decoded: &Decoded, blocks: &[Block]) -> Vec<Merged> {
     }
     let mut sums = Sums::new(decoded);
     for (block, range) in (0u32..).zip(blocks).map(|(number, block)| (number, block.start..block.end)) {
-        sums.enter(block);
+        sums.block = block;
         let mut loads: HashMap<Window, Vec<Access>> = HashMap::new();
         let mut stores: Vec<Access> = vec![];
         for number in range {

@@ -177,12 +177,8 @@ impl Cursor<'_> {
     }
 
     fn literal(&mut self) -> Result<Term, Error> {
-        let token = self.peek();
-        let term = match token.kind {
-            Kind::Number => literal(token.text),
-            _ => None,
-        };
-        let term = term.ok_or_else(|| self.wrong("a number"))?;
+        let token = Some(self.peek()).filter(|token| token.kind == Kind::Number);
+        let term = token.and_then(|token| literal(token.text)).ok_or_else(|| self.wrong("a number"))?;
         self.next();
         Ok(term)
     }

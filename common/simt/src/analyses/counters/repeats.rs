@@ -2,13 +2,8 @@
 
 use crate::observe::SharedLoads;
 
-/// The cost of one load: its passes through shared memory, and the fewest possible.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Cost {
-    pub instruction: u32,
-    pub passes: u32,
-    pub fewest: u32,
-}
+/// A load's instruction, and its cost: its passes through shared memory, and the fewest possible.
+pub(super) type Cost = (u32, (u32, u32));
 
 /// The latest loads that began with one instruction. The next ones usually differ only by a shift of each base. Then they cost
 /// the same, because a shift by whole words moves all lanes to other banks together.

@@ -4,19 +4,15 @@ use super::hazard::{Action, HazardKind};
 use super::log::{Scene, Spot};
 use crate::observe::Arrival;
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Barriers {
     /// The arrivals at each barrier since it last opened.
-    arrivals: Vec<Vec<Arrival>>,
+    arrivals: [Vec<Arrival>; 16],
     /// The first thread that ended, and the instruction that ended it.
     ended: Option<(u32, u32)>,
 }
 
 impl Barriers {
-    pub(super) fn new() -> Self {
-        Self { arrivals: vec![vec![]; 16], ended: None }
-    }
-
     pub(super) fn arrive(&mut self, arrival: Arrival) {
         if let Some(arrivals) = self.arrivals.get_mut(arrival.id as usize) {
             arrivals.push(arrival);

@@ -87,7 +87,7 @@ impl BlockHazards {
             fences: Fences::new(setup.extent.warps as usize),
             local: LocalShadow::new(setup),
             copies: Copies::new(setup),
-            barriers: Barriers::new(),
+            barriers: Barriers::default(),
             registers: Registers::new(setup),
             products: Products::new(setup),
             scene,

@@ -96,7 +96,7 @@ impl Lists {
 
     /// Returns the bytes of the cells and lists of `places` places if the most plain accesses are kept for each.
     pub(super) fn bytes(extent: &Extent, places: u64) -> u64 {
-        let others = if extent.communicates { BLOCKS as u64 } else { 0 };
+        let others = if extent.code.communicates { BLOCKS as u64 } else { 0 };
         let warps = if extent.all_warps { extent.warps } else { extent.warps.min(2) };
         let listed = (warps + others).saturating_sub(2);
         let list = match listed {

@@ -42,7 +42,7 @@ impl Copies {
     }
 
     pub(super) fn bytes(extent: &Extent) -> u64 {
-        if extent.has_copies { extent.shared_bytes.div_ceil(4) * size_of::<Filler>() as u64 } else { 0 }
+        if extent.code.copies.is_empty() { 0 } else { extent.shared_bytes.div_ceil(4) * size_of::<Filler>() as u64 }
     }
 
     #[inline]

@@ -23,11 +23,6 @@ impl Coverage {
         Self(outputs.map(|(number, array)| (number, elements(array).collect())).collect())
     }
 
-    /// Returns the bytes of host memory for `elements` elements of outputs.
-    pub(super) fn bytes(elements: u64) -> u64 {
-        elements
-    }
-
     /// Notes that a thread writes to a place, by a store or an atomic operation. Every element that begins there counts.
     #[inline]
     pub(super) fn written(&self, setup: &Setup, address: u64, bytes: u32, store: bool) {

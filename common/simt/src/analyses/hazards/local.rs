@@ -20,7 +20,7 @@ impl LocalShadow {
     }
 
     pub(super) fn bytes(extent: &Extent) -> u64 {
-        extent.warps * extent.local_bytes * size_of::<u32>() as u64
+        extent.warps * u64::from(extent.code.local_bytes) * size_of::<u32>() as u64
     }
 
     /// Checks a load, or notes a store.

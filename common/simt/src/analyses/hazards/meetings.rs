@@ -58,13 +58,10 @@ pub(super) fn groups(addresses: &[u64; 32], lanes: u32) -> impl Iterator<Item = 
         let address = *addresses.get(first)?;
         let mut mask = 0;
         let mut lane = first;
-        while left >> lane & 1 != 0 && addresses[lane] == address {
+        while lane < 32 && left >> lane & 1 != 0 && addresses[lane] == address {
             mask |= 1 << lane;
             left &= !(1 << lane);
             lane += 1;
-            if lane == 32 {
-                break;
-            }
         }
         Some((first, if rows { mask * 0x0101_0101 } else { mask }))
     })

@@ -144,8 +144,9 @@ impl Hazards {
         } else {
             (touched.all_bytes, touched.block_bytes)
         };
-        let coverage = Coverage::bytes(touched.output_elements);
-        if extent.communicates {
+        // How often each element of an output has been written takes a byte.
+        let coverage = touched.output_elements;
+        if extent.code.communicates {
             let resident = blocks.min(kernel.resident_blocks(config) as u64);
             let blocks = resident.saturating_mul(BlockHazards::bytes(&extent));
             return coverage.saturating_add(GlobalShadow::bytes(&extent, all)).saturating_add(blocks);
@@ -187,12 +188,11 @@ fn excuse_ends(hazards: &mut Vec<Hazard>) {
     }
     let mut said = false;
     hazards.retain_mut(|hazard| {
-        let keep = !ends(hazard) || !said;
-        if ends(hazard) {
-            hazard.kind = HazardKind::EndedBeforeBarrier;
-            said = true;
+        if !ends(hazard) {
+            return true;
         }
-        keep
+        hazard.kind = HazardKind::EndedBeforeBarrier;
+        !std::mem::replace(&mut said, true)
     });
 }
 

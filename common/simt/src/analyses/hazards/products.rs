@@ -93,8 +93,9 @@ impl Products {
     pub(super) fn bytes(extent: &Extent) -> u64 {
         let past = extent.warps.next_power_of_two().max(4) * size_of::<Event>() as u64;
         let pieces = extent.shared_bytes.div_ceil(PIECE.into()) * (size_of::<Piece>() as u64 + past);
-        let of_warp = extent.product_registers * size_of::<Register>() as u64 + FLIGHTS * PIECES * 4;
-        if extent.product_registers > 0 { pieces + extent.warps * of_warp } else { 0 }
+        let registers = extent.code.products.registers.len() * size_of::<Register>();
+        let of_warp = registers as u64 + FLIGHTS * PIECES * 4;
+        if registers > 0 { pieces + extent.warps * of_warp } else { 0 }
     }
 
     #[inline]
@@ -133,10 +134,7 @@ impl Products {
         let (mut unfenced, setup) = (!fenced, scene.setup.clone());
         for (_, number, how) in setup.product_uses(instruction, instruction + 1) {
             let register = &mut self.of(warp)[number as usize];
-            let shape = match how {
-                ProductUse::Sum { shape } => Some(shape),
-                _ => None,
-            };
+            let shape = if let ProductUse::Sum { shape } = how { Some(shape) } else { None };
             // Two products may read one register, and two of one shape may add to it.
             let waits = register.busy.filter(|busy| busy.shape != shape);
             if let Some(busy) = waits {

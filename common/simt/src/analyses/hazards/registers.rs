@@ -42,7 +42,7 @@ impl Registers {
     }
 
     pub(super) fn bytes(extent: &Extent) -> u64 {
-        extent.followed_registers * extent.warps * size_of::<Register>() as u64
+        u64::from(extent.code.followed) * extent.warps * size_of::<Register>() as u64
     }
 
     #[inline]

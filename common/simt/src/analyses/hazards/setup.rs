@@ -82,8 +82,8 @@ impl Setup {
             kernel: launch.kernel.clone(),
             block: launch.config.block,
             grid: launch.config.grid,
-            extent,
             shared_units: extent.units(launch.shared_bytes.into()) as usize,
+            extent,
             arrays: arrays.collect(),
         }
     }

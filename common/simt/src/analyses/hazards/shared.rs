@@ -3,7 +3,7 @@
 //! The shadows are in rows of 32 units. While every access to a row is by a whole warp, with one unit for each lane, a single
 //! shadow represents the whole row.
 
-use super::cell::{Cell, Conflict, Entry, Lists, Sort};
+use super::cell::{Cell, Entry, Lists, Sort};
 use super::copies::Copies;
 use super::event::Event;
 use super::extent::Extent;
@@ -236,14 +236,8 @@ impl SharedShadow {
 
     fn compare(&mut self, scene: &mut Scene, index: usize, part: Part, sort: Sort, copies: Option<&Copies>) {
         let Some(cell) = self.cells.get_mut(index) else { return };
-        let conflict: Option<Conflict> = cell.conflict(
-            &self.lists,
-            &scene.clock,
-            scene.event(part),
-            sort,
-            scene.setup.facts(part.instruction).decided,
-        );
-        if let Some(mut conflict) = conflict {
+        let (new, decided) = (scene.event(part), scene.setup.facts(part.instruction).decided);
+        if let Some(mut conflict) = cell.conflict(&self.lists, &scene.clock, new, sort, decided) {
             let address = scene.setup.address(index);
             if copies.is_some_and(|copies| copies.is_not_waited(scene, address, conflict.earlier, part)) {
                 conflict.kind = HazardKind::CopyNotWaited;

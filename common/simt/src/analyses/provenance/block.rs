@@ -198,17 +198,14 @@ impl BlockOrigins {
 
     fn generic(&mut self, step: &Executed<'_>, inst: &Inst, detail: &Detail) {
         let wide = detail.wide[0];
+        let mut computed = |operation| self.computed(step, inst, wide, operation);
         match detail.function {
-            Function::MulSingle | Function::MulDouble | Function::MulLo => {
-                self.computed(step, inst, wide, Operation::Multiply);
-            }
-            Function::AddSingle | Function::AddDouble | Function::AddFloat => {
-                self.computed(step, inst, wide, Operation::Add);
-            }
-            Function::SubSingle | Function::SubDouble => self.computed(step, inst, wide, Operation::Subtract),
-            Function::DivFull | Function::DivApprox => self.computed(step, inst, wide, Operation::Divide),
+            Function::MulSingle | Function::MulDouble | Function::MulLo => computed(Operation::Multiply),
+            Function::AddSingle | Function::AddDouble | Function::AddFloat => computed(Operation::Add),
+            Function::SubSingle | Function::SubDouble => computed(Operation::Subtract),
+            Function::DivFull | Function::DivApprox => computed(Operation::Divide),
             Function::FmaSingle | Function::FmaDouble | Function::MadLo | Function::FmaFloat => {
-                self.computed(step, inst, wide, Operation::MultiplyAdd);
+                computed(Operation::MultiplyAdd);
             }
             Function::NegDouble => self.derived(step, inst, (true, true), |tag| Some(Node::Negated(tag))),
             Function::Cvt => {

@@ -6,12 +6,11 @@
 use super::plain::place;
 use super::request::{At, addresses, check_global, check_shared, check_within, read_element, write_words};
 use crate::exec::context::{Checked, Context};
-use crate::exec::registers::Registers;
 use crate::exec::warp::{Flight, Warp};
 use crate::lanes::{each, select};
 use crate::observe::{Access, BulkCopy, CopyAccess, CopyLanded};
 use ptx::error::{AccessKind, FaultKind};
-use ptx::lower::inst::{BarrierPlace, Copy, CopyCount, Inst, NONE, Shape};
+use ptx::lower::inst::{BarrierPlace, Copy, CopyCount, NONE, Shape};
 use ptx::lower::{COUNT_BITS, SHARED_WINDOW};
 use ptx::place::Space;
 use std::sync::atomic::Ordering::Relaxed;
@@ -147,7 +146,7 @@ fn start_bulk(context: &mut Context, at: At, barrier: BarrierPlace) -> Checked<(
 
 /// Lands bulk copies when a thread asks a barrier whether its phase is complete.
 #[inline(never)]
-pub(crate) fn settle(context: &mut Context, inst: &Inst, r: Registers, lanes: u32) {
+pub(crate) fn settle(context: &mut Context, At { inst, r, lanes, .. }: At) {
     if context.transactions.is_empty() {
         return;
     }

@@ -1,40 +1,36 @@
-//! Moves matrices between memory and the registers of a warp.
+//! Instructions on matrices of a warp: products in registers, and moves between memory and registers.
 
 use super::plain::place;
 use super::request::{At, addresses, check, check_shared, show};
 use crate::exec::context::{Checked, Context};
-use crate::exec::matrix::{gather, scatter, whole};
+use crate::exec::matrix::{gather, multiply, scatter, whole};
 use crate::observe::Access;
 use ptx::error::AccessKind;
 use ptx::lower::SHARED_WINDOW;
-use ptx::lower::matrix::{Fragment, Matrix, MatrixOp};
+use ptx::lower::matrix::{Matrix, MatrixOp};
 use ptx::place::Space;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// `ldmatrix`, `stmatrix`, and the loads and stores of `wmma`.
+/// Executes `mma`, `wmma`, `ldmatrix` or `stmatrix`.
 #[inline(never)]
 pub(crate) fn matrix(context: &mut Context, at: At) -> Checked<()> {
-    let At { inst, warp, lanes, .. } = at;
-    whole(context, inst, warp, lanes)?;
+    whole(context, at)?;
     let code = context.code;
-    let matrix = &code.matrices[inst.imm as usize];
-    match matrix.op {
-        MatrixOp::Multiply(..) | MatrixOp::Warpgroup(_) => {}
-        MatrixOp::Rows { count, exchanged, store } => rows(context, at, matrix, (count, exchanged, store))?,
-        MatrixOp::Move { fragment, by_column, space, store } => {
-            move_fragment(context, at, matrix, (&fragment, by_column, space, store))?;
+    let matrix = &code.matrices[at.inst.imm as usize];
+    match &matrix.op {
+        MatrixOp::Multiply(fragments, saturates) => {
+            multiply(code.target, at.r, fragments, *saturates, &matrix.registers);
         }
+        MatrixOp::Rows { .. } => rows(context, at, matrix)?,
+        MatrixOp::Move { .. } => move_fragment(context, at, matrix)?,
+        MatrixOp::Warpgroup(_) => {}
     }
     Ok(())
 }
 
 /// Loads or stores a fragment. The lanes take its words in turn, in the order of memory, whichever elements they hold.
-fn move_fragment(
-    context: &mut Context,
-    at: At,
-    matrix: &Matrix,
-    (fragment, by_column, space, store): (&Fragment, bool, Space, bool),
-) -> Checked<()> {
+fn move_fragment(context: &mut Context, at: At, matrix: &Matrix) -> Checked<()> {
+    let MatrixOp::Move { ref fragment, by_column, space, store } = matrix.op else { return Ok(()) };
     let At { inst, r, warp, lanes } = at;
     let base = addresses(r, inst.a, matrix.wide, matrix.offset, lanes)[0];
     let shared = space == Space::Shared || (SHARED_WINDOW..SHARED_WINDOW + (1 << 32)).contains(&base);
@@ -99,7 +95,8 @@ fn move_fragment(
 
 /// Executes `ldmatrix` or `stmatrix`. Eight lanes give the addresses of the rows of each matrix, 16 bytes each. Every lane holds
 /// two elements of a row, or of a column if rows and columns are `exchanged`.
-fn rows(context: &mut Context, at: At, matrix: &Matrix, (count, exchanged, store): (u32, bool, bool)) -> Checked<()> {
+fn rows(context: &mut Context, at: At, matrix: &Matrix) -> Checked<()> {
+    let MatrixOp::Rows { count, exchanged, store } = matrix.op else { return Ok(()) };
     let At { inst, r, warp, .. } = at;
     let given = addresses(r, inst.a, matrix.wide, matrix.offset, u32::MAX);
     // Other lanes may have any addresses, so they are replaced.

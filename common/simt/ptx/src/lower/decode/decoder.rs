@@ -67,7 +67,7 @@ impl<'a> Decoder<'a> {
     }
 
     pub(super) fn malformed(&self, reason: &str) -> Error {
-        Error::parse(self.position.ptx, format!("{reason} in `{}`", self.text()))
+        Error::parse(self.position.ptx, format!("{reason} in `{}`", self.layout.inner.text(self.position)))
     }
 
     /// Refuses something that is not supported, if `holds`.
@@ -78,10 +78,6 @@ impl<'a> Decoder<'a> {
     /// Refuses something that is not valid PTX, if `holds`.
     pub(super) fn malformed_if(&self, holds: bool, reason: &str) -> Result<(), Error> {
         if holds { Err(self.malformed(reason)) } else { Ok(()) }
-    }
-
-    fn text(&self) -> String {
-        self.layout.inner.text(self.position)
     }
 
     pub(super) fn preset(&mut self, preset: Preset, wide: bool) -> u32 {
@@ -132,11 +128,12 @@ impl<'a> Decoder<'a> {
     /// Fills the operands into an instruction.
     fn bind(&mut self, inst: &mut Inst, to: Typed<'_>, from: &[Typed<'_>]) -> Result<(), Error> {
         inst.d = self.destination(to.0, to.1)?;
-        for (index, &(operand, kind)) in from.iter().enumerate() {
+        let inputs = [&mut inst.a, &mut inst.b, &mut inst.c, &mut inst.e];
+        for (input, &(operand, kind)) in inputs.into_iter().zip(from) {
             let (a, negated) =
                 if kind == Type::Pred { self.condition(operand)? } else { (self.source(operand, kind)?, false) };
             let not = Inst { a, ..Inst::new(Op::PredNot) };
-            *input(inst, index) = if negated { self.temporary(kind, not) } else { a };
+            *input = if negated { self.temporary(kind, not) } else { a };
         }
         Ok(())
     }
@@ -205,20 +202,7 @@ impl<'a> Decoder<'a> {
     }
 
     pub(super) fn done(&self, words: &Words<'_>) -> Result<(), Error> {
-        match words.rest() {
-            Some(word) => Err(self.refuse(format!("the word .{word}"))),
-            None => Ok(()),
-        }
-    }
-}
-
-/// Returns the field of the operand with this index.
-fn input(inst: &mut Inst, index: usize) -> &mut u32 {
-    match index {
-        0 => &mut inst.a,
-        1 => &mut inst.b,
-        2 => &mut inst.c,
-        _ => &mut inst.e,
+        words.left().next().map_or(Ok(()), |word| Err(self.refuse(format!("the word .{word}"))))
     }
 }
 
@@ -288,11 +272,6 @@ impl<'a> Words<'a> {
     /// Returns the words that have not been taken.
     pub fn left(&self) -> impl Iterator<Item = &'a str> {
         self.words.iter().zip(&self.used).filter(|(_, used)| !**used).map(|(word, _)| word.as_str())
-    }
-
-    /// Returns the first word that has not been taken.
-    pub fn rest(&self) -> Option<&'a str> {
-        self.left().next()
     }
 }
 

@@ -26,10 +26,8 @@ impl Decoder<'_> {
     }
 
     pub(super) fn register_of(&self, operand: &Operand) -> Option<u32> {
-        match operand {
-            Operand::Register { id, negated: false } => Some(id + self.layout.frames[self.frame].registers),
-            _ => None,
-        }
+        let Operand::Register { id, negated: false } = operand else { return None };
+        Some(id + self.layout.frames[self.frame].registers)
     }
 
     pub(super) fn source(&mut self, operand: &Operand, kind: Type) -> Result<u32, Error> {
@@ -201,10 +199,8 @@ impl Decoder<'_> {
             Address::Shared(base) => {
                 let address = u64::from(base).wrapping_add_signed(offset);
                 // Dynamic arrays all have one place. Any of them will do.
-                match self.layout.shared.iter().position(|array| array.offset == base) {
-                    Some(array) => Preset::Shared { array: array as u32, address },
-                    None => Preset::Constant(address),
-                }
+                let array = self.layout.shared.iter().position(|array| array.offset == base);
+                array.map_or(Preset::Constant(address), |array| Preset::Shared { array: array as u32, address })
             }
             Address::Local(base) | Address::Param(base) => constant(base),
             Address::Module(_) if !wide => return Err(self.malformed("an address in a 32-bit operand")),

@@ -91,7 +91,7 @@ impl Row {
                 return None;
             }
         }
-        words.rest().is_none().then_some(found)
+        words.left().next().is_none().then_some(found)
     }
 }
 
