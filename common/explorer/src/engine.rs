@@ -27,12 +27,9 @@ pub struct Engine {
 impl Engine {
     /// Answers a request in JSON, in JSON.
     pub fn answer(&mut self, request: &str) -> String {
-        let request = serde_json::from_str::<Request>(request)
-            .map_err(|problem| format!("this is not a request of the explorer: {problem}"));
-        request
-            .and_then(|request| self.ask(request))
-            .unwrap_or_else(|sentence| json!({ "error": sentence }))
-            .to_string()
+        let none = |problem: serde_json::Error| format!("this is not a request of the explorer: {problem}");
+        let answer = serde_json::from_str(request).map_err(none).and_then(|request| self.ask(request));
+        answer.unwrap_or_else(|sentence| json!({ "error": sentence })).to_string()
     }
 
     /// Array number `which` of the latest answer; empty if it does not exist.
@@ -140,11 +137,6 @@ fn count(run: &Run, request: &CountRequest) -> Result<Value, String> {
         "wrong" => Some(run.wrong_at_end().count() as u64),
         _ => None,
     };
-    for name in [Some(&request.metric), request.per.as_ref()].into_iter().flatten() {
-        if known(name).is_none() && counter(&Counts::default(), name).is_none() {
-            return Err(format!("nothing is counted under the name {name:?}; choose a counter's name"));
-        }
-    }
     let texts: Vec<&str> = run.source.lines().collect();
     // Whether an event is of a line that contains the text.
     let contains = |event: u32, text: &str| {
@@ -164,9 +156,11 @@ fn count(run: &Run, request: &CountRequest) -> Result<Value, String> {
             first = Some(event);
         }
     }
-    let value_of = |name: &str| known(name).or_else(|| counter(&sum, name)).unwrap_or(0);
-    let of = value_of(&request.metric);
-    let per = request.per.as_deref().map(value_of);
+    let value_of = |name: &str| {
+        let none = || format!("nothing is counted under the name {name:?}; choose a counter's name");
+        known(name).or_else(|| counter(&sum, name)).ok_or_else(none)
+    };
+    let (of, per) = (value_of(&request.metric)?, request.per.as_deref().map(value_of).transpose()?);
     let value = match per {
         Some(0) => Value::Null,
         Some(per) => json!(of as f64 / per as f64),

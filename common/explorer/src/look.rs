@@ -9,7 +9,7 @@ use crate::request::LookRequest;
 use crate::run::{Chosen, Run};
 use crate::state::{Block, GARBAGE, State, Warp};
 use crate::step::step;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use simt::analyses::counters::{Wavefront, Wavefronts};
 use simt::{AccessKind, CopyAccess, Space};
 use std::collections::BTreeSet;
@@ -150,8 +150,6 @@ fn tiles(run: &Run, chosen: &Chosen<'_>, time: u32) -> Value {
     let ([width, height], tile_k) = (run.plan.tile, run.plan.tile_k);
     let at = chosen.launch.grid.index(chosen.block.into());
     let (row, column) = (at.y * height, at.x * width);
-    let mut tiles = Map::new();
-    tiles.insert("C".into(), cut([row, column, height, width], [m, n]));
     // The pass of the main loop: where the block read A or B last.
     let events = chosen.launch.events.start..time;
     let own = events.filter(|&event| run.tape.event(event).block == chosen.block);
@@ -160,13 +158,10 @@ fn tiles(run: &Run, chosen: &Chosen<'_>, time: u32) -> Value {
         own.clone().rev().find_map(read).map(|touched| touched.word)
     };
     let pass = |k: u32| k / tile_k * tile_k;
-    if let Some(at) = latest(A) {
-        tiles.insert("A".into(), cut([row, pass(at % k), height, tile_k], [m, k]));
-    }
-    if let Some(at) = latest(B) {
-        tiles.insert("B".into(), cut([pass(at / n), column, tile_k, width], [k, n]));
-    }
-    Value::Object(tiles)
+    let of_a = latest(A).map(|at| cut([row, pass(at % k), height, tile_k], [m, k]));
+    let of_b = latest(B).map(|at| cut([pass(at / n), column, tile_k, width], [k, n]));
+    let all = [("C", Some(cut([row, column, height, width], [m, n]))), ("A", of_a), ("B", of_b)];
+    all.into_iter().filter_map(|(name, tile)| Some((name, tile?))).collect()
 }
 
 /// A warp's latest request, if the warp has not left its line.
@@ -183,10 +178,8 @@ fn marks(run: &Run, state: &State, chosen: &Chosen<'_>) -> [Vec<u32>; 4] {
     // Marks the words that some lanes of a request touch, with one bit for reading and one for writing.
     let mut mark = |event: u32, own: bool, mask: u32, [reads, writes]: [u32; 2]| {
         for touched in run.tape.touched(event).filter(|touched| mask >> touched.lane & 1 != 0) {
-            let known =
-                touched.array.filter(|&array| array <= C).or((own && touched.array.is_none()).then_some(SHARED));
-            let words = known.map_or(&mut [][..], |array| &mut marks[array]);
-            if let Some(mark) = words.get_mut(touched.word as usize) {
+            let known = touched.array.map_or(own.then_some(SHARED), |array| (array <= C).then_some(array));
+            if let Some(mark) = known.and_then(|array| marks[array].get_mut(touched.word as usize)) {
                 *mark |= if touched.writes { writes } else { reads };
             }
         }
@@ -237,10 +230,8 @@ fn product(run: &Run, chosen: &Chosen<'_>, warp: &Warp, time: u32) -> Value {
     };
     let names = operands(&tape.instruction(event).text);
     let (sums, rest) = names.split_at(product.sums.len().min(names.len()));
-    let pieces = tape.event(event).effects.iter().find_map(|effect| match effect {
-        Effect::Product(pieces) => Some(pieces),
-        _ => None,
-    });
+    let of = |effect: &Effect| if let Effect::Product(pieces) = effect { Some(pieces.clone()) } else { None };
+    let pieces = tape.event(event).effects.iter().find_map(of);
     json!({
         "instruction": instruction, "pieces": pieces,
         "sums": sums.iter().map(held).collect::<Value>(),

@@ -202,9 +202,8 @@ impl Setup {
     /// The elements of C that are wrong, if these are its values.
     pub fn wrong<'a>(&'a self, c: &'a [u32]) -> impl Iterator<Item = u32> + 'a {
         let pairs = (0..).zip(c.iter().zip(&self.expected));
-        let wrong =
-            |&(_, (is, expected)): &(u32, (&u32, &u32))| is != expected && !matrices::equal(*is, *expected, self.dtype);
-        pairs.filter(wrong).map(|(at, _)| at)
+        let is_wrong = |is: u32, expected: u32| is != expected && !matrices::equal(is, expected, self.dtype);
+        pairs.filter_map(move |(at, (&is, &expected))| is_wrong(is, expected).then_some(at))
     }
 
     /// Row and column of a word of a matrix; row 0 for another array.
@@ -295,7 +294,7 @@ impl Run {
             let outcome = setup.launch(number, (order, used), &mut memory, &mut recorder);
             endless = matches!(outcome, Err(Error::Limit(_)));
             stopped = self::stopped(outcome).map_err(said)?;
-            let all = recorder.found().into_iter().filter(|hazard| counts(hazard, stopped.as_ref()));
+            let all = recorder.hazards.found().into_iter().filter(|hazard| counts(hazard, stopped.as_ref()));
             found.extend(all.map(|hazard| (number, hazard)));
             if stopped.is_some() {
                 break;
@@ -420,14 +419,11 @@ fn overtaking(run: &Run) -> Vec<Order> {
             }
         }
     }
-    let mut known = vec![];
-    let new = |order: &Order| {
-        !known.contains(order) && {
-            known.push(*order);
-            true
-        }
-    };
-    orders.into_iter().flatten().filter(new).collect()
+    let mut all: Vec<Order> = vec![];
+    for order in orders.into_iter().flatten() {
+        all.extend(Some(order).filter(|order| !all.contains(order)));
+    }
+    all
 }
 
 /// Looks for an order in which the product is right, and for one in which it is wrong.

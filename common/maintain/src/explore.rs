@@ -184,7 +184,7 @@ mod tests {
         for number in 0..setup.plan.launches.len() {
             let (counters, hazards) = (Some(Counters::new()), Some(setup.hazards(number)));
             let mut analyses = Analyses { counters, hazards, trace: None };
-            failed = stopped(setup.launch(number, (Order::WARPS, 0), &mut memory, &mut analyses)).unwrap();
+            failed = stopped(setup.launch(number, (Order::default(), 0), &mut memory, &mut analyses)).unwrap();
             let Analyses { counters: Some(counters), hazards: Some(hazards), .. } = &analyses else { continue };
             total += &counters.total();
             for ((file, line), counts) in counters.lines() {
