@@ -137,7 +137,7 @@ fn count(run: &Run, request: &CountRequest) -> Result<Value, String> {
         "wrong" => Some(run.wrong_at_end().count() as u64),
         _ => None,
     };
-    let texts: Vec<&str> = run.source.lines().collect();
+    let texts: Vec<&str> = run.kernel.source.lines().collect();
     // Whether an event is of a line that contains the text.
     let contains = |event: u32, text: &str| {
         let line = tape.instruction(event).line.and_then(|line| texts.get((line as usize).wrapping_sub(1)));

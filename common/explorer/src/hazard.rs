@@ -22,7 +22,7 @@ fn told(run: &Run, launch: &LaunchTape, party: &Party) -> Value {
     let (number, thread) = launch.numbers(party);
     json!({
         "block": [party.block.x, party.block.y, party.block.z], "thread": [party.thread.x, party.thread.y, party.thread.z],
-        "action": party.action.to_string(), "line": own_line(&party.location, &run.file), "number": number, "warp": thread / 32,
+        "action": party.action.to_string(), "line": own_line(&party.location, &run.kernel.file), "number": number, "warp": thread / 32,
         "lane": thread % 32,
     })
 }
@@ -159,7 +159,7 @@ fn listed(run: &Run, found: &Found) -> (Vec<Access>, Option<Word>) {
     };
     // The latest event of a party's instruction before a time that touches one of these words, if there are any.
     let event_of = |party: &Party, before: u32, words: &[Word]| {
-        let mut events = run.tape.of_party(launch, party, launch.events.start..before);
+        let mut events = run.tape.by(launch, party, launch.events.start..before);
         events.rfind(|&event| words.is_empty() || touched(party, event).iter().any(|word| words.contains(word)))
     };
     let known = word(run, launch, &found.hazard.place);
@@ -184,7 +184,7 @@ fn seen(run: &Run, found: &Found) -> Option<(Vec<Access>, Option<Word>)> {
     let (reader, writer) = (party(false)?, party(true)?);
     let block = launch.numbers(reader).0;
     let place = Place::new(run, found.launch, block).filter(|_| reader.block == writer.block)?;
-    let line = |location: &Location| own_line(location, &run.file).unwrap_or(location.ptx_line);
+    let line = |location: &Location| own_line(location, &run.kernel.file).unwrap_or(location.ptx_line);
     let is =
         |instruction: u32, party: &Party| line(&launch.program.kernel.location(instruction)) == line(&party.location);
     let of = |party: &Party, thread: u32| Party { thread: launch.block.index(thread.into()), ..party.clone() };
@@ -300,5 +300,5 @@ fn missing(run: &Run, launch: &LaunchTape, sides: [&Access; 2], waits: bool) -> 
         _ if one.1 / 32 == other.1 / 32 => "__syncwarp()",
         _ => "__syncthreads()",
     };
-    Some((what, own_line(&later.location, &run.file)))
+    Some((what, own_line(&later.location, &run.kernel.file)))
 }

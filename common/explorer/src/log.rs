@@ -191,12 +191,7 @@ impl Log {
     }
 
     /// The events of a party's instruction in its thread, among some.
-    pub fn of_party(
-        &self,
-        launch: &LaunchTape,
-        party: &Party,
-        events: Range<u32>,
-    ) -> impl DoubleEndedIterator<Item = u32> {
+    pub fn by(&self, launch: &LaunchTape, party: &Party, events: Range<u32>) -> impl DoubleEndedIterator<Item = u32> {
         let (block, thread) = launch.numbers(party);
         let line = party.location.ptx_line;
         self.of_warp((block, thread / 32), events).filter(move |&number| {

@@ -91,12 +91,6 @@ impl<'a> Place<'a> {
         Some(Self { run, launch, number, block: launch.followed.get(&number)? })
     }
 
-    fn all(run: &'a Run) -> impl Iterator<Item = Self> {
-        let of = |launch: &'a LaunchTape| launch.followed.iter().map(move |block| (launch, block));
-        let all = run.tape.launches.iter().flat_map(of);
-        all.map(move |(launch, (&number, block))| Self { run, launch, number, block })
-    }
-
     /// What a value is, by its tag.
     pub fn value(&self, tag: Tag) -> Factor {
         self.factor(&self.block.nodes().value(tag))
@@ -344,9 +338,12 @@ pub fn meaning(run: &Run, state: &State, at: &LookRequest, of: &Subject) -> Resu
         Subject::Element([row, column]) => {
             let is = |store: &Store| run.row_column(C, store.index as u32) == [row, column];
             let mut stores: Vec<(u32, Place<'_>, &Store)> = vec![];
-            for place in Place::all(run) {
-                let own = place.block.stores().filter(|(_, store)| is(store));
-                stores.extend(own.map(|(event, store)| (event, place, store)));
+            for launch in &run.tape.launches {
+                for (&number, block) in &launch.followed {
+                    let place = Place { run, launch, number, block };
+                    let own = block.stores().filter(|(_, store)| is(store));
+                    stores.extend(own.map(|(event, store)| (event, place, store)));
+                }
             }
             stores.sort_by_key(|&(event, ..)| event);
             let done = stores.iter().rfind(|&&(event, ..)| event < state.time);

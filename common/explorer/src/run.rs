@@ -3,9 +3,9 @@
 
 use crate::log::{Array, LaunchTape};
 use crate::matrices::{self, A, B, C};
-use crate::planner::{Output, PtxLaunch};
+use crate::planner::Output;
 use crate::recorder::Recorder;
-use crate::request::{LookRequest, Order, RunRequest};
+use crate::request::{self, LookRequest, Order, RunRequest};
 use crate::state::Tape;
 use plan::{Dtype, Plan};
 use serde_json::{Value, json};
@@ -55,8 +55,7 @@ pub struct Setup {
     pub size: [u32; 3],
     pub dtype: Dtype,
     pub plan: Plan,
-    pub file: String,
-    pub source: String,
+    pub kernel: request::Kernel,
     /// The code; it also names its source files.
     pub module: Module,
     /// Extents of shared arrays.
@@ -65,8 +64,6 @@ pub struct Setup {
     pub(crate) expected: Vec<u32>,
     kernels: Vec<Kernel>,
     arrays: Vec<Array>,
-    /// The launch of pasted PTX.
-    launch: Option<PtxLaunch>,
     limit: u64,
 }
 
@@ -99,13 +96,11 @@ impl Setup {
         Ok(Self {
             size,
             dtype,
-            file: kernel.file.clone(),
+            kernel: kernel.clone(),
             extents: shared_extents(&kernel.source, &constants),
-            source: kernel.source.clone(),
             expected,
             kernels: kernels.map_err(said)?,
             arrays: all.into_iter().map(array).collect::<Result<_, _>>().map_err(said)?,
-            launch: kernel.planner.launch.clone(),
             limit: limit.map_or(LIMIT, |limit| limit.min(LIMIT)),
             module,
             plan,
@@ -124,7 +119,7 @@ impl Setup {
 
     /// C may become anything: what it should be is what the run makes of it.
     pub fn is_free(&self) -> bool {
-        self.launch.as_ref().is_some_and(|launch| launch.output == Output::Any)
+        self.kernel.planner.launch.as_ref().is_some_and(|launch| launch.output == Output::Any)
     }
 
     pub fn is_right(&self, memory: &GlobalMemory) -> Result<bool, Error> {
@@ -142,7 +137,8 @@ impl Setup {
         let named = |hazards: Hazards, (name, known): &(String, Extents)| hazards.extents(name, known.clone());
         let hazards = self.extents.iter().fold(Hazards::new(), named);
         // Pasted PTX need not write all of its scratch memory, nor all of a C that may become anything.
-        let most = self.launch.as_ref().map_or(2, |launch| usize::from(launch.output == Output::Product));
+        let most =
+            self.kernel.planner.launch.as_ref().map_or(2, |launch| usize::from(launch.output == Output::Product));
         let outputs = self.arrays[C..].iter().zip(self.plan.must_write(number)).take(most).filter(|(_, all)| *all);
         outputs.fold(hazards, |hazards, (array, _)| hazards.output(DevicePointer(array.base)))
     }
@@ -182,12 +178,13 @@ impl Setup {
     }
 
     fn arguments(&self, launch: &plan::Launch, params: &[Param]) -> Vec<Arg> {
+        let pasted = &self.kernel.planner.launch;
         let argument = |(at, argument): (usize, &plan::Arg)| {
             let value = match pointed(argument) {
                 Ok((array, offset)) => return Arg::Pointer(DevicePointer(self.arrays[array].base + 4 * offset)),
                 Err(value) => value,
             };
-            let (Some(param), Some(pasted)) = (params.get(at), &self.launch) else { return Arg::U32(value as u32) };
+            let (Some(param), Some(pasted)) = (params.get(at), pasted) else { return Arg::U32(value as u32) };
             // A number of pasted PTX takes the type of its parameter.
             let number = pasted.args.get(at).and_then(Value::as_f64).unwrap_or(value.into());
             Arg::Bytes(match (param.kind, param.bytes as usize) {
@@ -214,7 +211,7 @@ impl Setup {
 
     /// The name of an argument of a launch: `A`, or `K`.
     pub fn argument_name(&self, launch: usize, at: usize) -> Option<String> {
-        if let Some(name) = self.launch.as_ref().and_then(|launch| launch.args.get(at)) {
+        if let Some(name) = self.kernel.planner.launch.as_ref().and_then(|launch| launch.args.get(at)) {
             return Some(name.as_str().map_or_else(|| name.to_string(), str::to_owned));
         }
         let [m, n, k] = self.size.map(|side| side as i32);
@@ -286,7 +283,7 @@ impl Run {
         let (mut setup, order) = (Setup::new(request)?, request.order);
         let said = |error: Error| error.to_string();
         let mut memory = setup.memory().map_err(said)?;
-        let mut recorder = Recorder::new(setup.arrays.clone(), &setup.file);
+        let mut recorder = Recorder::new(setup.arrays.clone(), &setup.kernel.file);
         let (mut found, mut stopped, mut endless) = (vec![], None, false);
         for number in 0..setup.kernels.len() {
             recorder.search(setup.hazards(number));
@@ -360,7 +357,7 @@ impl<'a> Chosen<'a> {
 /// instruction; one without threads shows at the end.
 fn time_of(tape: &Tape, launch: usize, hazard: &Hazard) -> u32 {
     let launch = &tape.launches[launch];
-    let first = |party: &Party| tape.of_party(launch, party, launch.events.clone()).next();
+    let first = |party: &Party| tape.by(launch, party, launch.events.clone()).next();
     hazard.parties.iter().filter_map(first).max().map_or(launch.events.end, |event| event + 1)
 }
 
