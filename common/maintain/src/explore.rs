@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use crate::generated::Generated;
 
-#[derive(clap::Args, Default)]
+#[derive(clap::Args)]
 pub struct Options {
     /// Change nothing; exit with 1 if a file is not what its sources give
     #[arg(long)]
