@@ -2,7 +2,6 @@
 
 use crate::answer::{counts, real};
 use crate::hazard::{hazard, look_closer, picture, worst};
-use crate::instructions::Program;
 use crate::log::LaunchTape;
 use crate::look::look;
 use crate::matrices::C;
@@ -90,6 +89,14 @@ fn summary(run: &Run) -> Value {
     });
     let of_launch = |launch: &LaunchTape| {
         let LaunchTape { program, grid, block, .. } = launch;
+        // The shape of a warpgroup's product, by its instruction's number.
+        let product = |(number, product): (&u32, &WarpgroupProduct)| {
+            let WarpgroupProduct { columns, length, sums, left, by_column } = product;
+            let shape =
+                json!({ "columns": columns, "length": length, "by_column": by_column, "sums": sums, "left": left });
+            (number.to_string(), shape)
+        };
+        let products: Value = program.products.iter().map(product).collect();
         let instructions = program.instructions.iter().map(|known| json!({ "text": known.text, "line": known.line }));
         let array = |array: &SharedArray| {
             let known = run.extents.iter().find(|(name, _)| *name == array.source_name);
@@ -99,7 +106,7 @@ fn summary(run: &Run) -> Value {
         };
         json!({
             "grid": [grid.x, grid.y, grid.z], "block": [block.x, block.y, block.z], "blocks": launch.blocks(),
-            "instructions": instructions.collect::<Value>(), "products": shapes(program),
+            "instructions": instructions.collect::<Value>(), "products": products,
             "shared": program.kernel.shared_arrays().iter().map(array).collect::<Value>(),
         })
     };
@@ -111,16 +118,6 @@ fn summary(run: &Run) -> Value {
         "launches": launches, "tile": (!run.is_free()).then_some(run.plan.tile),
         "hazards": hazards, "worst": worst(run), "totals": counts(&tape.end.totals, true),
     })
-}
-
-/// The shapes of a kernel's warpgroup products, by instruction number.
-fn shapes(program: &Program) -> Value {
-    let shape = |(number, product): (&u32, &WarpgroupProduct)| {
-        let WarpgroupProduct { columns, length, sums, left, by_column } = product;
-        let shape = json!({ "columns": columns, "length": length, "by_column": by_column, "sums": sums, "left": left });
-        (number.to_string(), shape)
-    };
-    Value::Object(program.products.iter().map(shape).collect())
 }
 
 fn counter(counts: &Counts, name: &str) -> Option<u64> {
@@ -148,14 +145,11 @@ fn count(run: &Run, request: &CountRequest) -> Result<Value, String> {
             && request.contains.as_ref().is_none_or(|text| contains(*event, text))
     };
     let mut sum = Counts::default();
-    let mut first = None;
     for event in (0..tape.length()).filter(asked) {
-        let counts: &Counts = &tape.event(event).counts;
-        sum += counts;
-        if first.is_none() && counter(counts, &request.metric).is_some_and(|count| count > 0) {
-            first = Some(event);
-        }
+        sum += &*tape.event(event).counts;
     }
+    let counted = |event: &u32| counter(&tape.event(*event).counts, &request.metric).is_some_and(|count| count > 0);
+    let first = (0..tape.length()).filter(asked).find(counted);
     let value_of = |name: &str| {
         let none = || format!("nothing is counted under the name {name:?}; choose a counter's name");
         known(name).or_else(|| counter(&sum, name)).ok_or_else(none)

@@ -164,13 +164,6 @@ fn tiles(run: &Run, chosen: &Chosen<'_>, time: u32) -> Value {
     all.into_iter().filter_map(|(name, tile)| Some((name, tile?))).collect()
 }
 
-/// A warp's latest request, if the warp has not left its line.
-fn current(run: &Run, warp: &Warp) -> Option<u32> {
-    let (access, last) = (warp.access?, warp.last?);
-    let line = |number: u32| run.tape.instruction(number).line;
-    (access == last || line(access) == line(last)).then_some(access)
-}
-
 /// The marks of A, B, C and of shared memory.
 fn marks(run: &Run, state: &State, chosen: &Chosen<'_>) -> [Vec<u32>; 4] {
     let [a, b, c] = [A, B, C].map(|array| vec![0; state.arrays[array].len()]);
@@ -184,9 +177,12 @@ fn marks(run: &Run, state: &State, chosen: &Chosen<'_>) -> [Vec<u32>; 4] {
             }
         }
     };
+    let line = |number: u32| run.tape.instruction(number).line;
     for (&number, block) in state.blocks.iter().filter(|(_, block)| !block.has_ended()) {
         for (warp_number, warp) in (0u32..).zip(&block.warps) {
-            let Some(request) = current(run, warp) else { continue };
+            // Its latest request, if the warp has not left its line.
+            let is_here = |&access: &u32| warp.last.is_some_and(|last| access == last || line(access) == line(last));
+            let Some(request) = warp.access.filter(is_here) else { continue };
             let of_block = number == chosen.block;
             if of_block && warp_number == chosen.warp {
                 mark(request, true, 1 << chosen.lane, [READ_BY_LANE, WRITTEN_BY_LANE]);
@@ -246,16 +242,13 @@ pub fn look(run: &Run, state: &State, request: &LookRequest) -> Result<(Value, V
     let block = state.blocks.get(&chosen.block).map(|block| &**block);
     let warp = block.and_then(|block| block.warps.get(chosen.warp as usize));
     let event = time.checked_sub(1).filter(|&event| event >= launch.events.start).map(|event| run.tape.event(event));
-    let blocks = (0..launch.blocks()).map(|number| {
-        let known = state.blocks.get(&number);
-        known.map_or(0, |block| 1 + u32::from(block.has_ended()))
-    });
+    let begun = |number: u32| state.blocks.get(&number).map_or(0, |block| 1 + u32::from(block.has_ended()));
     let by_line = run.tape.by_line(&state.lines).map(|(name, line)| (name.clone(), counts(line, false)));
     let answer = json!({
         "time": time, "launch": state.launch, "block": chosen.block, "warp": chosen.warp, "lane": chosen.lane,
         "event": event.map(|event| json!({ "block": event.block, "warp": event.warp })),
         "step": step(run, (chosen.block, chosen.warp), time),
-        "blocks": blocks.collect::<Vec<u32>>(),
+        "blocks": (0..launch.blocks()).map(begun).collect::<Vec<u32>>(),
         "warps": warps(run, chosen, block, time),
         "tiles": if run.is_free() { json!({}) } else { tiles(run, chosen, time) },
         "request": warp.and_then(|warp| warp.access).map(|number| self::request(run, launch, number, time)),

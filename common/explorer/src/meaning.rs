@@ -325,8 +325,7 @@ pub fn meaning(run: &Run, state: &State, at: &LookRequest, of: &Subject) -> Resu
         Subject::Shared(word) => {
             let name = element(run, chosen.launch, None, 4 * word).to_string();
             let place = Place::new(run, state.launch, chosen.block);
-            let found = place.as_ref().and_then(|place| Some((place, place.placed(word, state.time)?)));
-            let Some((place, (event, placed))) = found else {
+            let Some((place, (event, placed))) = place.and_then(|of| Some((of, of.placed(word, state.time)?))) else {
                 let meaning = said("unset", &unset("has stored", &name));
                 return Ok(json!({ "meaning": meaning, "name": name, "stored": null, "read": [] }));
             };

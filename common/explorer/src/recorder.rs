@@ -161,16 +161,11 @@ impl Observer for BlockRecorder {
         self.followed.iter_mut().for_each(|followed| followed.origins.copy(copy));
         let reading = lanes(copy.lanes).find(|&lane| copy.source_bytes[lane] > 0);
         let (array, addresses) = self.located(reading.map(|lane| copy.from[lane]), copy.from);
-        let to = copy.to.map(|address| address as u32);
-        self.effects.push(Effect::Request(Box::new(Request {
-            kind: AccessKind::CopySource,
-            space: Space::Global,
-            array,
-            lanes: copy.lanes,
-            bytes: copy.bytes,
-            addresses,
-            copy: Some(Box::new(Target { bypass: copy.bypass, source_bytes: *copy.source_bytes, to })),
-        })));
+        let &CopyAccess { lanes: mask, bytes, bypass, source_bytes, to, .. } = copy;
+        let target = Target { bypass, source_bytes: *source_bytes, to: to.map(|address| address as u32) };
+        let (kind, space, copy) = (AccessKind::CopySource, Space::Global, Some(Box::new(target)));
+        let request = Request { kind, space, array, lanes: mask, bytes, addresses, copy };
+        self.effects.push(Effect::Request(Box::new(request)));
     }
 
     fn bulk_landed(&mut self, copy: &BulkCopy) {
@@ -225,10 +220,8 @@ impl Observer for BlockRecorder {
                 if register.bytes() == 8 {
                     written.extend(lanes(step.lanes).map(|lane| (values[lane] >> 32) as u32));
                 }
-                if let Some(followed) = &self.followed {
-                    let known = followed.origins.tags(step.warp, register);
-                    tags.extend(lanes(step.lanes).map(|lane| known[lane]));
-                }
+                let known = self.followed.as_ref().map(|followed| followed.origins.tags(step.warp, register));
+                tags.extend(lanes(step.lanes).filter_map(|lane| Some(known.as_ref()?[lane])));
             }
         }
         let counts = std::mem::take(&mut *locked(&self.counted));

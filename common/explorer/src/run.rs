@@ -11,7 +11,7 @@ use plan::{Dtype, Plan};
 use serde_json::{Value, json};
 use simt::analyses::declarations::{Extents, shared_extents};
 use simt::{
-    Analysis, Arg, BlockInfo, Counts, DevicePointer, Error, GlobalMemory, Hazard, Hazards, Held, Kernel, LaunchConfig,
+    Analysis, Arg, BlockInfo, DevicePointer, Error, GlobalMemory, Hazard, Hazards, Held, Kernel, LaunchConfig,
     Launched, Module, Observer, Param, Party, Type,
 };
 use std::collections::BTreeSet;
@@ -122,11 +122,7 @@ impl Setup {
         self.kernel.planner.launch.as_ref().is_some_and(|launch| launch.output == Output::Any)
     }
 
-    pub fn is_right(&self, memory: &GlobalMemory) -> Result<bool, Error> {
-        Ok(self.wrong(&self.c(memory)?).next().is_none())
-    }
-
-    fn c(&self, memory: &GlobalMemory) -> Result<Vec<u32>, Error> {
+    pub fn c(&self, memory: &GlobalMemory) -> Result<Vec<u32>, Error> {
         let mut c = vec![0; self.expected.len()];
         memory.download(DevicePointer(self.arrays[C].base), 0, &mut c)?;
         Ok(c)
@@ -328,10 +324,6 @@ impl Run {
     pub fn is_right(&self) -> bool {
         self.stopped.is_none() && self.wrong_at_end().next().is_none()
     }
-
-    pub fn totals(&self) -> &Counts {
-        &self.tape.end.totals
-    }
 }
 
 /// The thread that the page has chosen.
@@ -430,11 +422,8 @@ pub fn witness(run: &Run) -> Value {
     let most = (TRIED / u64::from(run.tape.length().max(1))).clamp(32, 256) as usize;
     for order in Order::plain().chain(overtaking(run)).take(most) {
         let own = order == run.order && run.stopped.is_none();
-        let c = if own {
-            Some(run.c_at_end().to_vec())
-        } else {
-            run.again(order, 4 * u64::from(run.tape.length()) + SPARE).ok()
-        };
+        let again = || run.again(order, 4 * u64::from(run.tape.length()) + SPARE).ok();
+        let c = if own { Some(run.c_at_end().to_vec()) } else { again() };
         tried += 1;
         let Some(c) = c else { continue };
         known[usize::from(run.wrong(&c).next().is_some())].get_or_insert(order);

@@ -185,12 +185,12 @@ fn a_state_is_the_same_from_wherever_it_is_reached() {
 fn the_order_changes_who_is_next_and_neither_totals_nor_product() {
     let changes = ["warps", "turns", "blocks"].map(|order| {
         let run = run("kernel", "64x64x64", order);
-        assert!(run.is_right() && run.totals().fma_threads == 64 * 64 * 64, "{order}");
+        assert!(run.is_right() && run.tape.end.totals.fma_threads == 64 * 64 * 64, "{order}");
         assert!(run.tape.memory() < 30 << 20, "{}", run.tape.memory());
         let pairs = run.tape.events.windows(2);
         let warps = pairs.clone().filter(|pair| pair[0].place() != pair[1].place()).count();
         let blocks = pairs.filter(|pair| pair[0].block != pair[1].block).count();
-        (warps * 100 / run.tape.events.len(), blocks, *run.totals())
+        (warps * 100 / run.tape.events.len(), blocks, run.tape.end.totals)
     });
     let [in_order, by_turns, side_by_side] = changes;
     assert!(in_order.0 < 5 && in_order.1 == 3, "{in_order:?}");
