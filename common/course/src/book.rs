@@ -24,11 +24,8 @@ pub fn run(options: &Options) -> Result<bool> {
     let (built, log) = build()?;
     ensure!(built, "the book does not build; fix what mdBook says:\n{}", log.trim());
     let page = workspace::root().join("docs/book").join(chapter);
-    ensure!(
-        page.is_file(),
-        "the book has no page {}; name the chapter in docs/src/SUMMARY.md",
-        workspace::display(&page)
-    );
+    let name = workspace::display(&page);
+    ensure!(page.is_file(), "the book has no page {name}; name the chapter in docs/src/SUMMARY.md");
     output::print(&format!("the book is built: {}\n", page.display()))?;
     // Whoever sends the output elsewhere is not in front of a screen. The path is said, so that it does not matter if
     // there is no browser.

@@ -21,10 +21,8 @@ pub fn run() -> Result<bool> {
             for (index, info) in devices.iter().enumerate() {
                 let gigabytes = info.memory_bytes as f64 / (1_u64 << 30) as f64;
                 let (name, capability, sms) = (&info.name, capability(info.compute_capability), info.sm_count);
-                line(
-                    "GPU",
-                    format!("cuda:{index} is {name}: compute capability {capability}, {sms} SMs, {gigabytes:.1} GiB"),
-                );
+                let what = format!("compute capability {capability}, {sms} SMs, {gigabytes:.1} GiB");
+                line("GPU", format!("cuda:{index} is {name}: {what}"));
             }
             if let Some(driver) = driver {
                 // PTX 8.1 came with CUDA 12.1; the list is in NVIDIA's PTX manual, "Release History".
@@ -50,49 +48,31 @@ pub fn run() -> Result<bool> {
         Ok(found) => {
             let ((major, minor), path) = (found.version, found.path.display());
             let [first, last] = [found.targets.first(), found.targets.last()].map(|at| capability(*at.unwrap_or(&0)));
-            line(
-                "NVRTC",
-                format!(
-                    "{major}.{minor} at {path}: your own and edited kernels compile, for compute capability {first} to {last}"
-                ),
-            );
+            let takes = format!("your own and edited kernels compile, for compute capability {first} to {last}");
+            line("NVRTC", format!("{major}.{minor} at {path}: {takes}"));
             if driver.is_some_and(|driver| driver < (major * 1000 + minor * 10) as i32) {
-                let package = nvrtc::PINNED_PACKAGE;
-                line(
-                    "",
-                    format!(
-                        "its PTX is newer than the driver understands, so kernels are compiled to machine code; update the driver, or pip install {package}"
-                    ),
-                );
+                let newer = "its PTX is newer than the driver understands, so kernels are compiled to machine code";
+                line("", format!("{newer}; update the driver, or pip install {}", nvrtc::PINNED_PACKAGE));
             }
         }
-        Err(error) => line(
-            "NVRTC",
-            format!(
-                "none: the course's own kernels run from committed PTX, but an edited kernel or one of yours does not compile; {error:#}"
-            ),
-        ),
+        Err(error) => {
+            let lacks = "run from committed PTX, but an edited kernel or one of yours does not compile";
+            line("NVRTC", format!("none: the course's own kernels {lacks}; {error:#}"));
+        }
     }
-    line(
-        "rustc",
-        match rustc::find() {
-            Ok(found) => format!("{} at {}: kernels in Rust compile", found.version, found.path.display()),
-            Err(error) => format!(
-                "none for GPUs: the course's own kernels in Rust run from committed PTX, but one of yours does not compile; {error:#}"
-            ),
-        },
-    );
-    line(
-        "",
-        "it need not be a nightly one: kernels use features of Rust that are not stable, and the course sets RUSTC_BOOTSTRAP=1 for them".into(),
-    );
-    line(
-        "cuBLAS",
-        match common::device::cublas::find() {
-            Ok(version) => format!("{version}: --baseline cublas compares with it"),
-            Err(error) => format!("none, so nothing is compared with the vendor's library; {error:#}"),
-        },
-    );
+    match rustc::find() {
+        Ok(found) => line("rustc", format!("{} at {}: kernels in Rust compile", found.version, found.path.display())),
+        Err(error) => {
+            let lacks = "run from committed PTX, but one of yours does not compile";
+            line("rustc", format!("none for GPUs: the course's own kernels in Rust {lacks}; {error:#}"));
+        }
+    }
+    let unstable = "kernels use features of Rust that are not stable, and the course sets RUSTC_BOOTSTRAP=1 for them";
+    line("", format!("it need not be a nightly one: {unstable}"));
+    match device::cublas::find() {
+        Ok(version) => line("cuBLAS", format!("{version}: --baseline cublas compares with it")),
+        Err(error) => line("cuBLAS", format!("none, so nothing is compared with the vendor's library; {error:#}")),
+    }
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     line("simulator", format!("always there, on {cores} cores; runs PTX for compute capability 9.0 and older"));
     output::print(&text).map(|()| true)

@@ -212,13 +212,7 @@ impl Record {
     /// Cells on a kernel's speed at a size: its time, its speed, its share of the device's FP32 peak and of cuBLAS's speed, and its speed
     /// over the nearest earlier step that has one. `none` fills a cell without a value, such as the share of the peak for a step on the
     /// host. `None` if the product is not right or was not timed.
-    pub fn speed(
-        &self,
-        size: &SizeRecord,
-        entry: &Entry,
-        speed: impl Fn(f64) -> String,
-        none: &str,
-    ) -> Option<[String; 5]> {
+    pub fn speed(&self, size: &SizeRecord, entry: &Entry, speed: fn(f64) -> String, none: &str) -> Option<[String; 5]> {
         let (spread, gflops) = (entry.spread()?, size.gflops(&entry.name)?);
         let host = self.steps.iter().any(|step| step.host && step.name == entry.name);
         let of_peak = self.figures.filter(|_| !host).map(|figures| gflops / figures.fp32_peak_gflops);
@@ -252,14 +246,10 @@ impl Record {
         let text = files::text(path).map_err(|error| {
             anyhow!("{name} cannot be read ({}); give a file that cargo course compare --save wrote", io_reason(&error))
         })?;
-        let record: Self = serde_json::from_str(&text).with_context(|| {
-            format!("{name} is not a saved comparison; make one with cargo course compare --save FILE.json")
-        })?;
-        ensure!(
-            record.format == FORMAT,
-            "{name} has format {} and this program reads {FORMAT}; make it again with cargo course compare --save",
-            record.format
-        );
+        let other = || format!("{name} is not a saved comparison; make one with cargo course compare --save FILE.json");
+        let record: Self = serde_json::from_str(&text).with_context(other)?;
+        let (format, again) = (record.format, "make it again with cargo course compare --save");
+        ensure!(format == FORMAT, "{name} has format {format} and this program reads {FORMAT}; {again}");
         Ok(record)
     }
 

@@ -26,9 +26,7 @@ pub fn expect(name: &str) -> Result<&'static Step> {
 
 /// The step's number as people write it: `4`.
 pub fn number(step: &Step) -> &'static str {
-    let digits = step.name.trim_start_matches(|c: char| !c.is_ascii_digit());
-    let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
-    digits[..end].trim_start_matches('0')
+    step.name.trim_start_matches("step").split('_').next().unwrap_or_default().trim_start_matches('0')
 }
 
 /// A kernel's name as records have it: its step, and the variant in `STEP/VARIANT`.

@@ -53,21 +53,15 @@ pub fn trials() -> Vec<Trial> {
     trials
 }
 
-fn answered((name, files, arguments, status, words): &Attack) -> Result<()> {
+fn answered((name, files, arguments, status, says): &Attack) -> Result<()> {
     let folder = support::mine(&format!("attack-{name}"))?;
     let secret = folder.with_file_name(format!("attack-{name}-secret"));
     std::fs::write(&secret, SECRET)?;
     std::fs::write(folder.join("../secret.h"), SECRET)?;
     let required = if name.starts_with("required") { ".reqntid 0, 0, 0" } else { "" };
-    let dir = folder.display().to_string();
-    let fill = |text: &str| {
-        let secret = secret.display().to_string();
-        text.replace("PTX", PTX)
-            .replace("HEAD", HEAD)
-            .replace("DIR", &dir)
-            .replace("SECRET", &secret)
-            .replace("REQUIRED", required)
-    };
+    let [dir, secret_file] = [&folder, &secret].map(|path| path.display().to_string());
+    let words = [("PTX", PTX), ("HEAD", HEAD), ("DIR", &dir), ("SECRET", &secret_file), ("REQUIRED", required)];
+    let fill = |text: &str| words.iter().fold(text.to_owned(), |text, (word, by)| text.replace(word, by));
     #[cfg(unix)]
     std::os::unix::fs::symlink(&secret, folder.join("link.h"))?;
     for (file, text) in files {
@@ -85,20 +79,15 @@ fn answered((name, files, arguments, status, words): &Attack) -> Result<()> {
     let text: Vec<&str> = lines.lines().map(|line| line.rsplit('\r').next().unwrap_or_default()).collect();
     let text = text.join("\n");
     ensure!(ended == *status, "status {ended}: {text}");
-    ensure!(unbroken(&text).contains(words.as_str()), "{words:?} is not in {text}");
+    ensure!(unbroken(&text).contains(says.as_str()), "{says:?} is not in {text}");
     ensure!(!text.contains("\u{1b}[8m"), "a style of the kernel's own: {text:?}");
     ensure!(!text.contains(SECRET), "the secret is out: {text}");
     // A thread may print; a sentence has an end.
-    ensure!(
-        text.len() < if name.ends_with("printf") { 3 << 20 } else { 20_000 },
-        "{} bytes are too many to read",
-        text.len()
-    );
-    let commands = text
-        .split("\u{1b}[")
-        .skip(1)
-        .filter(|part| !part.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';').starts_with('m'));
-    ensure!(commands.count() == 0 && !text.contains("\u{1b}]"), "a command to the terminal: {text:?}");
+    let most = if name.ends_with("printf") { 3 << 20 } else { 20_000 };
+    ensure!(text.len() < most, "{} bytes are too many to read", text.len());
+    let is_style = |part: &str| part.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';').starts_with('m');
+    let styles = text.split("\u{1b}[").skip(1).all(is_style);
+    ensure!(styles && !text.contains("\u{1b}]"), "a command to the terminal: {text:?}");
     let others = text.replace("\u{1b}[", "").chars().find(|c| c.is_control() && !"\n\t".contains(*c));
     ensure!(others.is_none(), "{others:?} is in {text:?}");
     for (file, text) in files.iter().filter(|(_, text)| !["", "HUGE"].contains(&text.as_str())) {
@@ -112,11 +101,8 @@ fn answered((name, files, arguments, status, words): &Attack) -> Result<()> {
 fn answer(folder: &Path, arguments: &[String]) -> Result<(String, i32)> {
     const SPAWN: &str = "import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))";
     let python = ["python3", "python"].into_iter().find(|python| {
-        Command::new(python)
-            .args(["-c", "import pty"])
-            .stderr(Stdio::null())
-            .status()
-            .is_ok_and(|status| status.success())
+        let tried = Command::new(python).args(["-c", "import pty"]).stderr(Stdio::null()).status();
+        tried.is_ok_and(|status| status.success())
     });
     let mut command = Command::new(python.unwrap_or(PROGRAM));
     if python.is_some() {

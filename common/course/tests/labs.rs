@@ -64,11 +64,8 @@ fn answer(name: &str, case: &Mistake) -> Result<()> {
     let passed = text.lines().filter(|line| line.starts_with("  passed       task ")).count();
     ensure!(passed.to_string() == case.name, "{passed} tasks have passed and {} should: {text}", case.name);
     let (done, failed) = (case.kind.is_empty(), first_failed(&text));
-    ensure!(
-        failed.is_none() == done && failed.unwrap_or_default().starts_with(&case.kind),
-        "{} should fail: {text}",
-        case.kind
-    );
+    let as_said = failed.is_none() == done && failed.unwrap_or_default().starts_with(&case.kind);
+    ensure!(as_said, "{} should fail: {text}", case.kind);
     // An open challenge may be left.
     ensure!(status == Some(i32::from(!done && !text.contains("an open challenge"))), "status {status:?}: {text}");
     let to_compare = !case.kernel.contains("challenges") && !case.lab.contains('-');
@@ -115,12 +112,9 @@ fn watched() -> Result<()> {
     let copy = folder.join("step01.cu");
     std::fs::copy(root().join("step01_cpu_naive/lab/start.cu"), &copy)?;
     let output = folder.join("output.txt");
-    let mut child = Command::new(PROGRAM)
-        .args(["lab", "1", "--watch"])
-        .env(course::mine::VARIABLE, &folder)
-        .stdout(std::fs::File::create(&output)?)
-        .stderr(Stdio::null())
-        .spawn()?;
+    let mut command = Command::new(PROGRAM);
+    command.args(["lab", "1", "--watch"]).env(course::mine::VARIABLE, &folder);
+    let mut child = command.stdout(std::fs::File::create(&output)?).stderr(Stdio::null()).spawn()?;
     let printed = |words: &str| -> Result<String> {
         for _ in 0..600 {
             let text = std::fs::read_to_string(&output)?;

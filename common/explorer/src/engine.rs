@@ -2,7 +2,6 @@
 
 use crate::answer::{counts, real};
 use crate::hazard::{hazard, look_closer, picture, worst};
-use crate::instructions::Program;
 use crate::log::LaunchTape;
 use crate::look::look;
 use crate::matrices::C;
@@ -27,12 +26,9 @@ pub struct Engine {
 impl Engine {
     /// Answers a request in JSON, in JSON.
     pub fn answer(&mut self, request: &str) -> String {
-        let request = serde_json::from_str::<Request>(request)
-            .map_err(|problem| format!("this is not a request of the explorer: {problem}"));
-        request
-            .and_then(|request| self.ask(request))
-            .unwrap_or_else(|sentence| json!({ "error": sentence }))
-            .to_string()
+        let none = |problem: serde_json::Error| format!("this is not a request of the explorer: {problem}");
+        let answer = serde_json::from_str(request).map_err(none).and_then(|request| self.ask(request));
+        answer.unwrap_or_else(|sentence| json!({ "error": sentence })).to_string()
     }
 
     /// Array number `which` of the latest answer; empty if it does not exist.
@@ -93,6 +89,14 @@ fn summary(run: &Run) -> Value {
     });
     let of_launch = |launch: &LaunchTape| {
         let LaunchTape { program, grid, block, .. } = launch;
+        // The shape of a warpgroup's product, by its instruction's number.
+        let product = |(number, product): (&u32, &WarpgroupProduct)| {
+            let WarpgroupProduct { columns, length, sums, left, by_column } = product;
+            let shape =
+                json!({ "columns": columns, "length": length, "by_column": by_column, "sums": sums, "left": left });
+            (number.to_string(), shape)
+        };
+        let products: Value = program.products.iter().map(product).collect();
         let instructions = program.instructions.iter().map(|known| json!({ "text": known.text, "line": known.line }));
         let array = |array: &SharedArray| {
             let known = run.extents.iter().find(|(name, _)| *name == array.source_name);
@@ -102,7 +106,7 @@ fn summary(run: &Run) -> Value {
         };
         json!({
             "grid": [grid.x, grid.y, grid.z], "block": [block.x, block.y, block.z], "blocks": launch.blocks(),
-            "instructions": instructions.collect::<Value>(), "products": shapes(program),
+            "instructions": instructions.collect::<Value>(), "products": products,
             "shared": program.kernel.shared_arrays().iter().map(array).collect::<Value>(),
         })
     };
@@ -114,16 +118,6 @@ fn summary(run: &Run) -> Value {
         "launches": launches, "tile": (!run.is_free()).then_some(run.plan.tile),
         "hazards": hazards, "worst": worst(run), "totals": counts(&tape.end.totals, true),
     })
-}
-
-/// The shapes of a kernel's warpgroup products, by instruction number.
-fn shapes(program: &Program) -> Value {
-    let shape = |(number, product): (&u32, &WarpgroupProduct)| {
-        let WarpgroupProduct { columns, length, sums, left, by_column } = product;
-        let shape = json!({ "columns": columns, "length": length, "by_column": by_column, "sums": sums, "left": left });
-        (number.to_string(), shape)
-    };
-    Value::Object(program.products.iter().map(shape).collect())
 }
 
 fn counter(counts: &Counts, name: &str) -> Option<u64> {
@@ -140,12 +134,7 @@ fn count(run: &Run, request: &CountRequest) -> Result<Value, String> {
         "wrong" => Some(run.wrong_at_end().count() as u64),
         _ => None,
     };
-    for name in [Some(&request.metric), request.per.as_ref()].into_iter().flatten() {
-        if known(name).is_none() && counter(&Counts::default(), name).is_none() {
-            return Err(format!("nothing is counted under the name {name:?}; choose a counter's name"));
-        }
-    }
-    let texts: Vec<&str> = run.source.lines().collect();
+    let texts: Vec<&str> = run.kernel.source.lines().collect();
     // Whether an event is of a line that contains the text.
     let contains = |event: u32, text: &str| {
         let line = tape.instruction(event).line.and_then(|line| texts.get((line as usize).wrapping_sub(1)));
@@ -156,17 +145,16 @@ fn count(run: &Run, request: &CountRequest) -> Result<Value, String> {
             && request.contains.as_ref().is_none_or(|text| contains(*event, text))
     };
     let mut sum = Counts::default();
-    let mut first = None;
     for event in (0..tape.length()).filter(asked) {
-        let counts: &Counts = &tape.event(event).counts;
-        sum += counts;
-        if first.is_none() && counter(counts, &request.metric).is_some_and(|count| count > 0) {
-            first = Some(event);
-        }
+        sum += &*tape.event(event).counts;
     }
-    let value_of = |name: &str| known(name).or_else(|| counter(&sum, name)).unwrap_or(0);
-    let of = value_of(&request.metric);
-    let per = request.per.as_deref().map(value_of);
+    let counted = |event: &u32| counter(&tape.event(*event).counts, &request.metric).is_some_and(|count| count > 0);
+    let first = (0..tape.length()).filter(asked).find(counted);
+    let value_of = |name: &str| {
+        let none = || format!("nothing is counted under the name {name:?}; choose a counter's name");
+        known(name).or_else(|| counter(&sum, name)).ok_or_else(none)
+    };
+    let (of, per) = (value_of(&request.metric)?, request.per.as_deref().map(value_of).transpose()?);
     let value = match per {
         Some(0) => Value::Null,
         Some(per) => json!(of as f64 / per as f64),

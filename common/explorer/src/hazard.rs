@@ -4,7 +4,7 @@ use crate::answer::{real, with};
 use crate::instructions::own_line;
 use crate::log::{LaunchTape, Touched};
 use crate::matrices::C;
-use crate::meaning::{Place, factor};
+use crate::meaning::Place;
 use crate::names::element;
 use crate::run::{Access, Found, Run, Word};
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ fn told(run: &Run, launch: &LaunchTape, party: &Party) -> Value {
     let (number, thread) = launch.numbers(party);
     json!({
         "block": [party.block.x, party.block.y, party.block.z], "thread": [party.thread.x, party.thread.y, party.thread.z],
-        "action": party.action.to_string(), "line": own_line(&party.location, &run.file), "number": number, "warp": thread / 32,
+        "action": party.action.to_string(), "line": own_line(&party.location, &run.kernel.file), "number": number, "warp": thread / 32,
         "lane": thread % 32,
     })
 }
@@ -32,10 +32,12 @@ pub fn look_closer(run: &mut Run) {
     for number in 0..run.hazards.len() {
         let found = &run.hazards[number];
         let seen = if number < LOOKED_AT { seen(run, found) } else { None };
-        let (accesses, word) = seen.clone().unwrap_or_else(|| listed(run, found));
+        let is_seen = seen.is_some();
+        let (mut accesses, word) = seen.unwrap_or_else(|| listed(run, found));
+        accesses.sort_by_key(|&(_, event)| event);
         let found = &mut run.hazards[number];
         let late = found.hazard.time.is_none() && accesses.len() == found.hazard.parties.len();
-        if let Some((_, last)) = accesses.last().filter(|_| seen.is_some() || late) {
+        if let Some((_, last)) = accesses.last().filter(|_| is_seen || late) {
             found.time = last + 1;
             found.hazard.parties = accesses.iter().map(|(party, _)| party.clone()).collect();
         }
@@ -70,19 +72,16 @@ fn word(run: &Run, launch: &LaunchTape, place: &simt::Place) -> Option<Word> {
     }
 }
 
-/// A cell's value at a time, and its meaning.
-fn held(run: &Run, (launch, block): (usize, u32), (array, word): Word, time: u32) -> Value {
+/// A cell's value at a time, and its meaning, if the values of its block were followed.
+fn held(run: &Run, (block, place): (u32, Option<Place<'_>>), (array, word): Word, time: u32) -> Value {
     let mut state = run.tape.start();
     run.tape.seek(&mut state, time);
     let bits = match array {
         Some(array) => state.arrays[array].get(word as usize).copied(),
         None => state.blocks.get(&block).and_then(|block| block.held(word)),
     };
-    let place = Place::new(run, launch, block).filter(|_| array.is_none());
-    let words = place.and_then(|place| {
-        let (_, placed) = place.placed(word, time)?;
-        Some(factor(run, place.launch, &place.block.nodes().value(placed.tag)).words)
-    });
+    let place = place.filter(|_| array.is_none());
+    let words = place.and_then(|place| Some(place.value(place.placed(word, time)?.1.tag).words));
     json!({ "value": bits.map(|bits| real(run.number(bits))), "meaning": words })
 }
 
@@ -104,24 +103,20 @@ pub fn worst(run: &Run) -> Option<usize> {
 }
 
 pub fn picture(run: &Run, number: usize) -> Result<Value, String> {
-    let most = run.hazards.len();
-    let found = run
-        .hazards
-        .get(number)
-        .ok_or_else(|| format!("there is no hazard {number}; choose one of {most}, from 0 on"))?;
+    let none = || format!("there is no hazard {number}; choose one of {}, from 0 on", run.hazards.len());
+    let found = run.hazards.get(number).ok_or_else(none)?;
     let (tape, launch, cell) = (&run.tape, &run.tape.launches[found.launch], found.word);
     let (second, first) = (found.accesses.last(), found.accesses.iter().rev().nth(1));
     let block = second.map_or(0, |(party, _)| launch.numbers(party).0);
-    let at = (found.launch, block);
-    let held =
-        |time: u32| cell.map_or_else(|| json!({ "value": null, "meaning": null }), |cell| held(run, at, cell, time));
+    let place = Place::new(run, found.launch, block);
+    let nothing = || json!({ "value": null, "meaning": null });
+    let held = |time: u32| cell.map_or_else(nothing, |cell| held(run, (block, place), cell, time));
     // A copy lands later.
     let landed = |(party, event): &Access| {
         let by = (tape.event(*event).instruction, launch.numbers(party).1);
         let (_, word) = cell.filter(|(array, _)| array.is_none())?;
         let is = |placed: &Placed| placed.address / 4 == word && (placed.stored, placed.by) == by;
-        let place = Place::new(run, found.launch, block)?;
-        let mut after = place.block.placed(*event..launch.events.end).filter(|(_, placed)| is(placed));
+        let mut after = place?.block.placed(*event..launch.events.end).filter(|(_, placed)| is(placed));
         after.next().map(|(event, _)| event)
     };
     let coming = |access: &Access| landed(access).is_none().then(|| on_its_way(run, launch, access, cell?.1))?;
@@ -130,16 +125,16 @@ pub fn picture(run: &Run, number: usize) -> Result<Value, String> {
     let one = |is: fn(Action) -> bool| found.accesses.iter().rfind(|(party, _)| is(party.action));
     let writer = one(Action::writes);
     let reader = one(|action| matches!(action, Action::Reads | Action::Updates));
-    let goal =
-        reader.zip(cell).and_then(|((party, event), cell)| becomes(run, at, (launch.numbers(party).1, *event), cell));
+    let goal = reader.and_then(|(party, event)| becomes(&place?, (launch.numbers(party).1, *event), cell?.1));
     let missing = first.zip(second).and_then(|(first, second)| {
-        let (what, line) = if updates(run, found.launch, [first, second], cell?) {
+        let sides = [first, second];
+        let (what, line) = if updates(run, launch, place, sides, cell?) {
             ("an atomic operation", None)
-        } else if together(run, launch, [first, second]) {
+        } else if together(run, launch, sides) {
             ("a place for each thread, or an if for one,", None)
         } else {
             let waits = coming(first).is_some() || landed(first).is_some_and(|at| at >= second.1);
-            missing(run, launch, first, second, waits)?
+            missing(run, launch, sides, waits)?
         };
         Some(json!({ "what": what, "before_line": line }))
     });
@@ -164,7 +159,7 @@ fn listed(run: &Run, found: &Found) -> (Vec<Access>, Option<Word>) {
     };
     // The latest event of a party's instruction before a time that touches one of these words, if there are any.
     let event_of = |party: &Party, before: u32, words: &[Word]| {
-        let mut events = run.tape.of_party(launch, party, launch.events.start..before);
+        let mut events = run.tape.by(launch, party, launch.events.start..before);
         events.rfind(|&event| words.is_empty() || touched(party, event).iter().any(|word| words.contains(word)))
     };
     let known = word(run, launch, &found.hazard.place);
@@ -179,9 +174,7 @@ fn listed(run: &Run, found: &Found) -> (Vec<Access>, Option<Word>) {
     let first = first.and_then(|party| Some((party, at(party, event, &words)?)));
     let of_first = first.map(|(party, event)| touched(party, event));
     let word = words.into_iter().find(|word| of_first.as_ref().is_none_or(|all| all.contains(word)));
-    let mut accesses: Vec<_> = first.into_iter().chain(second).map(|(party, event)| (party.clone(), event)).collect();
-    accesses.sort_by_key(|&(_, event)| event);
-    (accesses, word)
+    (first.into_iter().chain(second).map(|(party, event)| (party.clone(), event)).collect(), word)
 }
 
 /// Two accesses in the lines of a race, by two warps, at which an element of C goes wrong, and the word of shared memory.
@@ -191,7 +184,7 @@ fn seen(run: &Run, found: &Found) -> Option<(Vec<Access>, Option<Word>)> {
     let (reader, writer) = (party(false)?, party(true)?);
     let block = launch.numbers(reader).0;
     let place = Place::new(run, found.launch, block).filter(|_| reader.block == writer.block)?;
-    let line = |location: &Location| own_line(location, &run.file).unwrap_or(location.ptx_line);
+    let line = |location: &Location| own_line(location, &run.kernel.file).unwrap_or(location.ptx_line);
     let is =
         |instruction: u32, party: &Party| line(&launch.program.kernel.location(instruction)) == line(&party.location);
     let of = |party: &Party, thread: u32| Party { thread: launch.block.index(thread.into()), ..party.clone() };
@@ -199,31 +192,21 @@ fn seen(run: &Run, found: &Found) -> Option<(Vec<Access>, Option<Word>)> {
     let stores = place.block.stores().filter(|(_, store)| wrong.contains(&(store.index as u32)));
     let sums = stores.take(MOST).map(|(_, store)| place.sum(store.value, u32::MAX));
     for term in sums.flat_map(|sum| sum.wrong().copied().collect::<Vec<_>>()) {
-        for passage in
-            term.factors.iter().filter_map(|factor| factor.shared).filter(|passage| is(passage.loaded, reader))
-        {
+        let shared = term.factors.iter().filter_map(|factor| factor.shared);
+        for passage in shared.filter(|passage| is(passage.loaded, reader)) {
             let before = launch.events.start..place.block.event_of(term.tag);
             let loads = |number: &u32| tape.event(*number).instruction == passage.loaded;
             let Some(read) = tape.of_warp((block, term.thread / 32), before).rfind(loads) else { continue };
-            // The events that no barrier separates from the read.
-            let mut openings = tape.opened.iter().filter(|opened| opened.block == block);
-            let next = openings
-                .clone()
-                .find(|opened| opened.event >= read)
-                .map_or(launch.events.end, |opened| opened.event + 1);
-            let since =
-                openings.rfind(|opened| opened.event < read).map_or(launch.events.start, |opened| opened.event + 1);
+            let near = tape.unseparated(launch, block, read);
             let fits = |&(_, placed): &(u32, &Placed)| {
                 placed.address / 4 == passage.address / 4
                     && is(placed.stored, writer)
                     && placed.by / 32 != term.thread / 32
             };
-            let before = place.block.placed(since..read).rfind(fits);
-            let Some((written, placed)) = before.or_else(|| place.block.placed(read + 1..next).find(fits)) else {
-                continue;
-            };
-            let mut sides = vec![(of(writer, placed.by), written), (of(reader, term.thread), read)];
-            sides.sort_by_key(|&(_, event)| event);
+            let before = place.block.placed(near.start..read).rfind(fits);
+            let written = before.or_else(|| place.block.placed(read + 1..near.end).find(fits));
+            let Some((written, placed)) = written else { continue };
+            let sides = vec![(of(writer, placed.by), written), (of(reader, term.thread), read)];
             return Some((sides, Some((None, passage.address / 4))));
         }
     }
@@ -243,9 +226,9 @@ fn on_its_way(run: &Run, launch: &LaunchTape, (party, event): &Access, word: u32
 }
 
 /// The element of C to which a value contributes that a thread read from a cell.
-fn becomes(run: &Run, (launch, block): (usize, u32), (thread, event): (u32, u32), (_, word): Word) -> Option<u32> {
-    let place = Place::new(run, launch, block)?;
-    let loaded = run.tape.event(event).instruction;
+fn becomes(place: &Place<'_>, (thread, event): (u32, u32), word: u32) -> Option<u32> {
+    let tape = &place.run.tape;
+    let loaded = tape.event(event).instruction;
     let is_it =
         |value: &provenance::Value| value.shared.is_some_and(|way| (way.address / 4, way.loaded) == (word, loaded));
     let uses =
@@ -253,7 +236,7 @@ fn becomes(run: &Run, (launch, block): (usize, u32), (thread, event): (u32, u32)
     let nodes = place.block.nodes();
     let multiplies = |store: &&Store| nodes.formed(store.value).terms.iter().any(uses);
     // Or the cell holds a sum that is part of a larger one, or should hold one.
-    let held: Vec<_> = run.tape.tags(event).map(|tags| tags[thread as usize % 32]).collect();
+    let held: Vec<_> = tape.tags(event).map(|tags| tags[thread as usize % 32]).collect();
     let adds = |store: &&Store| {
         let formed = nodes.formed(store.value);
         formed.rest.iter().any(is_it) || formed.sums.iter().any(|tag| held.contains(tag))
@@ -275,19 +258,15 @@ fn together(run: &Run, launch: &LaunchTape, sides: [&Access; 2]) -> bool {
 }
 
 /// Whether both threads add to the word: whatever keeps them in order, one may write over what the other has added.
-fn updates(run: &Run, number: usize, sides: [&Access; 2], (array, word): Word) -> bool {
-    let launch = &run.tape.launches[number];
-    if sides.iter().any(|side| side.0.action == Action::Copies) {
-        return false;
-    }
-    let Some(last) = sides.iter().filter(|side| side.0.action.writes()).map(|side| side.1).max() else {
-        return false;
-    };
+fn updates(run: &Run, launch: &LaunchTape, place: Option<Place<'_>>, sides: [&Access; 2], (array, word): Word) -> bool {
+    let last = sides.iter().filter(|side| side.0.action.writes()).map(|side| side.1).max();
+    let copies = sides.iter().any(|side| side.0.action == Action::Copies);
+    let Some(last) = last.filter(|_| !copies) else { return false };
     // A sum, as far as values are followed.
-    let place = Place::new(run, number, launch.numbers(&sides[0].0).0).filter(|_| array.is_none());
+    let place = place.filter(|_| array.is_none());
     let sum = place.and_then(|place| Some(place.block.nodes().is_sum(place.placed(word, last + 1)?.1.tag)));
-    let [start, end] = [sides[0].1.min(sides[1].1), sides[0].1.max(sides[1].1)];
-    let near = launch.events.start.max(start.saturating_sub(NEAR))..launch.events.end.min(end + NEAR);
+    let start = launch.events.start.max(sides[0].1.saturating_sub(NEAR));
+    let near = start..launch.events.end.min(sides[1].1 + NEAR);
     let does = |(block, thread): (u32, u32), is: fn(&Touched) -> bool| {
         let is = |touched: Touched| {
             is(&touched) && touched.lane == thread as usize % 32 && (touched.array, touched.word) == (array, word)
@@ -300,33 +279,26 @@ fn updates(run: &Run, number: usize, sides: [&Access; 2], (array, word): Word) -
 
 /// What would have separated two accesses of a block, and before which line of the source: a barrier, or a wait if the first access is
 /// a copy that has not landed.
-fn missing(
-    run: &Run,
-    launch: &LaunchTape,
-    first: &Access,
-    second: &Access,
-    waits: bool,
-) -> Option<(&'static str, Option<u32>)> {
-    let [one, other] = [first, second].map(|(party, _)| launch.numbers(party));
+fn missing(run: &Run, launch: &LaunchTape, sides: [&Access; 2], waits: bool) -> Option<(&'static str, Option<u32>)> {
+    let [one, other] = sides.map(|(party, _)| launch.numbers(party));
     if one.0 != other.0 || (one.1 == other.1 && !waits) {
         return None;
     }
     // Whose line comes first in the program: of two in a loop the one that the other's warp has passed since the latest barrier.
     let tape = &run.tape;
-    let [of_first, of_second] = [first, second].map(|(_, event)| tape.event(*event).instruction);
+    let [of_first, of_second] = sides.map(|(_, event)| tape.event(*event).instruction);
     let passed = |(_, until): &Access, thread: u32, instruction: u32| {
-        let opened = tape.opened.iter().rfind(|opened| opened.block == one.0 && opened.event < *until);
-        let since = opened.map_or(launch.events.start, |opened| opened.event + 1);
+        let since = tape.unseparated(launch, one.0, *until).start;
         tape.of_warp((one.0, thread / 32), since..*until).any(|event| tape.event(event).instruction == instruction)
     };
-    let in_order =
-        waits || !passed(first, one.1, of_second) && (passed(second, other.1, of_first) || of_first < of_second);
-    let (later, _) = if in_order { second } else { first };
+    let comes_first = || passed(sides[1], other.1, of_first) || of_first < of_second;
+    let in_order = waits || !passed(sides[0], one.1, of_second) && comes_first();
+    let (later, _) = sides[usize::from(in_order)];
     let what = match (waits, one.1 == other.1) {
         (true, true) => "a wait for the copy",
         (true, false) => "a wait for the copy, with a barrier,",
         _ if one.1 / 32 == other.1 / 32 => "__syncwarp()",
         _ => "__syncthreads()",
     };
-    Some((what, own_line(&later.location, &run.file)))
+    Some((what, own_line(&later.location, &run.kernel.file)))
 }

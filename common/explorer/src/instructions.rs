@@ -58,11 +58,8 @@ fn operation(text: &str) -> &str {
 /// The operands of an instruction, those in braces one by one: `{%f1, %f2}, [%rd1+16]` has three.
 pub fn operands(text: &str) -> Vec<&str> {
     let rest = bare(text).split_once(char::is_whitespace).map_or("", |(_, rest)| rest);
-    let parts = rest.split([',', ';']);
-    parts
-        .map(|part| part.trim_matches(|c: char| c.is_whitespace() || "{}".contains(c)))
-        .filter(|p| !p.is_empty())
-        .collect()
+    let parts = rest.split([',', ';']).map(|part| part.trim_matches(|c: char| c.is_whitespace() || "{}".contains(c)));
+    parts.filter(|part| !part.is_empty()).collect()
 }
 
 /// The last part of a path.
@@ -103,7 +100,6 @@ impl Program {
                     program.registers.len() - 1
                 })
             });
-            let writes = writes.collect();
             if operation(&location.instruction).starts_with("wgmma") {
                 program.products.extend(kernel.warpgroup_product(index).map(|product| (index, product)));
             }
@@ -115,7 +111,7 @@ impl Program {
                 }),
                 line: latest,
                 text: location.instruction,
-                writes,
+                writes: writes.collect(),
             });
         }
         for instruction in &program.instructions {

@@ -191,12 +191,7 @@ impl Log {
     }
 
     /// The events of a party's instruction in its thread, among some.
-    pub fn of_party(
-        &self,
-        launch: &LaunchTape,
-        party: &Party,
-        events: Range<u32>,
-    ) -> impl DoubleEndedIterator<Item = u32> {
+    pub fn by(&self, launch: &LaunchTape, party: &Party, events: Range<u32>) -> impl DoubleEndedIterator<Item = u32> {
         let (block, thread) = launch.numbers(party);
         let line = party.location.ptx_line;
         self.of_warp((block, thread / 32), events).filter(move |&number| {
@@ -243,6 +238,13 @@ impl Log {
             Some(array) => self.arrays[array].name == wanted,
             None => launch.shared_array(4 * touched.word).is_some_and(|array| array.source_name == wanted),
         })
+    }
+
+    /// The events that no barrier of a block separates from one of a launch.
+    pub fn unseparated(&self, launch: &LaunchTape, block: u32, event: u32) -> Range<u32> {
+        let mut opened = self.opened.iter().filter(|opened| opened.block == block).map(|opened| opened.event);
+        let next = opened.clone().find(|&opened| opened >= event).map_or(launch.events.end, |opened| opened + 1);
+        opened.rfind(|&opened| opened < event).map_or(launch.events.start, |opened| opened + 1)..next
     }
 
     /// The barriers that opened after an event.
@@ -355,41 +357,37 @@ impl Effect {
     }
 }
 
-/// The events at which values were made, words placed in shared memory, and elements stored, each in their order.
+/// The origins of a block's values, and the events at which values were made, words placed in shared memory, and elements stored, each in
+/// their order.
 #[derive(Debug, Default)]
-pub struct Times {
+pub struct Followed {
+    pub origins: BlockOrigins,
     made: Vec<u32>,
     placed: Vec<u32>,
     stored: Vec<u32>,
-}
-
-impl Times {
-    /// Notes that everything new in `origins` happened at this event.
-    pub fn note(&mut self, event: u32, origins: &BlockOrigins) {
-        let counts = [origins.nodes.count() as usize, origins.placed.len(), origins.stores.len()];
-        for (events, count) in [&mut self.made, &mut self.placed, &mut self.stored].into_iter().zip(counts) {
-            events.resize(count, event);
-        }
-    }
-}
-
-#[derive(Debug)]
-pub struct Followed {
-    origins: BlockOrigins,
-    times: Times,
-    /// By tag: the element of C that the sum becomes.
+    /// By tag: the element of C that the sum becomes, once the block has ended.
     goals: BTreeMap<Tag, u32>,
 }
 
 impl Followed {
-    /// A block that has ended.
-    pub fn new(origins: BlockOrigins, times: Times) -> Self {
-        let mut goals = BTreeMap::new();
-        for store in origins.stores.iter().filter(|store| store.array == C) {
-            let sums = origins.nodes.formed(store.value).sums;
-            goals.extend(sums.into_iter().map(|tag| (tag, store.index as u32)));
+    pub fn new(origins: BlockOrigins) -> Self {
+        Self { origins, ..Self::default() }
+    }
+
+    /// Notes that everything new happened at this event.
+    pub fn note(&mut self, event: u32) {
+        let counts = [self.origins.nodes.count() as usize, self.origins.placed.len(), self.origins.stores.len()];
+        for (events, count) in [&mut self.made, &mut self.placed, &mut self.stored].into_iter().zip(counts) {
+            events.resize(count, event);
         }
-        Self { origins, times, goals }
+    }
+
+    /// The block has ended.
+    pub fn end(&mut self) {
+        for store in self.origins.stores.iter().filter(|store| store.array == C) {
+            let sums = self.origins.nodes.formed(store.value).sums;
+            self.goals.extend(sums.into_iter().map(|tag| (tag, store.index as u32)));
+        }
     }
 
     pub fn nodes(&self) -> &Nodes {
@@ -398,7 +396,7 @@ impl Followed {
 
     /// The event that made a value.
     pub fn event_of(&self, tag: Tag) -> u32 {
-        self.times.made.get(tag as usize).copied().unwrap_or_default()
+        self.made.get(tag as usize).copied().unwrap_or_default()
     }
 
     pub fn goal(&self, tag: Tag) -> Option<u32> {
@@ -407,15 +405,14 @@ impl Followed {
 
     /// The values that arrived in shared memory during these events, each with its event.
     pub fn placed(&self, events: Range<u32>) -> impl DoubleEndedIterator<Item = (u32, &Placed)> {
-        let all = &self.times.placed;
-        let first = all.partition_point(|&event| event < events.start);
-        let end = first.max(all.partition_point(|&event| event < events.end));
-        all[first..end].iter().copied().zip(&self.origins.placed[first..end])
+        let first = self.placed.partition_point(|&event| event < events.start);
+        let end = first.max(self.placed.partition_point(|&event| event < events.end));
+        self.placed[first..end].iter().copied().zip(&self.origins.placed[first..end])
     }
 
     /// Its stores to C, with their events.
     pub fn stores(&self) -> impl Iterator<Item = (u32, &Store)> {
-        self.times.stored.iter().copied().zip(&self.origins.stores).filter(|(_, store)| store.array == C)
+        self.stored.iter().copied().zip(&self.origins.stores).filter(|(_, store)| store.array == C)
     }
 }
 

@@ -9,7 +9,7 @@ use crate::request::LookRequest;
 use crate::run::{Chosen, Run};
 use crate::state::{Block, GARBAGE, State, Warp};
 use crate::step::step;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use simt::analyses::counters::{Wavefront, Wavefronts};
 use simt::{AccessKind, CopyAccess, Space};
 use std::collections::BTreeSet;
@@ -150,8 +150,6 @@ fn tiles(run: &Run, chosen: &Chosen<'_>, time: u32) -> Value {
     let ([width, height], tile_k) = (run.plan.tile, run.plan.tile_k);
     let at = chosen.launch.grid.index(chosen.block.into());
     let (row, column) = (at.y * height, at.x * width);
-    let mut tiles = Map::new();
-    tiles.insert("C".into(), cut([row, column, height, width], [m, n]));
     // The pass of the main loop: where the block read A or B last.
     let events = chosen.launch.events.start..time;
     let own = events.filter(|&event| run.tape.event(event).block == chosen.block);
@@ -160,20 +158,10 @@ fn tiles(run: &Run, chosen: &Chosen<'_>, time: u32) -> Value {
         own.clone().rev().find_map(read).map(|touched| touched.word)
     };
     let pass = |k: u32| k / tile_k * tile_k;
-    if let Some(at) = latest(A) {
-        tiles.insert("A".into(), cut([row, pass(at % k), height, tile_k], [m, k]));
-    }
-    if let Some(at) = latest(B) {
-        tiles.insert("B".into(), cut([pass(at / n), column, tile_k, width], [k, n]));
-    }
-    Value::Object(tiles)
-}
-
-/// A warp's latest request, if the warp has not left its line.
-fn current(run: &Run, warp: &Warp) -> Option<u32> {
-    let (access, last) = (warp.access?, warp.last?);
-    let line = |number: u32| run.tape.instruction(number).line;
-    (access == last || line(access) == line(last)).then_some(access)
+    let of_a = latest(A).map(|at| cut([row, pass(at % k), height, tile_k], [m, k]));
+    let of_b = latest(B).map(|at| cut([pass(at / n), column, tile_k, width], [k, n]));
+    let all = [("C", Some(cut([row, column, height, width], [m, n]))), ("A", of_a), ("B", of_b)];
+    all.into_iter().filter_map(|(name, tile)| Some((name, tile?))).collect()
 }
 
 /// The marks of A, B, C and of shared memory.
@@ -183,17 +171,18 @@ fn marks(run: &Run, state: &State, chosen: &Chosen<'_>) -> [Vec<u32>; 4] {
     // Marks the words that some lanes of a request touch, with one bit for reading and one for writing.
     let mut mark = |event: u32, own: bool, mask: u32, [reads, writes]: [u32; 2]| {
         for touched in run.tape.touched(event).filter(|touched| mask >> touched.lane & 1 != 0) {
-            let known =
-                touched.array.filter(|&array| array <= C).or((own && touched.array.is_none()).then_some(SHARED));
-            let words = known.map_or(&mut [][..], |array| &mut marks[array]);
-            if let Some(mark) = words.get_mut(touched.word as usize) {
+            let known = touched.array.map_or(own.then_some(SHARED), |array| (array <= C).then_some(array));
+            if let Some(mark) = known.and_then(|array| marks[array].get_mut(touched.word as usize)) {
                 *mark |= if touched.writes { writes } else { reads };
             }
         }
     };
+    let line = |number: u32| run.tape.instruction(number).line;
     for (&number, block) in state.blocks.iter().filter(|(_, block)| !block.has_ended()) {
         for (warp_number, warp) in (0u32..).zip(&block.warps) {
-            let Some(request) = current(run, warp) else { continue };
+            // Its latest request, if the warp has not left its line.
+            let is_here = |&access: &u32| warp.last.is_some_and(|last| access == last || line(access) == line(last));
+            let Some(request) = warp.access.filter(is_here) else { continue };
             let of_block = number == chosen.block;
             if of_block && warp_number == chosen.warp {
                 mark(request, true, 1 << chosen.lane, [READ_BY_LANE, WRITTEN_BY_LANE]);
@@ -237,10 +226,8 @@ fn product(run: &Run, chosen: &Chosen<'_>, warp: &Warp, time: u32) -> Value {
     };
     let names = operands(&tape.instruction(event).text);
     let (sums, rest) = names.split_at(product.sums.len().min(names.len()));
-    let pieces = tape.event(event).effects.iter().find_map(|effect| match effect {
-        Effect::Product(pieces) => Some(pieces),
-        _ => None,
-    });
+    let of = |effect: &Effect| if let Effect::Product(pieces) = effect { Some(pieces.clone()) } else { None };
+    let pieces = tape.event(event).effects.iter().find_map(of);
     json!({
         "instruction": instruction, "pieces": pieces,
         "sums": sums.iter().map(held).collect::<Value>(),
@@ -255,16 +242,13 @@ pub fn look(run: &Run, state: &State, request: &LookRequest) -> Result<(Value, V
     let block = state.blocks.get(&chosen.block).map(|block| &**block);
     let warp = block.and_then(|block| block.warps.get(chosen.warp as usize));
     let event = time.checked_sub(1).filter(|&event| event >= launch.events.start).map(|event| run.tape.event(event));
-    let blocks = (0..launch.blocks()).map(|number| {
-        let known = state.blocks.get(&number);
-        known.map_or(0, |block| 1 + u32::from(block.has_ended()))
-    });
+    let begun = |number: u32| state.blocks.get(&number).map_or(0, |block| 1 + u32::from(block.has_ended()));
     let by_line = run.tape.by_line(&state.lines).map(|(name, line)| (name.clone(), counts(line, false)));
     let answer = json!({
         "time": time, "launch": state.launch, "block": chosen.block, "warp": chosen.warp, "lane": chosen.lane,
         "event": event.map(|event| json!({ "block": event.block, "warp": event.warp })),
         "step": step(run, (chosen.block, chosen.warp), time),
-        "blocks": blocks.collect::<Vec<u32>>(),
+        "blocks": (0..launch.blocks()).map(begun).collect::<Vec<u32>>(),
         "warps": warps(run, chosen, block, time),
         "tiles": if run.is_free() { json!({}) } else { tiles(run, chosen, time) },
         "request": warp.and_then(|warp| warp.access).map(|number| self::request(run, launch, number, time)),

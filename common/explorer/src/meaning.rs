@@ -4,7 +4,7 @@ use crate::answer::with;
 use crate::instructions::operands;
 use crate::log::{Followed, LaunchTape, Touched};
 use crate::matrices::{A, B, C, equal};
-use crate::names::{blocks, element, named};
+use crate::names::{Elements, blocks, element, named};
 use crate::request::{LookRequest, Subject};
 use crate::run::{Chosen, Run};
 use crate::state::{State, Warp};
@@ -58,29 +58,6 @@ fn unset(verb: &str, name: &str) -> String {
     format!("nothing: no thread {verb} {name}")
 }
 
-pub fn factor(run: &Run, launch: &LaunchTape, value: &provenance::Value) -> Factor {
-    let (mut element, mut zero) = (None, false);
-    let named = |array: Option<usize>, word: u32| crate::names::element(run, launch, array, 4 * word).to_string();
-    let (kind, words) = match (value.source, value.shared) {
-        (Source::Element { array, index }, _) => {
-            element = Some((array, index as u32));
-            let sign = if value.negated { "-" } else { "" };
-            ("element", format!("{sign}{}", named(Some(array), index as u32)))
-        }
-        (Source::Constant(bits), _) => {
-            zero = equal(bits as u32, 0, run.dtype);
-            let number = if bits as u32 == u32::MAX { -1.0 } else { run.number(bits as u32) };
-            ("constant", format!("the number {number}"))
-        }
-        (Source::Computed, _) => ("unknown", "a sum".into()),
-        (Source::Unknown, Some(Passage { address, stored: None, .. })) => {
-            ("unset", unset("has stored", &named(None, address / 4)))
-        }
-        (Source::Unknown, _) => ("unknown", "a number".into()),
-    };
-    Factor { kind, words, element, zero }
-}
-
 pub struct Sum {
     /// The row and the column of the element of C that it becomes.
     goal: Option<[u32; 2]>,
@@ -114,10 +91,36 @@ impl<'a> Place<'a> {
         Some(Self { run, launch, number, block: launch.followed.get(&number)? })
     }
 
-    fn all(run: &'a Run) -> impl Iterator<Item = Self> {
-        let of = |launch: &'a LaunchTape| launch.followed.iter().map(move |block| (launch, block));
-        let all = run.tape.launches.iter().flat_map(of);
-        all.map(move |(launch, (&number, block))| Self { run, launch, number, block })
+    /// What a value is, by its tag.
+    pub fn value(&self, tag: Tag) -> Factor {
+        self.factor(&self.block.nodes().value(tag))
+    }
+
+    pub fn factor(&self, value: &provenance::Value) -> Factor {
+        let (mut element, mut zero) = (None, false);
+        let (kind, words) = match (value.source, value.shared) {
+            (Source::Element { array, index }, _) => {
+                element = Some((array, index as u32));
+                let sign = if value.negated { "-" } else { "" };
+                ("element", format!("{sign}{}", self.element(Some(array), index as u32)))
+            }
+            (Source::Constant(bits), _) => {
+                zero = equal(bits as u32, 0, self.run.dtype);
+                let number = if bits as u32 == u32::MAX { -1.0 } else { self.run.number(bits as u32) };
+                ("constant", format!("the number {number}"))
+            }
+            (Source::Computed, _) => ("unknown", "a sum".into()),
+            (Source::Unknown, Some(Passage { address, stored: None, .. })) => {
+                ("unset", unset("has stored", &self.element(None, address / 4).to_string()))
+            }
+            (Source::Unknown, _) => ("unknown", "a number".into()),
+        };
+        Factor { kind, words, element, zero }
+    }
+
+    /// The element at a word of an array.
+    fn element(&self, array: Option<usize>, word: u32) -> Elements {
+        element(self.run, self.launch, array, 4 * word)
     }
 
     fn line(&self, instruction: u32) -> Option<u32> {
@@ -130,15 +133,11 @@ impl<'a> Place<'a> {
 
     /// The meaning of a tag. Of a sum, only products before the event count; `stored` says that the sum is complete.
     fn tag(&self, tag: Tag, before: u32, stored: bool) -> Option<Value> {
-        let nodes = self.block.nodes();
-        if tag == 0 {
-            return None;
-        }
-        if nodes.is_sum(tag) {
+        if tag != 0 && self.block.nodes().is_sum(tag) {
             return Some(self.told(self.sum(tag, before), stored));
         }
-        let factor = factor(self.run, self.launch, &nodes.value(tag));
-        if factor.kind == "unknown" {
+        let factor = self.value(tag);
+        if tag == 0 || factor.kind == "unknown" {
             return None;
         }
         let mut meaning = said(factor.kind, &factor.words);
@@ -198,9 +197,8 @@ impl<'a> Place<'a> {
 
     /// Words for a number without products, by the elements that were added.
     fn computed(&self, parts: &[provenance::Value]) -> String {
-        let factors = parts.iter().map(|part| factor(self.run, self.launch, part)).filter(|factor| !factor.zero);
-        let factors: Vec<_> = factors.collect();
-        let of = |(array, index): (usize, u32)| element(self.run, self.launch, Some(array), 4 * index);
+        let factors: Vec<_> = parts.iter().map(|part| self.factor(part)).filter(|factor| !factor.zero).collect();
+        let of = |(array, index): (usize, u32)| self.element(Some(array), index);
         let found: Vec<_> = factors.iter().filter_map(|factor| factor.element).map(of).collect();
         if found.is_empty() {
             return "a number that was computed from others".into();
@@ -212,7 +210,7 @@ impl<'a> Place<'a> {
     /// A product, and whether it belongs into its element; none if a factor is the zero beyond an edge.
     fn pair(&self, term: &Term, goal: Option<[u32; 2]>, seen: &mut BTreeSet<u32>) -> Option<Value> {
         let run = self.run;
-        let factors = term.factors.map(|value| factor(self.run, self.launch, &value));
+        let factors = term.factors.map(|value| self.factor(&value));
         let unset = factors.iter().find(|factor| factor.kind == "unset");
         // A zero times a value that no thread has stored is a mistake, too.
         if unset.is_none() && factors.iter().any(|factor| factor.zero) {
@@ -327,8 +325,7 @@ pub fn meaning(run: &Run, state: &State, at: &LookRequest, of: &Subject) -> Resu
         Subject::Shared(word) => {
             let name = element(run, chosen.launch, None, 4 * word).to_string();
             let place = Place::new(run, state.launch, chosen.block);
-            let found = place.as_ref().and_then(|place| Some((place, place.placed(word, state.time)?)));
-            let Some((place, (event, placed))) = found else {
+            let Some((place, (event, placed))) = place.and_then(|of| Some((of, of.placed(word, state.time)?))) else {
                 let meaning = said("unset", &unset("has stored", &name));
                 return Ok(json!({ "meaning": meaning, "name": name, "stored": null, "read": [] }));
             };
@@ -340,9 +337,12 @@ pub fn meaning(run: &Run, state: &State, at: &LookRequest, of: &Subject) -> Resu
         Subject::Element([row, column]) => {
             let is = |store: &Store| run.row_column(C, store.index as u32) == [row, column];
             let mut stores: Vec<(u32, Place<'_>, &Store)> = vec![];
-            for place in Place::all(run) {
-                let own = place.block.stores().filter(|(_, store)| is(store));
-                stores.extend(own.map(|(event, store)| (event, place, store)));
+            for launch in &run.tape.launches {
+                for (&number, block) in &launch.followed {
+                    let place = Place { run, launch, number, block };
+                    let own = block.stores().filter(|(_, store)| is(store));
+                    stores.extend(own.map(|(event, store)| (event, place, store)));
+                }
             }
             stores.sort_by_key(|&(event, ..)| event);
             let done = stores.iter().rfind(|&&(event, ..)| event < state.time);

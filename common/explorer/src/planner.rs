@@ -120,16 +120,14 @@ impl PtxLaunch {
 /// The kernels of pasted PTX, each with a first guess of its launch.
 pub fn entries(ptx: &str) -> Result<Value, String> {
     let module = Module::parse(ptx).map_err(|error| error.to_string())?;
-    let mut entries = vec![];
-    for name in module.kernel_names() {
+    let entry = |name: &str| {
         let params = module.params(name).unwrap_or_default();
         // If the simulator does not support it, that is reported when the kernel is run.
-        let kernel = module.kernel(name).ok();
+        let launch = PtxLaunch::guess(name, &params, module.kernel(name).ok().as_ref());
         let types: Vec<String> = params.iter().map(|param| param.kind.to_string()).collect();
-        entries
-            .push(json!({ "name": name, "types": types, "launch": PtxLaunch::guess(name, &params, kernel.as_ref()) }));
-    }
-    Ok(json!({ "entries": entries }))
+        json!({ "name": name, "types": types, "launch": launch })
+    };
+    Ok(json!({ "entries": module.kernel_names().map(entry).collect::<Value>() }))
 }
 
 /// A tile for which the kernel was compiled so that a small C has several.

@@ -1,8 +1,8 @@
 //! Watches the launches of a run and writes what happens to the log, with the counters, the hazards and the origins as they come.
 
 use crate::instructions::Program;
-use crate::log::{Array, Effect, Event, Followed, LaunchTape, Log, Request, Target, Times, first_lane, lanes, words};
-use simt::analyses::provenance::{BlockOrigins, Tag};
+use crate::log::{Array, Effect, Event, Followed, LaunchTape, Log, Request, Target, first_lane, lanes, words};
+use simt::analyses::provenance::Tag;
 use simt::{
     Access, AccessKind, Analysis, Arrival, BlockInfo, BulkCopy, CopyAccess, CopyLanded, Counters, Counts,
     DevicePointer, Executed, Hazards, LaunchInfo, Observer, Provenance, Space, WarpgroupStep,
@@ -16,7 +16,7 @@ const MOST: Tag = 8 << 20;
 /// Records launches, one after the other.
 pub struct Recorder {
     log: Arc<Mutex<Log>>,
-    hazards: Hazards,
+    pub hazards: Hazards,
     counters: Counters,
     /// What was counted of the instruction that has just been executed.
     counted: Arc<Mutex<Counts>>,
@@ -43,10 +43,6 @@ impl Recorder {
         self.hazards = hazards.clock(locked(&self.log).clock.clone());
     }
 
-    pub fn found(&self) -> Vec<simt::Hazard> {
-        self.hazards.found()
-    }
-
     pub fn length(&self) -> u32 {
         locked(&self.log).length()
     }
@@ -71,15 +67,9 @@ impl Analysis for Recorder {
         let mut log = locked(&self.log);
         log.end_launch();
         let program = Program::new(launch.kernel, &self.file, &mut log.lines);
-        let events = log.length()..u32::MAX;
-        log.launches.push(LaunchTape {
-            program,
-            grid: launch.config.grid,
-            block: launch.config.block,
-            shared_bytes: launch.shared_bytes,
-            events,
-            followed: BTreeMap::new(),
-        });
+        let (events, shared_bytes) = (log.length()..u32::MAX, launch.shared_bytes);
+        let (grid, block) = (launch.config.grid, launch.config.block);
+        log.launches.push(LaunchTape { program, grid, block, shared_bytes, events, followed: BTreeMap::new() });
     }
 
     fn steps(&self) -> bool {
@@ -91,7 +81,7 @@ impl Analysis for Recorder {
             log: self.log.clone(),
             counted: self.counted.clone(),
             number: block.number as u32,
-            origins: Some(self.provenance.origins(block)),
+            followed: Some(Followed::new(self.provenance.origins(block))),
             ..BlockRecorder::default()
         };
         // The counters come first, so that an instruction has been counted when it is recorded.
@@ -107,8 +97,7 @@ struct BlockRecorder {
     counted: Arc<Mutex<Counts>>,
     number: u32,
     /// The origins of this block's values; `None` once there are too many.
-    origins: Option<BlockOrigins>,
-    times: Times,
+    followed: Option<Followed>,
     /// The effects so far of the instruction that is being executed.
     effects: Vec<Effect>,
     /// Words whose values are looked up once the instruction has been executed: array (none for shared memory) and word.
@@ -140,20 +129,20 @@ impl BlockRecorder {
 
     /// Follows the values of an executed instruction.
     fn follow(&mut self, log: &mut Log, step: &Executed<'_>) {
-        let Some(origins) = &mut self.origins else { return };
-        let before = origins.nodes.count();
-        origins.executed(step);
-        log.followed += origins.nodes.count() - before;
-        self.times.note(log.length(), origins);
+        let Some(followed) = &mut self.followed else { return };
+        let before = followed.nodes().count();
+        followed.origins.executed(step);
+        log.followed += followed.nodes().count() - before;
+        followed.note(log.length());
         if log.followed > MOST {
-            self.origins = None;
+            self.followed = None;
         }
     }
 }
 
 impl Observer for BlockRecorder {
     fn access(&mut self, access: &Access<'_>) {
-        self.origins.iter_mut().for_each(|origins| origins.access(access));
+        self.followed.iter_mut().for_each(|followed| followed.origins.access(access));
         let &Access { kind, space, lanes: mask, bytes, .. } = access;
         let first = (space == Space::Global).then(|| access.addresses[first_lane(mask)]);
         let (array, addresses) = self.located(first, access.addresses);
@@ -169,23 +158,18 @@ impl Observer for BlockRecorder {
     }
 
     fn copy(&mut self, copy: &CopyAccess<'_>) {
-        self.origins.iter_mut().for_each(|origins| origins.copy(copy));
+        self.followed.iter_mut().for_each(|followed| followed.origins.copy(copy));
         let reading = lanes(copy.lanes).find(|&lane| copy.source_bytes[lane] > 0);
         let (array, addresses) = self.located(reading.map(|lane| copy.from[lane]), copy.from);
-        let to = copy.to.map(|address| address as u32);
-        self.effects.push(Effect::Request(Box::new(Request {
-            kind: AccessKind::CopySource,
-            space: Space::Global,
-            array,
-            lanes: copy.lanes,
-            bytes: copy.bytes,
-            addresses,
-            copy: Some(Box::new(Target { bypass: copy.bypass, source_bytes: *copy.source_bytes, to })),
-        })));
+        let &CopyAccess { lanes: mask, bytes, bypass, source_bytes, to, .. } = copy;
+        let target = Target { bypass, source_bytes: *source_bytes, to: to.map(|address| address as u32) };
+        let (kind, space, copy) = (AccessKind::CopySource, Space::Global, Some(Box::new(target)));
+        let request = Request { kind, space, array, lanes: mask, bytes, addresses, copy };
+        self.effects.push(Effect::Request(Box::new(request)));
     }
 
     fn bulk_landed(&mut self, copy: &BulkCopy) {
-        self.origins.iter_mut().for_each(|origins| origins.bulk_landed(copy));
+        self.followed.iter_mut().for_each(|followed| followed.origins.bulk_landed(copy));
         self.looked_up.extend(words(copy.to, copy.bytes).map(|word| (None, word)));
     }
 
@@ -198,7 +182,7 @@ impl Observer for BlockRecorder {
     }
 
     fn copy_landed(&mut self, landed: &CopyLanded<'_>) {
-        self.origins.iter_mut().for_each(|origins| origins.copy_landed(landed));
+        self.followed.iter_mut().for_each(|followed| followed.origins.copy_landed(landed));
         let written = lanes(landed.lanes).flat_map(|lane| words(landed.to[lane], landed.bytes));
         self.looked_up.extend(written.map(|word| (None, word)));
     }
@@ -229,19 +213,15 @@ impl Observer for BlockRecorder {
         self.look_up(&log.arrays, step);
         self.follow(&mut log, step);
         let (mut written, mut tags) = (vec![], vec![]);
-        if step.lanes != 0
-            && let Some(launch) = log.launches.last()
-        {
+        if let Some(launch) = log.launches.last() {
             for register in launch.program.kernel.registers_written(step.instruction) {
                 let values = step.register(register);
                 written.extend(lanes(step.lanes).map(|lane| values[lane] as u32));
                 if register.bytes() == 8 {
                     written.extend(lanes(step.lanes).map(|lane| (values[lane] >> 32) as u32));
                 }
-                if let Some(origins) = &self.origins {
-                    let known = origins.tags(step.warp, register);
-                    tags.extend(lanes(step.lanes).map(|lane| known[lane]));
-                }
+                let known = self.followed.as_ref().map(|followed| followed.origins.tags(step.warp, register));
+                tags.extend(lanes(step.lanes).filter_map(|lane| Some(known.as_ref()?[lane])));
             }
         }
         let counts = std::mem::take(&mut *locked(&self.counted));
@@ -259,8 +239,9 @@ impl Observer for BlockRecorder {
     }
 
     fn end(self: Box<Self>) {
-        if let (Some(launch), Some(origins)) = (locked(&self.log).launches.last_mut(), self.origins) {
-            launch.followed.insert(self.number, Followed::new(origins, self.times));
+        if let (Some(launch), Some(mut followed)) = (locked(&self.log).launches.last_mut(), self.followed) {
+            followed.end();
+            launch.followed.insert(self.number, followed);
         }
     }
 }

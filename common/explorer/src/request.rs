@@ -37,7 +37,7 @@ pub enum Request {
     Count(CountRequest),
 }
 
-/// The order in which warps and blocks run.
+/// The order in which warps and blocks run: by default each warp to its next barrier, block after block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Order {
@@ -52,9 +52,6 @@ pub struct Order {
 }
 
 impl Order {
-    /// Each warp to its next barrier, block after block.
-    pub const WARPS: Self = Self { turns: false, side_by_side: false, backwards: false, held: None };
-
     /// All without a warp that others overtake, the plainest first.
     pub fn plain() -> impl Iterator<Item = Self> {
         let forwards = [(false, false), (true, false), (true, true)];
@@ -63,9 +60,9 @@ impl Order {
         forwards.into_iter().flat_map(both)
     }
 
-    /// As [`Self::WARPS`], but a warp lets all others go first.
+    /// Each warp to its next barrier, but one lets all others go first.
     pub fn holding(launch: usize, held: Held) -> Self {
-        Self { side_by_side: true, held: Some((launch, held)), ..Self::WARPS }
+        Self { side_by_side: true, held: Some((launch, held)), ..Self::default() }
     }
 }
 

@@ -3,15 +3,15 @@
 
 use crate::log::{Array, LaunchTape};
 use crate::matrices::{self, A, B, C};
-use crate::planner::{Output, PtxLaunch};
+use crate::planner::Output;
 use crate::recorder::Recorder;
-use crate::request::{LookRequest, Order, RunRequest};
+use crate::request::{self, LookRequest, Order, RunRequest};
 use crate::state::Tape;
 use plan::{Dtype, Plan};
 use serde_json::{Value, json};
 use simt::analyses::declarations::{Extents, shared_extents};
 use simt::{
-    Analysis, Arg, BlockInfo, Counts, DevicePointer, Error, GlobalMemory, Hazard, Hazards, Held, Kernel, LaunchConfig,
+    Analysis, Arg, BlockInfo, DevicePointer, Error, GlobalMemory, Hazard, Hazards, Held, Kernel, LaunchConfig,
     Launched, Module, Observer, Param, Party, Type,
 };
 use std::collections::BTreeSet;
@@ -55,8 +55,7 @@ pub struct Setup {
     pub size: [u32; 3],
     pub dtype: Dtype,
     pub plan: Plan,
-    pub file: String,
-    pub source: String,
+    pub kernel: request::Kernel,
     /// The code; it also names its source files.
     pub module: Module,
     /// Extents of shared arrays.
@@ -65,8 +64,6 @@ pub struct Setup {
     pub(crate) expected: Vec<u32>,
     kernels: Vec<Kernel>,
     arrays: Vec<Array>,
-    /// The launch of pasted PTX.
-    launch: Option<PtxLaunch>,
     limit: u64,
 }
 
@@ -99,13 +96,11 @@ impl Setup {
         Ok(Self {
             size,
             dtype,
-            file: kernel.file.clone(),
+            kernel: kernel.clone(),
             extents: shared_extents(&kernel.source, &constants),
-            source: kernel.source.clone(),
             expected,
             kernels: kernels.map_err(said)?,
             arrays: all.into_iter().map(array).collect::<Result<_, _>>().map_err(said)?,
-            launch: kernel.planner.launch.clone(),
             limit: limit.map_or(LIMIT, |limit| limit.min(LIMIT)),
             module,
             plan,
@@ -124,14 +119,10 @@ impl Setup {
 
     /// C may become anything: what it should be is what the run makes of it.
     pub fn is_free(&self) -> bool {
-        self.launch.as_ref().is_some_and(|launch| launch.output == Output::Any)
+        self.kernel.planner.launch.as_ref().is_some_and(|launch| launch.output == Output::Any)
     }
 
-    pub fn is_right(&self, memory: &GlobalMemory) -> Result<bool, Error> {
-        Ok(self.wrong(&self.c(memory)?).next().is_none())
-    }
-
-    fn c(&self, memory: &GlobalMemory) -> Result<Vec<u32>, Error> {
+    pub fn c(&self, memory: &GlobalMemory) -> Result<Vec<u32>, Error> {
         let mut c = vec![0; self.expected.len()];
         memory.download(DevicePointer(self.arrays[C].base), 0, &mut c)?;
         Ok(c)
@@ -142,7 +133,8 @@ impl Setup {
         let named = |hazards: Hazards, (name, known): &(String, Extents)| hazards.extents(name, known.clone());
         let hazards = self.extents.iter().fold(Hazards::new(), named);
         // Pasted PTX need not write all of its scratch memory, nor all of a C that may become anything.
-        let most = self.launch.as_ref().map_or(2, |launch| usize::from(launch.output == Output::Product));
+        let most =
+            self.kernel.planner.launch.as_ref().map_or(2, |launch| usize::from(launch.output == Output::Product));
         let outputs = self.arrays[C..].iter().zip(self.plan.must_write(number)).take(most).filter(|(_, all)| *all);
         outputs.fold(hazards, |hazards, (array, _)| hazards.output(DevicePointer(array.base)))
     }
@@ -182,12 +174,13 @@ impl Setup {
     }
 
     fn arguments(&self, launch: &plan::Launch, params: &[Param]) -> Vec<Arg> {
+        let pasted = &self.kernel.planner.launch;
         let argument = |(at, argument): (usize, &plan::Arg)| {
             let value = match pointed(argument) {
                 Ok((array, offset)) => return Arg::Pointer(DevicePointer(self.arrays[array].base + 4 * offset)),
                 Err(value) => value,
             };
-            let (Some(param), Some(pasted)) = (params.get(at), &self.launch) else { return Arg::U32(value as u32) };
+            let (Some(param), Some(pasted)) = (params.get(at), pasted) else { return Arg::U32(value as u32) };
             // A number of pasted PTX takes the type of its parameter.
             let number = pasted.args.get(at).and_then(Value::as_f64).unwrap_or(value.into());
             Arg::Bytes(match (param.kind, param.bytes as usize) {
@@ -202,9 +195,8 @@ impl Setup {
     /// The elements of C that are wrong, if these are its values.
     pub fn wrong<'a>(&'a self, c: &'a [u32]) -> impl Iterator<Item = u32> + 'a {
         let pairs = (0..).zip(c.iter().zip(&self.expected));
-        let wrong =
-            |&(_, (is, expected)): &(u32, (&u32, &u32))| is != expected && !matrices::equal(*is, *expected, self.dtype);
-        pairs.filter(wrong).map(|(at, _)| at)
+        let is_wrong = |is: u32, expected: u32| is != expected && !matrices::equal(is, expected, self.dtype);
+        pairs.filter_map(move |(at, (&is, &expected))| is_wrong(is, expected).then_some(at))
     }
 
     /// Row and column of a word of a matrix; row 0 for another array.
@@ -215,7 +207,7 @@ impl Setup {
 
     /// The name of an argument of a launch: `A`, or `K`.
     pub fn argument_name(&self, launch: usize, at: usize) -> Option<String> {
-        if let Some(name) = self.launch.as_ref().and_then(|launch| launch.args.get(at)) {
+        if let Some(name) = self.kernel.planner.launch.as_ref().and_then(|launch| launch.args.get(at)) {
             return Some(name.as_str().map_or_else(|| name.to_string(), str::to_owned));
         }
         let [m, n, k] = self.size.map(|side| side as i32);
@@ -287,7 +279,7 @@ impl Run {
         let (mut setup, order) = (Setup::new(request)?, request.order);
         let said = |error: Error| error.to_string();
         let mut memory = setup.memory().map_err(said)?;
-        let mut recorder = Recorder::new(setup.arrays.clone(), &setup.file);
+        let mut recorder = Recorder::new(setup.arrays.clone(), &setup.kernel.file);
         let (mut found, mut stopped, mut endless) = (vec![], None, false);
         for number in 0..setup.kernels.len() {
             recorder.search(setup.hazards(number));
@@ -295,7 +287,7 @@ impl Run {
             let outcome = setup.launch(number, (order, used), &mut memory, &mut recorder);
             endless = matches!(outcome, Err(Error::Limit(_)));
             stopped = self::stopped(outcome).map_err(said)?;
-            let all = recorder.found().into_iter().filter(|hazard| counts(hazard, stopped.as_ref()));
+            let all = recorder.hazards.found().into_iter().filter(|hazard| counts(hazard, stopped.as_ref()));
             found.extend(all.map(|hazard| (number, hazard)));
             if stopped.is_some() {
                 break;
@@ -332,10 +324,6 @@ impl Run {
     pub fn is_right(&self) -> bool {
         self.stopped.is_none() && self.wrong_at_end().next().is_none()
     }
-
-    pub fn totals(&self) -> &Counts {
-        &self.tape.end.totals
-    }
 }
 
 /// The thread that the page has chosen.
@@ -361,7 +349,7 @@ impl<'a> Chosen<'a> {
 /// instruction; one without threads shows at the end.
 fn time_of(tape: &Tape, launch: usize, hazard: &Hazard) -> u32 {
     let launch = &tape.launches[launch];
-    let first = |party: &Party| tape.of_party(launch, party, launch.events.clone()).next();
+    let first = |party: &Party| tape.by(launch, party, launch.events.clone()).next();
     hazard.parties.iter().filter_map(first).max().map_or(launch.events.end, |event| event + 1)
 }
 
@@ -420,14 +408,11 @@ fn overtaking(run: &Run) -> Vec<Order> {
             }
         }
     }
-    let mut known = vec![];
-    let new = |order: &Order| {
-        !known.contains(order) && {
-            known.push(*order);
-            true
-        }
-    };
-    orders.into_iter().flatten().filter(new).collect()
+    let mut all: Vec<Order> = vec![];
+    for order in orders.into_iter().flatten() {
+        all.extend(Some(order).filter(|order| !all.contains(order)));
+    }
+    all
 }
 
 /// Looks for an order in which the product is right, and for one in which it is wrong.
@@ -437,11 +422,8 @@ pub fn witness(run: &Run) -> Value {
     let most = (TRIED / u64::from(run.tape.length().max(1))).clamp(32, 256) as usize;
     for order in Order::plain().chain(overtaking(run)).take(most) {
         let own = order == run.order && run.stopped.is_none();
-        let c = if own {
-            Some(run.c_at_end().to_vec())
-        } else {
-            run.again(order, 4 * u64::from(run.tape.length()) + SPARE).ok()
-        };
+        let again = || run.again(order, 4 * u64::from(run.tape.length()) + SPARE).ok();
+        let c = if own { Some(run.c_at_end().to_vec()) } else { again() };
         tried += 1;
         let Some(c) = c else { continue };
         known[usize::from(run.wrong(&c).next().is_some())].get_or_insert(order);

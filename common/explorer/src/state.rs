@@ -192,17 +192,19 @@ pub struct Tape {
     pub log: Log,
     /// The state after the last event.
     pub end: State,
+    /// The first is the state at the start.
     kept: Vec<State>,
 }
 
 /// Events between two states that are kept, at least.
 const EVERY: u32 = 4096;
-/// Most states that are kept.
-const MOST: usize = 16;
+/// Most states that are kept, with that at the start.
+const MOST: usize = 17;
 
 impl Tape {
     pub fn new(log: Log) -> Self {
-        let (mut end, mut kept, mut every) = (State::new(&log), vec![], EVERY);
+        let (mut end, mut every) = (State::new(&log), EVERY);
+        let mut kept = vec![end.clone()];
         while end.time < log.length() {
             end.apply(&log);
             if end.time % every == 0 {
@@ -217,18 +219,15 @@ impl Tape {
     }
 
     pub fn start(&self) -> State {
-        State::new(&self.log)
+        self.kept[0].clone()
     }
 
     /// Brings a state of this run to another time: forwards from where it is, or from one that was kept.
     pub fn seek(&self, state: &mut State, time: u32) {
         let time = time.min(self.log.length());
-        let kept = self.kept.partition_point(|kept| kept.time <= time).checked_sub(1).map(|at| &self.kept[at]);
-        let nearer = kept.filter(|kept| state.time > time || kept.time > state.time);
-        match nearer {
-            Some(kept) => *state = kept.clone(),
-            None if state.time > time => *state = self.start(),
-            None => {}
+        let kept = &self.kept[self.kept.partition_point(|kept| kept.time <= time) - 1];
+        if state.time > time || kept.time > state.time {
+            *state = kept.clone();
         }
         while state.time < time {
             state.apply(&self.log);

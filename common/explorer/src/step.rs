@@ -4,7 +4,7 @@
 use crate::instructions::Instruction;
 use crate::log::{Effect, LaunchTape, Request, Touched, lanes};
 use crate::matrices::{A, B, C};
-use crate::meaning::{Factor, Place, factor};
+use crate::meaning::{Factor, Place};
 use crate::names::{Elements, blocks, element, named};
 use crate::request::{Goal, SeekRequest};
 use crate::run::Run;
@@ -56,11 +56,10 @@ fn part<'a>(parts: &'a mut Vec<Part>, verb: &'static str) -> &'a mut Part {
 fn event(parts: &mut Vec<Part>, run: &Run, launch: &LaunchTape, place: Option<&Place<'_>>, number: u32) {
     let event = run.tape.event(number);
     let name = |array: Option<usize>, address: u32| element(run, launch, array, address);
-    let block = place.map(|place| place.block);
     let tags: Vec<_> = run.tape.tags(number).collect();
     let global = |found: Factor| found.element.map(|(array, index)| name(Some(array), 4 * index));
-    let held = |tag: Tag| global(factor(run, launch, &block?.nodes().value(tag)));
-    let is_zero = |tag: Tag| block.is_some_and(|block| factor(run, launch, &block.nodes().value(tag)).zero);
+    let held = |tag: Tag| global(place?.value(tag));
+    let is_zero = |tag: Tag| place.is_some_and(|place| place.value(tag).zero);
     for effect in &event.effects {
         let touched = effect.request().map(Request::touched).unwrap_or_default();
         let verb = match effect {
@@ -84,7 +83,7 @@ fn event(parts: &mut Vec<Part>, run: &Run, launch: &LaunchTape, place: Option<&P
         if verb == "read" {
             values.extend(tags.iter().flat_map(|tags| lanes(event.lanes).filter_map(|lane| held(tags[lane]))));
         } else if verb == "store" {
-            for (_, placed) in block.into_iter().flat_map(|block| block.placed(number..number + 1)) {
+            for (_, placed) in place.into_iter().flat_map(|place| place.block.placed(number..number + 1)) {
                 zeros.extend(is_zero(placed.tag).then_some(placed.address / 4));
                 values.extend(held(placed.tag));
             }
@@ -94,30 +93,30 @@ fn event(parts: &mut Vec<Part>, run: &Run, launch: &LaunchTape, place: Option<&P
         }
         let (filled, others): (Vec<_>, Vec<_>) =
             touched.iter().partition(|touched| touched.writes && zeros.contains(&touched.word));
-        let place = |touched: &Touched| name(touched.array, 4 * touched.word);
+        let cell = |touched: &Touched| name(touched.array, 4 * touched.word);
         if filled.is_empty() || !others.is_empty() {
             let part = part(parts, verb);
             let (written, read): (Vec<_>, Vec<_>) = others.into_iter().partition(|touched: &&Touched| touched.writes);
-            part.from.extend(read.into_iter().map(place));
-            part.to.extend(written.into_iter().map(place));
+            part.from.extend(read.into_iter().map(cell));
+            part.to.extend(written.into_iter().map(cell));
             part.values.extend(values);
         }
         if !filled.is_empty() {
             let verb = if verb == "copy" { "copied zeros" } else { "zeros" };
-            part(parts, verb).to.extend(filled.into_iter().map(place));
+            part(parts, verb).to.extend(filled.into_iter().map(cell));
         }
     }
-    let Some(block) = block else { return };
+    let Some(place) = place else { return };
     let tags = tags.iter().flat_map(|tags| lanes(event.lanes).map(|lane| tags[lane]));
-    let terms = tags.flat_map(|tag| block.nodes().products_of(tag));
-    for term in terms.filter(|term| block.event_of(term.tag) == number) {
-        let factors = term.factors.map(|value| factor(run, launch, &value));
+    let terms = tags.flat_map(|tag| place.block.nodes().products_of(tag));
+    for term in terms.filter(|term| place.block.event_of(term.tag) == number) {
+        let factors = term.factors.map(|value| place.factor(&value));
         if factors.iter().any(|factor| factor.zero) || factors.iter().all(|factor| factor.element.is_none()) {
             continue;
         }
         let part = part(parts, "multiply");
         part.from.extend(factors.into_iter().filter_map(global));
-        part.to.extend(block.goal(term.tag).map(|index| name(Some(C), 4 * index)));
+        part.to.extend(place.block.goal(term.tag).map(|index| name(Some(C), 4 * index)));
     }
 }
 

@@ -18,11 +18,8 @@ pub const BEYOND: &Step = &beyond::STEP;
 /// The step of this name with its variant, which may be one beyond the course. The error lists what exists.
 pub fn find(name: &str, variant: Option<&str>) -> Result<(&'static Step, Option<&'static Variant>), String> {
     let step = STEPS.iter().copied().find(|step| step.name == name);
-    let step = step.ok_or_else(|| {
-        format!(
-            "this page's engine knows no step {name}; build it again with cargo x explorer, and write the page again"
-        )
-    })?;
+    let again = "build it again with cargo x explorer, and write the page again";
+    let step = step.ok_or_else(|| format!("this page's engine knows no step {name}; {again}"))?;
     let Some(wanted) = variant else { return Ok((step, None)) };
     let beyond = BEYOND.variants.iter().find(|variant| step.name == BEYOND.name && variant.name == wanted);
     let known = beyond.map_or_else(|| step.variant(wanted), Ok);

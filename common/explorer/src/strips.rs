@@ -123,9 +123,7 @@ pub fn strips(run: &Run, request: &StripsRequest) -> Result<Value, String> {
             let ready = |warp: &Warp| !warp.events.is_empty() && warp.next.is_some_and(|(ready, _)| ready <= clock);
             let own = (scheduler..warps.len()).step_by(schedulers as usize).filter(|&warp| ready(&warps[warp]));
             // The one that has waited longest.
-            let Some(chosen) = own.min_by_key(|&warp| (warps[warp].next.map(|(ready, _)| ready), warp)) else {
-                continue;
-            };
+            let Some(chosen) = own.min_by_key(|&warp| (warps[warp].next.map(|next| next.0), warp)) else { continue };
             let warp = &mut warps[chosen];
             let (Some(number), Some((ready, what))) = (warp.events.pop_front(), warp.next) else { continue };
             warp.strip.goes_on(ready, what);

@@ -163,13 +163,11 @@ fn a_state_is_the_same_from_wherever_it_is_reached() {
         let length = run.tape.length();
         let times: Vec<u32> = (0..=12).map(|part| (u64::from(length) * part / 12) as u32).collect();
         let mut forwards = run.tape.start();
-        let states: Vec<_> = times
-            .iter()
-            .map(|&time| {
-                run.tape.seek(&mut forwards, time);
-                forwards.clone()
-            })
-            .collect();
+        let mut at = |&time: &u32| {
+            run.tape.seek(&mut forwards, time);
+            forwards.clone()
+        };
+        let states: Vec<_> = times.iter().map(&mut at).collect();
         assert!(states[12] == run.tape.end, "{order}: the end is what all events lead to");
         let warps = states.iter().flat_map(|state| state.blocks.values()).flat_map(|block| &block.warps);
         waiting += warps.filter(|warp| warp.at_barrier).count();
@@ -187,12 +185,12 @@ fn a_state_is_the_same_from_wherever_it_is_reached() {
 fn the_order_changes_who_is_next_and_neither_totals_nor_product() {
     let changes = ["warps", "turns", "blocks"].map(|order| {
         let run = run("kernel", "64x64x64", order);
-        assert!(run.is_right() && run.totals().fma_threads == 64 * 64 * 64, "{order}");
+        assert!(run.is_right() && run.tape.end.totals.fma_threads == 64 * 64 * 64, "{order}");
         assert!(run.tape.memory() < 30 << 20, "{}", run.tape.memory());
         let pairs = run.tape.events.windows(2);
         let warps = pairs.clone().filter(|pair| pair[0].place() != pair[1].place()).count();
         let blocks = pairs.filter(|pair| pair[0].block != pair[1].block).count();
-        (warps * 100 / run.tape.events.len(), blocks, *run.totals())
+        (warps * 100 / run.tape.events.len(), blocks, run.tape.end.totals)
     });
     let [in_order, by_turns, side_by_side] = changes;
     assert!(in_order.0 < 5 && in_order.1 == 3, "{in_order:?}");
@@ -223,8 +221,8 @@ fn what_is_shown_is_what_is_counted() {
     {
         assert!(next > time && next <= length);
         time = next;
-        let request =
-            ask(&mut engine, &json!({ "do": "look", "time": time, "block": 1, "warp": 2 }))["request"].clone();
+        let look = json!({ "do": "look", "time": time, "block": 1, "warp": 2 });
+        let request = ask(&mut engine, &look)["request"].clone();
         let counts = &engine.run.as_ref().unwrap().tape.event(time as u32 - 1).counts;
         let sectors = counts.global_load_sectors + counts.global_store_sectors;
         let wavefronts = counts.shared_load_wavefronts + counts.shared_store_wavefronts;

@@ -23,15 +23,8 @@ pub struct Chart {
     draw: for<'a> fn(&'a Record) -> Option<Drawing<'a>>,
 }
 
-/// A chart without its title.
-struct Drawing<'a> {
-    height: u32,
-    /// What it shows, for readers who cannot see it.
-    description: String,
-    paint: Box<Paint<'a>>,
-}
-
-type Paint<'a> = dyn Fn(&Area) -> Result<()> + 'a;
+/// A chart without its title: its height, what it shows for readers who cannot see it, and what draws it.
+type Drawing<'a> = (u32, String, Box<dyn Fn(&Area) -> Result<()> + 'a>);
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 type Plot<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
 
@@ -67,7 +60,7 @@ impl Chart {
     pub fn draw(&self, record: &Record) -> Result<Option<String>> {
         let title = self.title(record);
         let record = if self.rungs { record.clone() } else { record.steps_only() };
-        let Some(Drawing { height, description, paint }) = (self.draw)(&record) else { return Ok(None) };
+        let Some((height, description, paint)) = (self.draw)(&record) else { return Ok(None) };
         let mut svg = String::new();
         {
             let area = SVGBackend::with_string(&mut svg, (WIDTH, height)).into_drawing_area();
@@ -89,10 +82,8 @@ impl Chart {
         };
         let theme: String = light.zip(DARK).map(rule).collect();
         let words = [title, description].map(|text| text.replace('&', "&amp;").replace('<', "&lt;"));
-        let head = format!(
-            ">\n<title>{}</title>\n<desc>{}</desc>\n<style>@media(prefers-color-scheme:dark){{{theme}}}</style>\n",
-            words[0], words[1]
-        );
+        let style = format!("<style>@media(prefers-color-scheme:dark){{{theme}}}</style>");
+        let head = format!(">\n<title>{}</title>\n<desc>{}</desc>\n{style}\n", words[0], words[1]);
         Ok(Some(svg.replacen("<svg ", "<svg role=\"img\" ", 1).replacen(">\n", &head, 1)))
     }
 
@@ -182,32 +173,29 @@ fn plot<'a, 'b>(area: &'a Area<'b>, [x, y]: [Axis; 2]) -> Result<Plot<'a, 'b>> {
 /// A bar for each contender at one size.
 fn ladder(record: &Record) -> Option<Drawing<'_>> {
     let size = record.ladder_size()?;
-    let speeds = record.names().into_iter().filter_map(|name| Some((name, size.gflops(name)?)));
-    let bars: Vec<(&str, f64, String)> = speeds
-        .map(|(name, gflops)| {
-            let share = size.share_of_cublas(name).filter(|_| name != CUBLAS);
-            let share = share.map_or_else(String::new, |share| format!(", {:.1} % of cuBLAS", share * 100.0));
-            (name, gflops, tflops(gflops) + &share)
-        })
-        .collect();
+    let bar = |name| {
+        let gflops = size.gflops(name)?;
+        let share = size.share_of_cublas(name).filter(|_| name != CUBLAS);
+        let share = share.map_or_else(String::new, |share| format!(", {:.1} % of cuBLAS", share * 100.0));
+        Some((name, gflops, tflops(gflops) + &share))
+    };
+    let bars: Vec<(&str, f64, String)> = record.names().into_iter().filter_map(bar).collect();
     let most = bars.iter().map(|bar| bar.1).reduce(f64::max)?;
     let told: Vec<String> = bars.iter().map(|(name, _, words)| format!("{name}: {words}")).collect();
     let (left, top, step) = (240, 48, 34);
-    Some(Drawing {
-        height: (top + step * bars.len() as i32 + 52) as u32,
-        description: told.join("; ") + ".",
-        paint: Box::new(move |area| {
-            for (at, (name, gflops, words)) in (0..).zip(&bars) {
-                let (from, to) = (top + step * at, top + step * at + 24);
-                let right = left + ((f64::from(WIDTH) - 480.0) * gflops / most).max(1.0) as i32;
-                let middle = i32::midpoint(from, to);
-                area.draw(&Text::new(*name, (left - 10, middle), font(13, INK, HPos::Right)))?;
-                area.draw(&Rectangle::new([(left, from), (right, to)], look(record, name).1.filled()))?;
-                area.draw(&Text::new(words.as_str(), (right + 8, middle), font(13, INK, HPos::Left)))?;
-            }
-            Ok(())
-        }),
-    })
+    let height = (top + step * bars.len() as i32 + 52) as u32;
+    let paint = move |area: &Area| {
+        for (at, (name, gflops, words)) in (0..).zip(&bars) {
+            let (from, to) = (top + step * at, top + step * at + 24);
+            let right = left + ((f64::from(WIDTH) - 480.0) * gflops / most).max(1.0) as i32;
+            let middle = i32::midpoint(from, to);
+            area.draw(&Text::new(*name, (left - 10, middle), font(13, INK, HPos::Right)))?;
+            area.draw(&Rectangle::new([(left, from), (right, to)], look(record, name).1.filled()))?;
+            area.draw(&Text::new(words.as_str(), (right + 8, middle), font(13, INK, HPos::Left)))?;
+        }
+        Ok(())
+    };
+    Some((height, told.join("; ") + ".", Box::new(paint)))
 }
 
 /// Speed over the edges of cubes that are powers of two, with a line for each contender except the host's, whose line would be on
@@ -228,27 +216,25 @@ fn lines(record: &Record) -> Option<Drawing<'_>> {
         let ends = ends.map(|(size, gflops)| format!("{} at {}", tflops(*gflops), size.words()));
         Some(format!("{name}: {}", ends.join(", ")))
     };
-    Some(Drawing {
-        height: HEIGHT,
-        description: all.iter().filter_map(told).collect::<Vec<_>>().join("; ") + ".",
-        paint: Box::new(move |area| {
-            let marks = (range.end - range.start) as usize + 1;
-            let x: Axis = (range.clone(), marks, "M = N = K", &|power| power.exp2().to_string());
-            let y: Axis = (0.0..most * 1.05 / 1e3, 8, "TFLOP/s", &|speed| speed.to_string());
-            let mut chart = plot(area, [x, y])?;
-            let mut ends = vec![];
-            for (name, speeds) in &all {
-                let look = look(record, name);
-                let points: Vec<(f64, f64)> = speeds.iter().map(|(size, gflops)| (edge(size), gflops / 1e3)).collect();
-                chart.draw_series(LineSeries::new(points.clone(), look.1.stroke_width(2)))?;
-                for point in &points {
-                    marker(area, look, chart.backend_coord(point))?;
-                }
-                ends.extend(points.last().map(|end| (*name, chart.backend_coord(end))));
+    let description = all.iter().filter_map(told).collect::<Vec<_>>().join("; ") + ".";
+    let paint = move |area: &Area| {
+        let marks = (range.end - range.start) as usize + 1;
+        let x: Axis = (range.clone(), marks, "M = N = K", &|power| power.exp2().to_string());
+        let y: Axis = (0.0..most * 1.05 / 1e3, 8, "TFLOP/s", &|speed| speed.to_string());
+        let mut chart = plot(area, [x, y])?;
+        let mut ends = vec![];
+        for (name, speeds) in &all {
+            let look = look(record, name);
+            let points: Vec<(f64, f64)> = speeds.iter().map(|(size, gflops)| (edge(size), gflops / 1e3)).collect();
+            chart.draw_series(LineSeries::new(points.clone(), look.1.stroke_width(2)))?;
+            for point in &points {
+                marker(area, look, chart.backend_coord(point))?;
             }
-            labels(area, record, ends)
-        }),
-    })
+            ends.extend(points.last().map(|end| (*name, chart.backend_coord(end))));
+        }
+        labels(area, record, ends)
+    };
+    Some((HEIGHT, description, Box::new(paint)))
 }
 
 /// Speed over arithmetic intensity, under the GPU's roofs.
@@ -269,41 +255,35 @@ fn roofline(record: &Record) -> Option<Drawing<'_>> {
     let told = |(name, intensity, gflops): &(&str, f64, f64)| {
         format!("{name}: {intensity:.2} flop per byte, {}", tflops(*gflops))
     };
-    let description = format!(
-        "{}. The roof is {rate:.0} GB/s of device memory and {} of FP32; a step above the slanted part is served by caches.",
-        points.iter().map(told).collect::<Vec<_>>().join("; "),
-        tflops(peak)
-    );
-    Some(Drawing {
-        height: HEIGHT,
-        description,
-        paint: Box::new(move |area| {
-            let marks = |range: &Range<f64>| (range.end - range.start) as usize + 1;
-            let intensity =
-                "flop per byte that requests ask of global memory (32-byte sectors, counted by the simulator)";
-            let axes: [Axis; 2] = [
-                (x.clone(), marks(&x), intensity, &|power| 10_f64.powf(*power).to_string()),
-                (y.clone(), marks(&y), "TFLOP/s", &|power| 10_f64.powf(power - 3.0).to_string()),
-            ];
-            let mut chart = plot(area, axes)?;
-            // The roof: first the rate of the memory, then the peak.
-            let start = x.start.max(y.start - rate.log10());
-            let roof = [(start, start + rate.log10()), ((peak / rate).log10(), peak.log10()), (x.end, peak.log10())];
-            chart.draw_series(LineSeries::new(roof, MUTED.stroke_width(2)))?;
-            let [(from, below), _, (to, above)] = roof.map(|point| chart.backend_coord(&point));
-            let memory = format!("device memory, {rate:.0} GB/s");
-            area.draw(&Text::new(memory, (from + 36, below - 12), font(12, MUTED, HPos::Left)))?;
-            let flat = format!("FP32 peak, {}", tflops(peak));
-            area.draw(&Text::new(flat, (to, above - 12), font(12, MUTED, HPos::Right)))?;
-            let mut named = vec![];
-            for &(name, intensity, gflops) in &points {
-                let place = chart.backend_coord(&(intensity.log10(), gflops.log10()));
-                marker(area, look(record, name), place)?;
-                named.push((name, place));
-            }
-            labels(area, record, named)
-        }),
-    })
+    let steps = points.iter().map(told).collect::<Vec<_>>().join("; ");
+    let roof = format!("{rate:.0} GB/s of device memory and {} of FP32", tflops(peak));
+    let description = format!("{steps}. The roof is {roof}; a step above the slanted part is served by caches.");
+    let paint = move |area: &Area| {
+        let marks = |range: &Range<f64>| (range.end - range.start) as usize + 1;
+        let intensity = "flop per byte that requests ask of global memory (32-byte sectors, counted by the simulator)";
+        let axes: [Axis; 2] = [
+            (x.clone(), marks(&x), intensity, &|power| 10_f64.powf(*power).to_string()),
+            (y.clone(), marks(&y), "TFLOP/s", &|power| 10_f64.powf(power - 3.0).to_string()),
+        ];
+        let mut chart = plot(area, axes)?;
+        // The roof: first the rate of the memory, then the peak.
+        let start = x.start.max(y.start - rate.log10());
+        let roof = [(start, start + rate.log10()), ((peak / rate).log10(), peak.log10()), (x.end, peak.log10())];
+        chart.draw_series(LineSeries::new(roof, MUTED.stroke_width(2)))?;
+        let [(from, below), _, (to, above)] = roof.map(|point| chart.backend_coord(&point));
+        let memory = format!("device memory, {rate:.0} GB/s");
+        area.draw(&Text::new(memory, (from + 36, below - 12), font(12, MUTED, HPos::Left)))?;
+        let flat = format!("FP32 peak, {}", tflops(peak));
+        area.draw(&Text::new(flat, (to, above - 12), font(12, MUTED, HPos::Right)))?;
+        let mut named = vec![];
+        for &(name, intensity, gflops) in &points {
+            let place = chart.backend_coord(&(intensity.log10(), gflops.log10()));
+            marker(area, look(record, name), place)?;
+            named.push((name, place));
+        }
+        labels(area, record, named)
+    };
+    Some((HEIGHT, description, Box::new(paint)))
 }
 
 /// A contender's short name: `step 6` for `step06_prefetch`, and for a rung its name without the step's.

@@ -137,10 +137,8 @@ impl Reading {
         let path = workspace::root().join(&launch.kernel);
         let ptx = std::fs::read_to_string(&path)
             .with_context(|| format!("{} cannot be read; record the counters again", workspace::display(&path)))?;
-        ensure!(
-            code::hash(&code_of(&ptx, &launch.entry)) == self.kernel_sha256,
-            "the kernel has changed since; record its counters again"
-        );
+        let hash = code::hash(&code_of(&ptx, &launch.entry));
+        ensure!(hash == self.kernel_sha256, "the kernel has changed since; record its counters again");
         let kernel = Module::parse(&ptx)?.kernel(&launch.entry)?;
         let mut memory = GlobalMemory::new();
         let mut all = Vec::new();

@@ -10,15 +10,9 @@ use anyhow::{Context, Result, anyhow, ensure};
 use common::basics::workspace;
 use course::steps::STEPS;
 
-#[derive(Clone)]
-pub struct Printed {
-    pub stdout: String,
-    pub stderr: String,
-}
-
-/// Runs a step's program, `course` or `beyond`, in the workspace.
-pub fn output(program: &str, arguments: &[&str]) -> Result<Printed> {
-    static DONE: Mutex<BTreeMap<String, Printed>> = Mutex::new(BTreeMap::new());
+/// Runs a step's program, `course` or `beyond`, in the workspace: what it prints on its standard output, and on the other one.
+pub fn output(program: &str, arguments: &[&str]) -> Result<[String; 2]> {
+    static DONE: Mutex<BTreeMap<String, [String; 2]>> = Mutex::new(BTreeMap::new());
     let key = format!("{program} {}", arguments.join(" "));
     if let Some(printed) = DONE.lock().ok().and_then(|done| done.get(&key).cloned()) {
         return Ok(printed);
@@ -31,10 +25,8 @@ pub fn output(program: &str, arguments: &[&str]) -> Result<Printed> {
         .env_remove("COLUMNS")
         .output()
         .with_context(|| format!("{program} does not start; build it with cargo build --release"))?;
-    let printed = Printed {
-        stdout: String::from_utf8_lossy(&output.stdout).replace("\r\n", "\n"),
-        stderr: String::from_utf8_lossy(&output.stderr).replace("\r\n", "\n"),
-    };
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).replace("\r\n", "\n");
+    let printed = [output.stdout, output.stderr].map(text);
     if let Ok(mut done) = DONE.lock() {
         done.insert(key, printed.clone());
     }

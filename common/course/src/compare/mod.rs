@@ -213,9 +213,8 @@ fn summary(record: &Record) -> String {
     }
     let count = |outcome: Outcome| record.entries().filter(|(_, entry)| entry.outcome == outcome).count();
     let (right, wrong, failed) = (count(Outcome::Verified), count(Outcome::Wrong), count(Outcome::Failed));
-    text += &format!(
-        "\n{right} products right, {wrong} wrong, {failed} failed; every product was checked before it was timed\n"
-    );
+    let checked = "every product was checked before it was timed";
+    text += &format!("\n{right} products right, {wrong} wrong, {failed} failed; {checked}\n");
     if record.device.kind != Kind::Cuda {
         text += &format!("{LEGEND}\nthe simulator has no times to compare; on a GPU the same command shows them\n");
     }

@@ -110,8 +110,8 @@ fn measured(record: &Record, kernel: &str) -> Option<String> {
 fn tour(chapter: &str) -> Result<Vec<Value>> {
     let folder = if chapter == BEYOND { "step06_prefetch/beyond" } else { chapter };
     let path = workspace::root().join(folder).join("tour.json");
-    serde_json::from_str(&files::read(&path)?)
-        .with_context(|| format!("{} is not as it should be", workspace::display(&path)))
+    let wrong = || format!("{} is not as it should be", workspace::display(&path));
+    serde_json::from_str(&files::read(&path)?).with_context(wrong)
 }
 
 pub fn counters() -> Vec<Counter> {

@@ -93,7 +93,7 @@ impl Kernel {
     pub fn request(&self, form: &Form, size: [u32; 3]) -> RunRequest {
         let (source, file) = (self.source.clone(), self.file.clone());
         let kernel = request::Kernel { ptx: form.ptx.clone(), source, file, planner: form.planner.clone() };
-        RunRequest { kernel, problem: form.problem(size), order: Order::WARPS, limit: None }
+        RunRequest { kernel, problem: form.problem(size), order: Order::default(), limit: None }
     }
 }
 

@@ -70,17 +70,14 @@ fn read() -> Result<(String, Vec<u8>)> {
 fn first_line() -> Result<String> {
     let root = workspace::root();
     let mut sources = vec![];
-    for folder in
-        ["common/simt", "common/plan", "common/explorer"].into_iter().chain(STEPS.iter().map(|step| step.name))
-    {
+    let own = ["common/simt", "common/plan", "common/explorer"].into_iter();
+    for folder in own.chain(STEPS.iter().map(|step| step.name)) {
         sources.extend(files::below(&root.join(folder).join("src"), "rs"));
         sources.push(root.join(folder).join("Cargo.toml"));
     }
     // From beyond the course, the engine needs only the plans of kernels.
-    sources.extend(
-        ["lib", "cost", "every_shape", "tensor_cores"]
-            .map(|name| root.join(format!("step06_prefetch/beyond/src/{name}.rs"))),
-    );
+    let beyond = root.join("step06_prefetch/beyond/src");
+    sources.extend(["lib", "cost", "every_shape", "tensor_cores"].map(|name| beyond.join(format!("{name}.rs"))));
     let mut text = String::new();
     for path in sources {
         text += &format!("{}\n{}\n", workspace::display(&path), files::read(&path)?);
@@ -92,10 +89,8 @@ fn first_line() -> Result<String> {
 fn build() -> Result<Vec<u8>> {
     let folder = workspace::root().join("target/explorer");
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.current_dir(workspace::root());
-    command
-        .args(["build", "--package", "explorer", "--lib", "--profile", "wasm", "--target", TARGET, "--target-dir"])
-        .arg(&folder);
+    command.args(["build", "--package", "explorer", "--lib", "--profile", "wasm", "--target", TARGET]);
+    command.arg("--target-dir").arg(&folder).current_dir(workspace::root());
     let sysroot = |rustc: &str| printed(Command::new(rustc).args(["--print", "sysroot"])).map(PathBuf::from);
     let own = sysroot("rustc").context("rustc was not found; install Rust")?;
     if !own.join("lib/rustlib").join(TARGET).join("lib").is_dir() {

@@ -59,12 +59,8 @@ pub fn run(options: &Options) -> Result<bool> {
         None => file.with_extension("html"),
         Some(kernel) => mine::folder().join(format!("{}.html", kernel.name().replace('/', "-"))),
     });
-    ensure!(
-        !out.is_dir(),
-        "{} is a folder; name the page to write, e.g. --out {}",
-        workspace::display(&out),
-        workspace::display(&out.join("page.html"))
-    );
+    let [folder, inside] = [&out, &out.join("page.html")].map(|path| workspace::display(path));
+    ensure!(!out.is_dir(), "{folder} is a folder; name the page to write, e.g. --out {inside}");
     files::check_replaceable(&out, is_page, ELSEWHERE)?;
     let script = options.watch.then(|| out.with_extension("version.js"));
     let mut engine = None;
@@ -149,11 +145,9 @@ fn own_kernel(file: &Path, step: Option<&str>) -> Result<Kernel> {
         source = source.with_headers_of(&file_of(step, None));
     }
     let launch = OwnLaunch::of(&source.display, &source.text)?;
-    ensure!(
-        step.is_some() || launch.block.is_some() || launch.tile.is_some(),
-        "{} does not say how it is launched; name the step whose launch it takes with --step 4, or write a line // launch: block 32,32",
-        source.display
-    );
+    let is_said = step.is_some() || launch.block.is_some() || launch.tile.is_some();
+    let say = "name the step whose launch it takes with --step 4, or write a line // launch: block 32,32";
+    ensure!(is_said, "{} does not say how it is launched; {say}", source.display);
     source.compiler()?;
     // A kernel that is compiled here may have constants for which no PTX is committed.
     let compiled = !source.is_ptx();

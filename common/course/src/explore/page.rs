@@ -44,14 +44,10 @@ pub fn whole(data: &Data, engine: &[u8]) -> Result<String> {
     let style = read(&folder.join("style.css"))?;
     let inside_script = |text: String| text.replace("</script", "<\\/script");
     replace("<link rel=\"stylesheet\" href=\"style.css\">", &format!("<style>\n{style}</style>"))?;
-    let worker = format!(
-        "<script type=\"text/plain\" id=\"explorer-worker\">\n{}</script>",
-        inside_script(read(&folder.join(WORKER))?)
-    );
-    replace(
-        "<script type=\"module\" src=\"main.js\"></script>",
-        &format!("{worker}\n<script type=\"module\">\n{}</script>", inside_script(modules(folder)?)),
-    )?;
+    let worker = inside_script(read(&folder.join(WORKER))?);
+    let worker = format!("<script type=\"text/plain\" id=\"explorer-worker\">\n{worker}</script>");
+    let page = format!("{worker}\n<script type=\"module\">\n{}</script>", inside_script(modules(folder)?));
+    replace("<script type=\"module\" src=\"main.js\"></script>", &page)?;
     replace("<!-- data -->", &data)?;
     Ok(html)
 }

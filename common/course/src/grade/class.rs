@@ -86,9 +86,9 @@ impl Class {
         }
         for (lab, in_rust) in labs.into_values() {
             for (name, print) in of_the_course(lab, in_rust) {
-                groups
-                    .entry((&lab.name, print))
-                    .and_modify(|group| group.extend((!group.contains(&name)).then_some(name)));
+                if let Some(group) = groups.get_mut(&(&*lab.name, print)).filter(|group| !group.contains(&name)) {
+                    group.push(name);
+                }
             }
         }
         // Two files of one student are not a copy.

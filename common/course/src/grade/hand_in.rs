@@ -59,14 +59,12 @@ pub fn all(folder: &Path, only: Option<&Lab>) -> Result<Vec<HandIn>> {
     let (labs, entries) = (Lab::all()?, walked(folder)?);
     let is_code = |path: &Path| matches!(kind(path), Some("cu" | "rs"));
     let without = |path: &Path| path.with_extension("").to_string_lossy().to_lowercase();
-    let code: HashSet<String> =
-        entries.iter().filter(|(path, _)| is_code(path)).map(|(path, _)| without(path)).collect();
-    let mut found: Vec<HandIn> = entries
-        .iter()
-        // PTX next to its source was compiled from it.
-        .filter(|(path, _)| !(kind(path) == Some("ptx") && code.contains(&without(path))))
-        .filter_map(|(path, of)| hand_in(folder, path, *of, &labs, only))
-        .collect();
+    let code = entries.iter().filter(|(path, _)| is_code(path)).map(|(path, _)| without(path));
+    let code: HashSet<String> = code.collect();
+    // PTX next to its source was compiled from it.
+    let is_compiled = |path: &Path| kind(path) == Some("ptx") && code.contains(&without(path));
+    let own = entries.iter().filter(|(path, _)| !is_compiled(path));
+    let mut found: Vec<HandIn> = own.filter_map(|(path, of)| hand_in(folder, path, *of, &labs, only)).collect();
     ensure!(
         !found.is_empty(),
         "{} holds no hand-in (step03.cu is one for lab 3 only); give the folder with the .cu or .rs files, or the students'",

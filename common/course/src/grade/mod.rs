@@ -61,10 +61,8 @@ pub fn run(options: &Options) -> Result<bool> {
         Some((folder, file.file_name()?.to_owned()))
     };
     let places = [&options.out, &options.csv].map(|file| file.as_ref().and_then(place));
-    ensure!(
-        places[0].is_none() || places[0] != places[1],
-        "--out and --csv name one file; give the page and the table a file each"
-    );
+    let apart = places[0].is_none() || places[0] != places[1];
+    ensure!(apart, "--out and --csv name one file; give the page and the table a file each");
     for (file, begin) in [(&options.out, page::BEGIN), (&options.csv, class::BEGIN)] {
         file.as_deref()
             .map_or(Ok(()), |file| files::check_replaceable(file, |old| old.starts_with(begin), ELSEWHERE))?;
@@ -113,9 +111,8 @@ fn grade(hand_ins: Vec<HandIn>, seed: u64, options: &Options) -> Result<(Vec<Row
             let own = tempfile::tempdir_in(&folder).map_err(anyhow::Error::from);
             let graded = own.and_then(|own| self::graded(&hand_in, text, own.path(), seed, options, threads));
             graded.map_err(|error| {
-                let Some(reason) = error.downcast_ref::<io::Error>().map(io_reason) else {
-                    return format!("{error:#}");
-                };
+                let reason = error.downcast_ref::<io::Error>().map(io_reason);
+                let Some(reason) = reason else { return format!("{error:#}") };
                 lost.fetch_add(1, Ordering::Relaxed);
                 format!("this machine could not grade it ({reason}); free memory and disk, or use fewer --jobs")
             })

@@ -23,11 +23,9 @@ pub fn html(class: &Class) -> String {
     let rows: String = numbered().map(|(number, row)| summary(class, number, row)).collect();
     let kernels: String = numbered().map(|(number, row)| kernel(number, row)).collect();
     let group = |group: Vec<String>| format!("<li>{}</li>\n", escaped(&group.join(", ")));
-    let alike = section(
-        "<h2>Alike but for names, comments and order</h2>\n<p>A hint and no verdict: a short kernel has few right forms.</p>\n",
-        "ul",
-        class.alike().into_iter().map(group).collect(),
-    );
+    let hint = "<p>A hint and no verdict: a short kernel has few right forms.</p>\n";
+    let heading = format!("<h2>Alike but for names, comments and order</h2>\n{hint}");
+    let alike = section(&heading, "ul", class.alike().into_iter().map(group).collect());
     let common = section("<h2>What went wrong most often</h2>\n", "ol", class.common().iter().map(example).collect());
     format!(
         "{BEGIN}<style>\n{STYLE}</style>\n<h1>A graded class</h1>\n\
@@ -82,9 +80,8 @@ fn kernel(number: usize, row: &Row) -> String {
     };
     let places: Vec<&Underlined> = row.findings().iter().flat_map(|finding| &finding.places).collect();
     let code = row.hand_in.kernel.as_ref().map_or_else(|_| String::new(), |text| code(text, &places));
-    format!(
-        "<details id=k{number}><summary><bdi>{who}</bdi> <small>{file}</small></summary>\n{found}{code}</details>\n"
-    )
+    let summary = format!("<summary><bdi>{who}</bdi> <small>{file}</small></summary>");
+    format!("<details id=k{number}>{summary}\n{found}{code}</details>\n")
 }
 
 fn checklist(task: &GradedTask) -> String {

@@ -128,10 +128,8 @@ impl Candidate {
     }
 
     pub fn run(&self, size: [u64; 3], options: &SimOptions) -> Result<Seen> {
-        ensure!(
-            self.begun.elapsed().as_secs() < SECONDS,
-            "{SECONDS} seconds of grading are over; look for what takes so long, and do less of it"
-        );
+        let in_time = self.begun.elapsed().as_secs() < SECONDS;
+        ensure!(in_time, "{SECONDS} seconds of grading are over; look for what takes so long, and do less of it");
         let plan = self.plan(size)?;
         let code = self.code(&plan)?;
         let options = SimOptions { instruction_limit: self.instruction_limit, silent: self.silent, ..options.clone() };
@@ -145,11 +143,7 @@ impl Candidate {
             verify_on(device, &session, &problem, &Operands::new(&problem)?)?
         };
         let observations = device.observations().beside(&verification);
-        Ok(Seen {
-            verification,
-            counters: observations.counters,
-            hazards: observations.hazards.unwrap_or_default(),
-            plan,
-        })
+        let (counters, hazards) = (observations.counters, observations.hazards.unwrap_or_default());
+        Ok(Seen { verification, counters, hazards, plan })
     }
 }

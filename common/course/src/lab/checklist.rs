@@ -272,11 +272,8 @@ fn done_with(lab: &Lab, kernel: &Path, grade: &Grade) -> String {
             text.push_str("\nthe lab is done; what is left is an open challenge\n");
         }
         let (file, page) = (workspace::display(kernel), workspace::display(&lab.page()));
-        let _ = write!(
-            text,
-            "\nnext, {}\n  {page} says what to do; go on in {file}, and then\n  {command}\n",
-            title(lab, next)
-        );
+        let next = title(lab, next);
+        let _ = write!(text, "\nnext, {next}\n  {page} says what to do; go on in {file}, and then\n  {command}\n");
     } else {
         let _ = writeln!(text, "\nlab {name} is done");
     }

@@ -34,8 +34,7 @@ impl Candidate {
             Some(Err(error)) if error.is::<NotStarted>() => return Err(error),
             Some(Err(error)) => {
                 let text = format!("{error:#}");
-                let places = self.refused(&text);
-                Next { places, ..Next::new(text, None).of("does not compile") }
+                Next { places: self.refused(&text), ..Next::new(text, None).of("does not compile") }
             }
             _ => {
                 let say = "say yours: // launch: block 32,32 tile 32,32";
@@ -60,24 +59,21 @@ impl Candidate {
 
     /// Whether the product is right at all of these shapes. Of those at which it is not, the one that tells most is shown.
     pub fn right(&self, shapes: &[[u64; 3]]) -> Verdict {
+        let fails = |size: [u64; 3]| -> Option<Failed> {
+            let seen = self.run(size, &SimOptions::default()).map(|seen| seen.verification);
+            (!seen.as_ref().is_ok_and(|verification| verification.ok)).then_some((size, seen))
+        };
         let mut failed: Vec<Failed> = vec![];
         for &size in shapes {
-            let seen = self.run(size, &SimOptions::default()).map(|seen| seen.verification);
-            let endless = seen.as_ref().is_err_and(is_endless);
-            if !seen.as_ref().is_ok_and(|verification| verification.ok) {
-                failed.push((size, seen));
-            }
-            if endless {
+            failed.extend(fails(size));
+            if failed.last().is_some_and(|(_, seen)| seen.as_ref().is_err_and(is_endless)) {
                 break;
             }
         }
         let Some(&(first, _)) = failed.first() else { return Verdict::Passed(None) };
         let is_large = |(size, _): &Failed| size.iter().product::<u64>() > MOST_FOLLOWED;
-        if failed.iter().all(is_large)
-            && let Some(small) = self.one_block(first)
-        {
-            let seen = self.run(small, &SimOptions::default()).map(|seen| seen.verification);
-            failed.extend(Some((small, seen)).filter(|(_, seen)| !seen.as_ref().is_ok_and(|found| found.ok)));
+        if failed.iter().all(is_large) {
+            failed.extend(self.one_block(first).and_then(fails));
         }
         let next = self.why(&failed).unwrap_or_else(|| {
             let broken = failed.iter().find_map(|(size, seen)| Some((*size, seen.as_ref().err()?)));
@@ -216,9 +212,8 @@ impl Candidate {
         if let Some(&small) = smallest_ragged(&[shapes, &[size]].concat()).first()
             && let Some(hazard) = self.checked(small).unwrap_or_default().first()
         {
-            let at = names(&[small]);
-            let text =
-                format!("at {name} the kernel does not end in time, and at {at}\n{}", picture(&hazard.diagnostic));
+            let at = format!("at {}\n{}", names(&[small]), picture(&hazard.diagnostic));
+            let text = format!("at {name} the kernel does not end in time, and {at}");
             return Next::new(text, self.command(small, "--check")).about(hazard, &self.source.display);
         }
         self.stopped(&name, error, self.command(size, "--device sim"))

@@ -115,11 +115,8 @@ impl Lab {
 
     pub fn in_rust(self) -> Result<Self> {
         let lab = Self { rust: true, ..self };
-        ensure!(
-            lab.transfer.is_some() || lab.start().is_file(),
-            "lab {} has no start in Rust; leave --rust out",
-            lab.name
-        );
+        let has_start = lab.transfer.is_some() || lab.start().is_file();
+        ensure!(has_start, "lab {} has no start in Rust; leave --rust out", lab.name);
         Ok(lab)
     }
 
@@ -172,10 +169,8 @@ mod tests {
                 let name = format!("{lab_name}: {}", task.name);
                 assert!(!task.name.is_empty() && !task.hints.is_empty(), "{name} has no name or no hints");
                 assert!(task.open || task.answer.is_some(), "{name} has no answer");
-                assert!(
-                    !task.shapes.is_empty() || !task.goals.is_empty() || task.speed.is_some(),
-                    "{name} asks nothing"
-                );
+                let asks = !task.shapes.is_empty() || !task.goals.is_empty() || task.speed.is_some();
+                assert!(asks, "{name} asks nothing");
             }
             let of_the_course = tasks.iter().filter_map(|task| task.speed.as_ref()).map(|speed| &speed.than);
             for kernel in of_the_course.chain(&lab.data.gain.from) {

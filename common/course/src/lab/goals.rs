@@ -21,9 +21,8 @@ impl Candidate {
     /// Runs the goal's size and compares the counters with the goal.
     pub fn goal(&self, goal: &Goal) -> Verdict {
         let name = names(&[goal.size]);
-        let next = |text: String, options| {
-            Next::new(text, self.command(goal.size, options)).of(format!("missed: {}", goal.words))
-        };
+        let missed = &format!("missed: {}", goal.words);
+        let next = |text: String, options| Next::new(text, self.command(goal.size, options)).of(missed);
         let failed = |found, text: String, options| Verdict::Failed(found, next(text, options));
         let seen = match self.run(goal.size, &SimOptions { counters: true, ..SimOptions::default() }) {
             Ok(seen) => seen,

@@ -33,7 +33,7 @@ pub struct Data {
     pub after: Option<String>,
     /// Tasks of which a seed draws one.
     #[serde(default)]
-    pub transfer: Vec<Template>,
+    pub transfer: Vec<Task>,
     /// The learner develops one file through all of them; later tasks still ask what earlier ones did.
     pub tasks: Vec<Task>,
 }
@@ -105,6 +105,14 @@ pub struct Task {
     pub hints: Vec<String>,
     /// An open challenge: the lab is done without it.
     pub open: bool,
+    /// What is computed by a transfer task, whose name has `{alpha}`, `{beta}` and `{batch}` for the numbers that are drawn.
+    pub kind: Option<Kind>,
+    /// The product in a few lines, for the head of the learner's file.
+    pub about: Vec<String>,
+    /// Edges of a tile, one of which is drawn. Goals in flop per byte are for a tile of 32, and follow it.
+    pub tiles: Vec<u32>,
+    /// The start's launch line, if there are no tiles and the step's own launch does not suit.
+    pub launch: Option<String>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -119,26 +127,6 @@ pub struct Goal {
     pub at_least: Option<f64>,
     /// Advice if it is missed.
     pub next: String,
-}
-
-/// A task of which a seed chooses the details, as `lab.json` describes it.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Template {
-    pub kind: Kind,
-    /// The product in a few words, with `{alpha}`, `{beta}` and `{batch}` for the numbers that are drawn.
-    pub name: String,
-    /// The product in a few lines, for the head of the learner's file.
-    pub about: Vec<String>,
-    /// Edges of a tile, one of which is drawn. Goals in flop per byte are for a tile of 32, and follow it.
-    #[serde(default)]
-    pub tiles: Vec<u32>,
-    /// The start's launch line, if there are no tiles and the step's own launch does not suit.
-    pub launch: Option<String>,
-    pub shapes: Vec<[u64; 3]>,
-    pub hidden: Random,
-    pub goals: Vec<Goal>,
-    pub hints: Vec<String>,
 }
 
 /// Shapes as people write them, with commas between them.
@@ -174,7 +162,8 @@ pub fn hidden(random: &Random, seed: u64) -> Vec<[u64; 3]> {
 #[derive(Clone, Debug)]
 pub struct Transfer {
     pub seed: u64,
-    pub template: Template,
+    template: Task,
+    kind: Kind,
     tile: Option<u32>,
     /// In C = α·A·B + β·C.
     alpha: i64,
@@ -185,17 +174,17 @@ pub struct Transfer {
 
 impl Transfer {
     /// Draws a task from those of a lab; none if it has none.
-    pub fn draw(templates: &[Template], seed: u64) -> Option<Self> {
+    pub fn draw(templates: &[Task], seed: u64) -> Option<Self> {
         let drawn = |what: u64, count: usize| (mix(seed ^ what << 32) % count.max(1) as u64) as usize;
         let template = templates.get(drawn(1, templates.len()))?.clone();
         let tile = template.tiles.get(drawn(2, template.tiles.len())).copied();
         let (alpha, beta, batch) = (2 + drawn(3, 4) as i64, [-3, -2, 2, 3][drawn(4, 4)], 2 + drawn(5, 4) as u64);
-        Some(Self { seed, template, tile, alpha, beta, batch })
+        Some(Self { seed, kind: template.kind?, template, tile, alpha, beta, batch })
     }
 
     /// The task as the lab's only one.
     pub fn task(&self) -> Task {
-        let Template { shapes, hidden, goals, hints, .. } = self.template.clone();
+        let task = self.template.clone();
         let share = f64::from(self.tile.unwrap_or(32)) / 32.0;
         let goal = |goal: Goal| {
             let goal = Goal { size: self.shape(goal.size), ..goal };
@@ -207,12 +196,10 @@ impl Transfer {
             Goal { at_least: least, words, ..goal }
         };
         Task {
-            name: self.filled(&self.template.name),
-            shapes: shapes.into_iter().map(|shape| self.shape(shape)).collect(),
-            hidden: Some(hidden),
-            goals: goals.into_iter().map(goal).collect(),
-            hints,
-            ..Task::default()
+            name: self.filled(&task.name),
+            shapes: task.shapes.into_iter().map(|shape| self.shape(shape)).collect(),
+            goals: task.goals.into_iter().map(goal).collect(),
+            ..task
         }
     }
 
@@ -226,13 +213,9 @@ impl Transfer {
     /// The file that the learner begins with.
     pub fn start(&self, lab: &str, rust: bool) -> String {
         let mut text = format!("// Lab {lab}, a transfer task: {}.\n", self.filled(&self.template.name));
-        for line in &self.template.about {
-            text += &format!("// {line}\n");
-        }
+        text.extend(self.template.about.iter().map(|line| format!("// {line}\n")));
         text += "// Beside a right product at any shape and no hazard, this is asked for:\n";
-        for goal in self.task().goals {
-            text += &format!("// - {}\n", goal.words);
-        }
+        text.extend(self.task().goals.iter().map(|goal| format!("// - {}\n", goal.words)));
         let launch = self.tile.map(|tile| format!("block {tile},{tile} tile {tile},{tile}"));
         if let Some(launch) = launch.or(self.template.launch.clone()) {
             text += "// Threads of a block in x and y, and the columns and rows of C that it computes:\n";
@@ -249,17 +232,13 @@ impl Transfer {
         let asked = self.asked(problem);
         let each = if asked.batch > 1 { "in each product of the batch " } else { "" };
         let layout = |side| format!("{each}{}; read nothing beyond its edges", asked.layout(side));
-        let array = found.diagnostic.laid_out.take();
+        let (array, once) = (found.diagnostic.laid_out.take(), "let one thread store each of them");
         let help = match array.as_deref() {
             Some("A") => layout(Side::A),
             Some("B") if asked.array(Side::B) == "A" => "there is no B in this task: both factors are of A".into(),
             Some("B") => layout(Side::B),
             Some("C") if asked.kind == Kind::RowSums => "C has M elements, one for each row of A·B: C[row]".into(),
-            Some("C") => {
-                format!(
-                    "{each}C has N columns, so its elements are C[row * N + col]; let one thread store each of them"
-                )
-            }
+            Some("C") => format!("{each}C has N columns, so its elements are C[row * N + col]; {once}"),
             _ => return found,
         };
         found.diagnostic.vague = array.as_deref() != Some("C");
@@ -269,7 +248,7 @@ impl Transfer {
 
     /// The shape that is meant by M, N and K where the task binds them together.
     pub fn shape(&self, [m, n, k]: [u64; 3]) -> [u64; 3] {
-        match self.template.kind {
+        match self.kind {
             Kind::Vector => [m, 1, k],
             Kind::Lower => [m, n, m],
             Kind::Symmetric => [m, m, k],
@@ -279,7 +258,7 @@ impl Transfer {
 
     /// The product of the task at a size.
     pub fn asked(&self, problem: &Problem) -> Asked {
-        let kind = self.template.kind;
+        let kind = self.kind;
         let batch = if kind == Kind::Batch { self.batch } else { 1 };
         let weights = if kind == Kind::Scaled { [self.alpha as f32, self.beta as f32] } else { [1.0, 0.0] };
         Asked { kind, batch, weights, ..Asked::product(problem) }
@@ -287,14 +266,14 @@ impl Transfer {
 
     /// The plan of the problem whose C the blocks cover, with the sizes of the whole one.
     pub fn planned(&self, problem: &Problem, plan: impl FnOnce(&Problem) -> Result<Plan>) -> Result<Plan> {
-        let n = if self.template.kind == Kind::RowSums { 1 } else { problem.n };
+        let n = if self.kind == Kind::RowSums { 1 } else { problem.n };
         let mut plan = plan(&Problem { n, ..*problem })?;
         for launch in &mut plan.launches {
             let sizes = launch.args.iter_mut().filter(|arg| matches!(arg, Arg::Int(_)));
             for (arg, size) in sizes.zip([problem.m, problem.n, problem.k]) {
                 *arg = Arg::Int(size as i32);
             }
-            if self.template.kind == Kind::Batch {
+            if self.kind == Kind::Batch {
                 launch.grid[2] = self.batch as u32;
             }
         }
@@ -303,7 +282,7 @@ impl Transfer {
 
     /// Runs the kernel, and compares C with the right product.
     pub fn run(&self, device: &mut dyn Device, problem: &Problem, plan: Plan, code: &Code) -> Result<Verification> {
-        let Numbers { a, b, c, expected } = self.numbers(problem);
+        let (a, b, c, expected) = self.numbers(problem);
         let mut buffer = |name: &str, elements: &[f32]| {
             let buffer = device.alloc(name, elements.len() as u64 * 4)?;
             device.write(buffer, 0, bytemuck::cast_slice(elements)).map(|()| buffer)
@@ -322,9 +301,8 @@ impl Transfer {
         Ok(verdict(problem, &words, &expected, self.asked(problem).columns() as usize))
     }
 
-    /// A, B, C before and after.
     fn numbers(&self, problem: &Problem) -> Numbers {
-        let (asked, kind) = (self.asked(problem), self.template.kind);
+        let (asked, kind) = (self.asked(problem), self.kind);
         let [m, n, k] = [problem.m, problem.n, problem.k].map(|edge| edge as usize);
         let batch = asked.batch as usize;
         let drawn = |side: u64, count: usize| -> Vec<i64> {
@@ -348,7 +326,7 @@ impl Transfer {
             }
         }
         let before = (kind == Kind::Scaled).then(|| floats(before));
-        Numbers { a: stored, b: floats(b), c: before, expected: floats(expected) }
+        (stored, floats(b), before, floats(expected))
     }
 }
 
@@ -356,13 +334,8 @@ impl Transfer {
 const KERNEL: &str = include_str!("../../transfer.cu");
 const KERNEL_IN_RUST: &str = include_str!("../../transfer.rs.txt");
 
-struct Numbers {
-    a: Vec<f32>,
-    b: Vec<f32>,
-    /// The elements of C before the launch, if the task uses them.
-    c: Option<Vec<f32>>,
-    expected: Vec<f32>,
-}
+/// The elements of A and B, those of C before the launch, if the task uses them, and those of C as they should be.
+type Numbers = (Vec<f32>, Vec<f32>, Option<Vec<f32>>, Vec<f32>);
 
 fn verdict(problem: &Problem, words: &[u32], expected: &[f32], columns: usize) -> Verification {
     let wrong = |(at, (&word, &expected)): (usize, (&u32, &f32))| {
@@ -376,14 +349,13 @@ fn verdict(problem: &Problem, words: &[u32], expected: &[f32], columns: usize) -
         })
     };
     let mut mismatches: Vec<Mismatch> = words.iter().zip(expected).enumerate().filter_map(wrong).collect();
-    let alike = verify::factor(problem.k, &mismatches);
-    let unclear = alike.is_none();
+    let (ok, alike) = (mismatches.is_empty(), verify::factor(problem.k, &mismatches));
+    let unclear = !ok && alike.is_none();
     let alike = alike.map_or_else(String::new, |alike| format!(": {alike}"));
-    let diagnosis = format!("{} of {} elements are wrong{alike}", mismatches.len(), expected.len());
-    let ok = mismatches.is_empty();
+    let words = || format!("{} of {} elements are wrong{alike}", mismatches.len(), expected.len());
+    let diagnosis = (!ok).then(words);
     mismatches.truncate(10);
-    let diagnosis = (!ok).then_some(diagnosis);
-    Verification { ok, diagnosis, unclear: !ok && unclear, mismatches, ..Verification::failed(problem, String::new()) }
+    Verification { ok, diagnosis, unclear, mismatches, ..Verification::failed(problem, String::new()) }
 }
 
 #[cfg(test)]
@@ -433,12 +405,12 @@ mod tests {
                 assert!(start.lines().all(|line| line.chars().count() <= 100) && !start.contains("{a"), "{start}");
                 let task = lab.transfer.unwrap();
                 let [m, n, k] = task.shape([5, 4, 3]);
-                let Numbers { a, b, c, expected } =
-                    task.numbers(&Problem { m, n, k, dtype: Dtype::F32, fill: Fill::Integers, seed });
+                let problem = Problem { m, n, k, dtype: Dtype::F32, fill: Fill::Integers, seed };
+                let (a, b, c, expected) = task.numbers(&problem);
                 let [m, n, k] = [m, n, k].map(|edge| edge as usize);
                 let lower = |element: &f32| if element.is_nan() { 0.0 } else { *element };
                 let scaled = |(sum, before): (f32, f32)| task.alpha as f32 * sum + task.beta as f32 * before;
-                let right: Vec<f32> = match task.template.kind {
+                let right: Vec<f32> = match task.kind {
                     Kind::TransposedA => product(&turned(&a, m), &b, k),
                     Kind::TransposedB => product(&a, &turned(&b, k), k),
                     Kind::Symmetric => product(&a, &turned(&a, k), k),
@@ -448,10 +420,13 @@ mod tests {
                     Kind::Lower => product(&a.iter().map(lower).collect::<Vec<_>>(), &b, k),
                     Kind::Batch => a.chunks(m * k).zip(b.chunks(k * n)).flat_map(|(a, b)| product(a, b, k)).collect(),
                 };
-                assert_eq!(expected, right, "{:?}", task.template.kind);
+                assert_eq!(expected, right, "{:?}", task.kind);
                 drawn.push(task.template.kind);
             }
-            assert!(lab.data.transfer.iter().all(|template| drawn.contains(&template.kind)), "lab {number}");
+            assert!(
+                lab.data.transfer.iter().all(|task| task.hidden.is_some() && drawn.contains(&task.kind)),
+                "lab {number}"
+            );
         }
         assert!(Lab::find("tensor_cores-1").is_err() && Lab::find("4-x").is_err());
     }

@@ -68,10 +68,8 @@ fn class() -> Result<()> {
     let row = |file: &str| {
         let cell = format!(",\"{}\",", file.replace('"', "\"\""));
         let guarded = format!(",\"'{file}\",");
-        table
-            .lines()
-            .find(|line| line.contains(&cell) || line.contains(&guarded))
-            .with_context(|| format!("no row of {file}: {table}"))
+        let found = table.lines().find(|line| line.contains(&cell) || line.contains(&guarded));
+        found.with_context(|| format!("no row of {file}: {table}"))
     };
     for (file, _, points, said) in &cases {
         let row = row(file)?;

@@ -104,11 +104,9 @@ fn check(name: &str, mistake: &Mistake) -> Result<()> {
     let said = unbroken(said.split("-->").next().unwrap_or_default());
     ensure!(mistake.kind.split(" / ").any(|kind| said.contains(kind)), "not {}: {text}", mistake.kind);
     // A line of the kernel is shown behind its number and a bar.
-    let shown = |line: &str| {
-        line.split_once(" | ")
-            .is_some_and(|(number, code)| number.trim().parse::<u32>().is_ok() && code.contains(&mistake.words))
-    };
-    ensure!(text.lines().any(shown), "no line with {:?}: {text}", mistake.words);
+    let is_it = |(number, code): (&str, &str)| number.trim().parse::<u32>().is_ok() && code.contains(&mistake.words);
+    let mut lines = text.lines().filter_map(|line| line.split_once(" | "));
+    ensure!(lines.any(is_it), "no line with {:?}: {text}", mistake.words);
     ensure!(unbroken(&text).contains(&mistake.says), "{:?} is not in: {text}", mistake.says);
     Ok(())
 }

@@ -34,12 +34,11 @@ pub fn kernel(name: &str) -> Option<&'static str> {
 }
 
 pub fn trials() -> Vec<Trial> {
-    let mut trials: Vec<Trial> = others()
-        .map(|[name, lab, text]| {
-            let check = move || check(&Kernel::named(lab)?, &write(&format!("right_{name}"), text)?);
-            trial(format!("slow::right::{name}"), check)
-        })
-        .collect();
+    let other = |[name, lab, text]: [&'static str; 3]| {
+        let check = move || check(&Kernel::named(lab)?, &write(&format!("right_{name}"), text)?);
+        trial(format!("slow::right::{name}"), check)
+    };
+    let mut trials: Vec<Trial> = others().map(other).collect();
     let own = STEPS.iter().flat_map(|step| Kernel::of(step)).filter(|kernel| !kernel.is_on_host());
     for kernel in own.filter(|kernel| kernel.role() != Role::CounterExample) {
         trials.push(trial(format!("slow::right::{}", kernel.name()), move || no_cause(&kernel, &kernel.file(), None)));
@@ -58,8 +57,8 @@ fn check(like: &Kernel, file: &Path) -> Result<()> {
     let file = file.display().to_string();
     for size in SIZES.iter().filter(|size| fits(like, **size)) {
         let size = size.map(|edge| edge.to_string()).join("x");
-        let (text, status) =
-            run_step(like.step.name, &["--kernel", &file, "--device", "sim", "--check", "--size", &size])?;
+        let arguments = ["--kernel", &file, "--device", "sim", "--check", "--size", &size];
+        let (text, status) = run_step(like.step.name, &arguments)?;
         ensure!(status == Some(0) && !text.contains("error: ") && !text.contains("warning: "), "{size}: {text}");
     }
     Ok(())

@@ -7,6 +7,7 @@ use course::steps::Kernel;
 use serde_json::Value;
 use simt::Counts;
 
+use super::timed::Records;
 use crate::counters::{self, Compared, File};
 use crate::programs;
 
@@ -30,7 +31,7 @@ const ROWS: &[(&str, &str)] = &[
 
 /// A table of counters of some kernels at one size. `rows:` is followed by the beginnings of the wanted rows' names, with `_` for a
 /// space; without it, only rows in which the kernels differ are shown.
-pub fn table(words: &[&str]) -> Result<String> {
+pub fn table(_: &Records, words: &[&str]) -> Result<String> {
     let (words, wanted): (Vec<&str>, Vec<&str>) = words.iter().partition(|word| !word.starts_with("rows:"));
     let wanted: Vec<String> =
         wanted.iter().flat_map(|list| list[5..].split(',')).map(|row| row.replace('_', " ")).collect();
@@ -48,9 +49,9 @@ pub fn table(words: &[&str]) -> Result<String> {
         let kernel = Kernel::named(name)?;
         arguments.extend(kernel.variant_name().iter().flat_map(|variant| ["--variant", variant]));
         arguments.extend(idea.iter().flat_map(|idea| ["--without", idea]));
-        let printed = programs::output(kernel.package(), &arguments)?;
-        let mut report: Value = serde_json::from_str(&printed.stdout)
-            .with_context(|| format!("{word} prints no report: {}", printed.stderr.trim()))?;
+        let [report, complaint] = programs::output(kernel.package(), &arguments)?;
+        let none = || format!("{word} prints no report: {}", complaint.trim());
+        let mut report: Value = serde_json::from_str(&report).with_context(none)?;
         let counted: Option<Counters> = serde_json::from_value(report["counters"].take())?;
         columns.push(counted.with_context(|| format!("{name} reports no counters; name one that runs on a GPU"))?);
         let idea = idea.map_or_else(String::new, |idea| format!(" without {idea}"));
@@ -82,7 +83,7 @@ pub fn names() -> String {
 }
 
 /// The source of the readings, and a table with a row for each launch.
-pub fn readings() -> Result<String> {
+pub fn readings(_: &Records, _: &[&str]) -> Result<String> {
     let (File { gpu, driver, tool, date, .. }, launches) = counters::read()?;
     let head = [
         "launch (M×N×K)",

@@ -17,7 +17,7 @@ use course::steps::STEPS;
 
 use crate::generated::Generated;
 
-#[derive(clap::Args, Default)]
+#[derive(clap::Args)]
 pub struct Options {
     /// Change nothing; exit with 1 if a file is not what it is made from
     #[arg(long)]
@@ -117,22 +117,17 @@ mod tests {
                 let page = workspace::display(&page);
                 assert!(summary.contains(&format!("({page})")), "{page} is not in the summary");
                 let chapter = read(&workspace::root().join("docs/src").join(&page)).unwrap();
-                assert!(
-                    chapter.contains(&format!("{{{{#include ../../../{name}/"))
-                        || chapter.contains(&format!("{{{{#include ../../../../{name}/")),
-                    "{page} includes no page of its step"
-                );
+                let includes = |up: &str| chapter.contains(&format!("{{{{#include {up}{name}/"));
+                assert!(includes("../../../") || includes("../../../../"), "{page} includes no page of its step");
             }
             let readme = read(&folder_of(step).join("README.md")).unwrap();
             for heading in ["## What you will know", "## The idea", "## Predict", "## Questions", "## The lab"] {
                 assert!(readme.contains(heading), "{name}: {heading} is missing");
             }
-            let shown = below(&workspace::root().join("docs/src").join(name), "md").into_iter();
+            let shown = below(&workspace::root().join("docs/src").join(name), "md");
             let kernel = format!("{name}/kernel.cu}}}}");
-            assert!(
-                shown.map(|page| read(&page).unwrap()).any(|page| page.contains(&kernel)),
-                "{name}: the kernel is not included"
-            );
+            let includes = |page: &PathBuf| read(page).unwrap().contains(&kernel);
+            assert!(shown.iter().any(includes), "{name}: the kernel is not included");
         }
     }
 
@@ -161,17 +156,13 @@ mod tests {
     fn every_part_that_is_included_is_there() {
         let mut parts = 0;
         for page in chapters().unwrap() {
-            let text = read(&page).unwrap();
+            let (text, name) = (read(&page).unwrap(), workspace::display(&page));
             for include in text.split("{{#include ").skip(1).filter_map(|rest| rest.split_once("}}")) {
                 let Some((file, part)) = include.0.trim().split_once(':') else { continue };
                 let included = read(&page.parent().unwrap().join(file)).unwrap();
                 for mark in ["ANCHOR:", "ANCHOR_END:"] {
                     let is_mark = |line: &str| line.contains(mark) && line.split_whitespace().any(|word| word == part);
-                    assert!(
-                        included.lines().any(is_mark),
-                        "{}: {file} has no {mark} {part}",
-                        workspace::display(&page)
-                    );
+                    assert!(included.lines().any(is_mark), "{name}: {file} has no {mark} {part}");
                 }
                 parts += 1;
             }

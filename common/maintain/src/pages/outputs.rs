@@ -12,12 +12,11 @@ use crate::programs;
 /// that begins with `start`.
 pub fn command(words: &[&str], start: &str) -> Result<String> {
     let (program, arguments) = words.split_first().context("name a step, or course, and its arguments")?;
-    let run = programs::output(program, arguments)?;
     let typed = match *program {
         "course" => format!("cargo course {}", arguments.join(" ")),
         step => format!("cargo run --release -p {step} -- {}", arguments.join(" ")),
     };
-    let text = run.stdout + &run.stderr;
+    let text = programs::output(program, arguments)?.concat();
     let text = if arguments.contains(&"--json") { without_seconds(&text) } else { text };
     let (dots, whole) = if start.is_empty() { ("", Some(0)) } else { ("...\n", None) };
     let first = whole.or_else(|| text.lines().position(|line| line.starts_with(start)));

@@ -16,21 +16,17 @@ const PARTS: &[Part] = &[
     ("trace", "PROGRAM ARGUMENTS: the trace that it prints", |_, words| outputs::command(words, "  block (")),
     ("file", "PATH ANCHOR: a part of a Rust file", |_, words| outputs::listing(words)),
     ("diff", "KERNEL KERNEL: their difference; each is STEP or STEP/VARIANT", |_, words| outputs::difference(words)),
-    ("counters", "SIZE KERNEL... [rows:ROW,ROW]: what is counted of STEP or STEP/VARIANT[:IDEA]", |_, words| {
-        counted::table(words)
-    }),
+    ("counters", "SIZE KERNEL... [rows:ROW,ROW]: what is counted of STEP or STEP/VARIANT[:IDEA]", counted::table),
     ("counter-names", "what each counter counts", |_, _| Ok(counted::names())),
-    ("readings", "the simulator's counters beside those that were read on a GPU", |_, _| counted::readings()),
+    ("readings", "the simulator's counters beside those that were read on a GPU", counted::readings),
     ("ladder", "[RECORD]: a table of all steps at one size", timed::ladder),
     ("sizes", "[RECORD]: a table of all steps at all sizes", timed::sizes),
-    ("languages", "RECORD [STEP]: a table of the kernels in Rust beside those in CUDA C", |_, words| {
-        timed::languages(words)
-    }),
+    ("languages", "RECORD [STEP]: a table of the kernels in Rust beside those in CUDA C", timed::languages),
     ("bound", "[RECORD]: a table of all kernels' times over the least ones, at one size", timed::bound),
     ("record", "STEP [RECORD] [only:SIZE,SIZE]: a table of one step at all sizes or at some", timed::of_step),
     ("path", "STEP [only:SIZE,SIZE] [rungs:RUNG,RUNG]: a table of the rungs on the way to its kernel", timed::path),
     ("chart", "CHART [RECORD]: a chart, on a page of docs/src", timed::chart),
-    ("results", "a table of all records", |records, _| timed::results(records)),
+    ("results", "a table of all records", timed::results),
 ];
 
 pub fn names() -> impl Iterator<Item = &'static str> {
@@ -69,10 +65,8 @@ pub fn replace(page: &str, mut make: impl FnMut(&[&str]) -> Result<String>) -> R
         fresh += head;
         let part = make(&words).with_context(|| head.to_owned())?;
         // Otherwise the part would end there the next time, and the text after it would stay in the page for ever.
-        ensure!(
-            !part.contains(BEGIN) && !part.contains(END),
-            "{head} makes a text with a marker in it; write the text otherwise"
-        );
+        let is_plain = !part.contains(BEGIN) && !part.contains(END);
+        ensure!(is_plain, "{head} makes a text with a marker in it; write the text otherwise");
         fresh += &part;
         fresh += END;
         rest = &body[end + END.len()..];

@@ -66,17 +66,10 @@ pub fn chart(records: &Records, words: &[&str]) -> Result<String> {
 /// Where the numbers come from, and a warning if the sources have changed since.
 pub fn source(name: &str, record: &Record) -> String {
     let outdated = record.outdated();
-    let warning = if outdated.is_empty() {
-        String::new()
-    } else {
-        format!(" **Outdated: {} changed since.**", outdated.join(", "))
-    };
-    format!(
-        "*Record `{name}`: {}; {}; median of samples taken in {} rounds.*{warning}",
-        record.provenance(),
-        record.l2.words(),
-        record.rounds
-    )
+    let changed = || format!(" **Outdated: {} changed since.**", outdated.join(", "));
+    let warning = if outdated.is_empty() { String::new() } else { changed() };
+    let (provenance, l2, rounds) = (record.provenance(), record.l2.words(), record.rounds);
+    format!("*Record `{name}`: {provenance}; {l2}; median of samples taken in {rounds} rounds.*{warning}")
 }
 
 /// Where the numbers of one step and its rungs come from, with a warning only if these have changed since.
@@ -144,13 +137,12 @@ pub fn sizes(records: &Records, words: &[&str]) -> Result<String> {
 }
 
 /// The kernels in Rust beside those in CUDA C, of all steps or of one, from a comparison of both in `docs/results/rust`.
-pub fn languages(words: &[&str]) -> Result<String> {
+pub fn languages(_: &Records, words: &[&str]) -> Result<String> {
     let name = words.first().context("name a record")?;
     let wanted = |step: &str| words.get(1).is_none_or(|only| steps::split(step).0 == *only);
     let mut record = Record::read(&record::folder().join(format!("rust/{name}.json")))?;
-    record
-        .steps
-        .retain(|step| steps::split(&step.name).1.is_none_or(|variant| variant == "rust") && wanted(&step.name));
+    let shown = |step: &str| wanted(step) && steps::split(step).1.is_none_or(|variant| variant == "rust");
+    record.steps.retain(|step| shown(&step.name));
     let mut rows = vec![];
     for (size, step) in record.sizes.iter().flat_map(|size| record.steps.iter().map(move |step| (size, step))) {
         let median = |name: &str| size.entry(name)?.spread().map(|spread| spread.median);
@@ -202,7 +194,7 @@ pub fn of_step(records: &Records, words: &[&str]) -> Result<String> {
     Ok(format!("{table}\n{}", source_of_step(name, record, step)))
 }
 
-pub fn results(records: &Records) -> Result<String> {
+pub fn results(records: &Records, _: &[&str]) -> Result<String> {
     let row = |(name, record): &(String, Record)| {
         let outdated = record.outdated();
         let state = match (record.complete, outdated.is_empty()) {
@@ -261,13 +253,12 @@ pub fn path(records: &Records, words: &[&str]) -> Result<String> {
     let kernels = kernels();
     for (at, kernel) in kernels.iter().enumerate() {
         let named = kernel.variant_name().unwrap_or("kernel");
-        let is_wanted = rungs.is_empty() || rungs.contains(&named);
-        if kernel.step.name != *own || !is_wanted {
+        if kernel.step.name != *own || !rungs.is_empty() && !rungs.contains(&named) {
             continue;
         }
         let before = at.checked_sub(1).map(|at| read(&kernels[at].file())).transpose()?.unwrap_or_default();
         let (gone, new) = difference::size(&before, &read(&kernel.file())?);
-        let mut row = vec![format!("`{}`", kernel.variant_name().unwrap_or("kernel")), format!("+{new} −{gone}")];
+        let mut row = vec![format!("`{named}`"), format!("+{new} −{gone}")];
         row.extend(sizes.iter().map(|size| speed(size, &kernel.name())));
         rows.push(row);
     }

@@ -19,7 +19,7 @@ use plan::{Specialisation, Step, Variant};
 use crate::generated::Generated;
 use assembled::{PACKAGES, Tools};
 
-#[derive(clap::Args, Default)]
+#[derive(clap::Args)]
 pub struct Options {
     /// Change nothing; exit with 1 if a file is missing, left over or not what its source gives
     #[arg(long)]
@@ -41,14 +41,9 @@ fn of<'a>(step: &Step, variants: impl Iterator<Item = Option<&'a Variant>>) -> R
 /// Runs the command. Returns `false` if the check fails.
 pub fn run(options: &Options) -> Result<bool> {
     let nvrtc = nvrtc::find()?;
-    ensure!(
-        nvrtc.version == PINNED,
-        "{} is {}, and the committed PTX is made by {}.{}; pip install {PINNED_PACKAGE} into .venv",
-        nvrtc.path.display(),
-        nvrtc.name(),
-        PINNED.0,
-        PINNED.1
-    );
+    let (path, name, (major, minor)) = (nvrtc.path.display(), nvrtc.name(), PINNED);
+    let install = format!("pip install {PINNED_PACKAGE} into .venv");
+    ensure!(nvrtc.version == PINNED, "{path} is {name}, and the committed PTX is made by {major}.{minor}; {install}");
     let tools = Tools::beside(nvrtc);
     let mut generated = Generated::new(options.check);
     let mut folders: Vec<(PathBuf, Sources)> = Vec::new();
@@ -85,15 +80,10 @@ pub fn run(options: &Options) -> Result<bool> {
         }
         generated.left_over(&folder)?;
     }
-    let missing = match tools {
-        Some(_) => String::new(),
-        None => format!("; nothing was assembled; to do that as well, pip install {}", PACKAGES.join(" ")),
-    };
-    output::print(&format!(
-        "{}{}{missing}\n",
-        generated.text,
-        generated.verdict("files of PTX and what is assembled of it", "ptx")
-    ))?;
+    let install = || format!("; nothing was assembled; to do that as well, pip install {}", PACKAGES.join(" "));
+    let missing = if tools.is_some() { String::new() } else { install() };
+    let verdict = generated.verdict("files of PTX and what is assembled of it", "ptx");
+    output::print(&format!("{}{verdict}{missing}\n", generated.text))?;
     Ok(generated.ok())
 }
 
