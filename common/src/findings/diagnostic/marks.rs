@@ -29,7 +29,7 @@ impl Spot {
             let set = self.sets().iter().find(|set| set.line == line && set.path == name);
             let on_line = |at: &usize| self.line(*at) == line;
             if let Some(own) = set.and_then(|set| self.outwards(set.at).filter(on_line).last()) {
-                mark.spot.at.column = Some(self.column(own));
+                mark.spot.at.column = self.words(&self.statements[own].tokens).first().map(|word| word.column);
             }
             // Four lines of a nearer step may come before one that is a step further away.
             Mark { rank: number + 3 * step, ..mark }

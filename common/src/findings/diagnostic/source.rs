@@ -100,11 +100,6 @@ impl Source {
         self.tokens[self.statements[number].tokens.start].line
     }
 
-    /// The column at which a statement begins.
-    pub fn column(&self, number: usize) -> u32 {
-        self.tokens[self.statements[number].tokens.start].column
-    }
-
     /// The statement at a line and a column: the last that begins there or before, or without a column the first.
     pub fn statement_at(&self, line: u32, column: Option<u32>) -> Option<usize> {
         let covers = |number: &usize| {
