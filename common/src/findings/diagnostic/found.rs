@@ -76,6 +76,11 @@ pub fn hazard(hazard: &Hazard, one_warp: bool) -> Diagnostic {
             let waits = read.lines_with(|word| word.contains("wait")).into_iter().take(2);
             add(&mut marks, read.at_lines(waits, "this waits for copies"));
         }
+        (HazardKind::Race, [first, _], Some(name)) if sides.iter().all(|side| side.action != Action::Updates) => {
+            let shared = first.sets().iter().find(|set| set.declares && set.path == name);
+            let shared = shared.filter(|_| first.shared_by_threads(name).is_some());
+            add(&mut marks, shared.map(|set| first.at_line(set.line, format!("`{name}` is declared here"))));
+        }
         (HazardKind::UnsetRegister, [read], _) => add(&mut marks, read.without_value()),
         _ => {}
     }
