@@ -23,7 +23,11 @@ fn explains(cause: &Hazard, other: &Hazard, earlier: bool) -> bool {
         // Threads that have left no longer load or store, and are missing at the next barrier too.
         (MismatchedBarriers, ExitBeforeBarrier)
         | (MismatchedBarriers | ExitBeforeBarrier, UninitialisedShared | NeverWritten) => true,
-        (ExitBeforeBarrier, ExitBeforeBarrier) => earlier && left_at(cause) == left_at(other),
+        (ExitBeforeBarrier, ExitBeforeBarrier) => {
+            let left_at =
+                |hazard: &Hazard| hazard.parties.get(1).map(|ended| (ended.location.file.clone(), ended.location.line));
+            earlier && left_at(cause) == left_at(other)
+        }
         // Two threads own one element: it is written twice, and another element is left to nobody.
         (Race, WrittenTwice | NeverWritten | UninitialisedShared) => two_write && is_beside,
         // The finding that names the threads explains more.
@@ -31,10 +35,6 @@ fn explains(cause: &Hazard, other: &Hazard, earlier: bool) -> bool {
         (Race, Race) => earlier && two_write && in_c(cause) && in_c(other),
         _ => false,
     }
-}
-
-fn left_at(hazard: &Hazard) -> Option<(&Option<String>, Option<u32>)> {
-    hazard.parties.get(1).map(|ended| (&ended.location.file, ended.location.line))
 }
 
 #[cfg(test)]

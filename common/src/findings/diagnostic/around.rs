@@ -6,7 +6,8 @@ use std::ops::Range;
 
 use super::source::{Set, Source};
 use super::spot::Spot;
-use super::statements::Statement;
+use super::statements::{Statement, is_word};
+use super::underline::Mark;
 
 /// The keywords of loops, and of all that a line may depend on.
 pub const LOOPS: &[&str] = &["for", "while"];
@@ -96,14 +97,9 @@ impl Spot {
     /// The conditions under which the loop in this line is left.
     pub fn exits(&self, line: u32) -> Vec<u32> {
         let is_it = |at: usize| self.heads(at, LOOPS).first().is_some_and(|&at| self.line(at) == line);
-        let leaves = |at: &usize| self.statements[*at].keyword == "break" && is_it(*at);
-        (0..self.statements.len()).filter(leaves).filter_map(|at| self.condition(at)).collect()
-    }
-
-    /// The lines of what a line calls that return a value.
-    pub fn called(&self, line: u32) -> Vec<u32> {
-        let on_line = (0..self.statements.len()).filter(|&at| self.line(at) == line);
-        on_line.flat_map(|at| self.returns(at)).map(|(_, line)| line).collect()
+        let leaves = |at: &usize| ["break", "return"].contains(&self.statements[*at].keyword) && is_it(*at);
+        let ends = (0..self.statements.len()).filter(leaves);
+        ends.map(|at| self.condition(at).filter(|head| *head > line).unwrap_or(self.line(at))).collect()
     }
 
     /// The lines that decide which thread of its block stores where: those that name the thread, or scale the number of a row or column.
@@ -209,6 +205,16 @@ impl Spot {
         self.sets().iter().find(|set| set.declares && set.path == array && self.has(set.at, is_shared))
     }
 
+    /// How a single variable is declared that threads share: `static`, for instance.
+    pub fn shared_by_threads(&self, name: &str) -> Option<&str> {
+        let set = self.sets().iter().find(|set| set.declares && set.path == name)?;
+        let is_single = |at: usize| self.text(at) == name && self.text(at + 1) != "[";
+        let words = self.statements[set.at].tokens.clone();
+        let kind = |word: &str| ["static", "__device__", "__shared__"].contains(&word);
+        let kind = words.clone().map(|at| self.text(at)).find(|word| kind(word))?;
+        words.clone().any(is_single).then_some(kind)
+    }
+
     /// Whether a shared array is declared as one of words of four bytes.
     pub fn of_words(&self, array: &str) -> bool {
         let of = |word: &str| ["ELEMENT", "float", "int", "unsigned"].contains(&word);
@@ -220,17 +226,6 @@ impl Spot {
         let points = |set: &&Set| set.sets && set.declares && self.has(set.at, |word| word == "*");
         let is_one = |set: &&Set| points(set) && self.names(&set.value).iter().any(|name| name == array);
         self.sets().iter().filter(is_one).map(|set| set.path.clone()).collect()
-    }
-
-    /// Whether a pointer is set to one of two places by a condition: `float* As = odd ? one : other;`.
-    pub fn chooses_pointer(&self) -> bool {
-        self.sets().iter().any(|set| self.is_pointer(set) && self.has(set.at, |word| word == "?"))
-    }
-
-    /// Whether the call at a place has arguments.
-    pub fn has_arguments(&self) -> bool {
-        let open = self.on_from().find(|&at| self.text(at) == "(");
-        open.is_none_or(|open| self.text(open + 1) != ")")
     }
 
     /// A variable in the head of a loop around a place, the innermost that has one, which nothing in the loop changes; and that line.
@@ -266,11 +261,6 @@ impl Spot {
         self.sets_of(self.access()?).find(|set| set.sets).cloned()
     }
 
-    /// Whether the new value of what a place sets contains the old one: by `+=`, or because its name is in the value.
-    pub fn keeps_sum(&self) -> bool {
-        self.set_by_line().is_none_or(|set| self.keeps(&set))
-    }
-
     /// The line in the loops around a place that gives a variable a value without the one that it had, and the variable: one that the
     /// place sets, or one that is stored.
     pub fn replaced(&self, store: Option<&Self>) -> Option<(u32, String)> {
@@ -286,6 +276,49 @@ impl Spot {
         let replaces = |set: &&Set| set.operator == "=" && !set.declares && !self.keeps(set) && common(set) > 0;
         let found = self.sets_around(own).filter(replaces).filter(is_sum).max_by_key(common)?;
         Some((found.line, found.root().to_owned()))
+    }
+
+    /// The line of a function that a place calls which replaces what the function returns, or what is not its own; and the variable.
+    pub fn replaced_by_call(&self) -> Option<(u32, String)> {
+        let own = self.access()?;
+        let replaces = |set: &&Set| {
+            let name = self.statements[set.at].function.checked_sub(1).map(|number| &self.functions[number]);
+            let any = |is_it: &dyn Fn(usize) -> bool| self.function(set.at).any(is_it);
+            let returns =
+                |at: usize| self.statements[at].keyword == "return" && self.has(at, |word| word == set.root());
+            let declares = |at: usize| self.sets_of(at).any(|it| it.declares && it.path == set.root());
+            let is_result = !any(&declares) || any(&returns) && !self.heads(set.at, LOOPS).is_empty();
+            let is_called = !any(&|at| at == own) && name.is_some_and(|name| self.has(own, |word| word == name));
+            let is_new = set.operator == "=" && !set.declares && !set.indexed && !self.keeps(set);
+            is_new && is_called && is_result && !self.names(&set.value).is_empty()
+        };
+        self.sets().iter().find(replaces).map(|set| (set.line, set.root().to_owned()))
+    }
+
+    /// Of a line in a loop that stores a variable: the variable, the line in the loop that takes the next value into it, and whether
+    /// something has been taken into it before the loop.
+    pub fn taken(&self) -> Option<(String, u32, bool)> {
+        let own = self.access()?;
+        let head = *self.heads(own, LOOPS).last()?;
+        let stored = self.names(&self.sets_of(own).find(|set| set.operator == "=")?.value);
+        let is_it = |set: &&Set| set.sets && stored.iter().any(|name| name.split('.').next() == Some(set.root()));
+        let is_inside = |set: &&Set| self.heads(set.at, LOOPS).contains(&head);
+        let (inside, before): (Vec<&Set>, Vec<&Set>) = self.sets_around(own).filter(is_it).partition(is_inside);
+        let take = inside.iter().find(|set| !set.declares && set.at != own && set.operator == "=")?;
+        let taken = before.iter().any(|set| set.root() == take.root() && !self.begins_with_number(set.at));
+        Some((take.root().to_owned(), take.line, taken))
+    }
+
+    /// The heads of functions that add to a parameter which is a copy.
+    pub fn changed_copies(&self) -> Vec<Mark> {
+        let heads: Vec<&Statement> = self.statements.iter().filter(|statement| statement.keyword == "fn").collect();
+        let copy = |set: &Set| {
+            let head = heads.get(self.statements[set.at].function.checked_sub(1)?)?.tokens.clone();
+            let around = |at: usize| is_word(self.text(at - 1)) && matches!(self.text(at + 1), "," | ")");
+            let at = head.skip(1).find(|&at| self.text(at) == set.root() && around(at))?;
+            Some(self.at_line(self.line_of(at), format!("`{}` is a copy here", set.root())))
+        };
+        self.sets().iter().filter(|set| set.operator == "+=").filter_map(copy).collect()
     }
 
     /// A variable that a line in the loops around a place adds to, and that no other statement uses; and that line.
@@ -319,12 +352,6 @@ impl Spot {
         if row == col || row.is_empty() || col.is_empty() { ["row", "col"].map(str::to_owned) } else { [row, col] }
     }
 
-    /// Whether a variable is set from the numbers of the thread or of its block.
-    pub fn of_thread(&self, name: &str) -> bool {
-        let numbers = ["threadIdx", "thread_idx", "blockIdx", "block_idx"];
-        self.sets().iter().any(|set| set.path == name && self.has(set.at, |word| numbers.contains(&word)))
-    }
-
     /// The lines of a file that have a word of this kind.
     pub fn lines_with(&self, is_it: impl Fn(&str) -> bool) -> Vec<u32> {
         (0..self.statements.len()).filter(|&at| self.has(at, &is_it)).map(|at| self.line(at)).collect()
@@ -347,6 +374,6 @@ pub fn is_size(word: &str) -> bool {
     matches!(word, "M" | "N" | "K")
 }
 
-fn is_shared(word: &str) -> bool {
+pub fn is_shared(word: &str) -> bool {
     matches!(word, "__shared__" | "shared")
 }

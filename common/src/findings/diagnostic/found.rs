@@ -10,7 +10,7 @@ use super::render::Diagnostic;
 use super::situation::{Role, passed_by};
 use super::spot::Spot;
 use super::texts::{help, text};
-use super::underline::{Mark, Use, array_name};
+use super::underline::{Mark, Use, array_name, unmangled};
 use crate::basics::units::grouped;
 use crate::code::places::{index, triple, who};
 
@@ -76,6 +76,11 @@ pub fn hazard(hazard: &Hazard, one_warp: bool) -> Diagnostic {
             let waits = read.lines_with(|word| word.contains("wait")).into_iter().take(2);
             add(&mut marks, read.at_lines(waits, "this waits for copies"));
         }
+        (HazardKind::Race, [first, _], Some(name)) if sides.iter().all(|side| side.action != Action::Updates) => {
+            let shared = first.sets().iter().find(|set| set.declares && set.path == name);
+            let shared = shared.filter(|_| first.shared_by_threads(name).is_some());
+            add(&mut marks, shared.map(|set| first.at_line(set.line, format!("`{name}` is declared here"))));
+        }
         (HazardKind::UnsetRegister, [read], _) => add(&mut marks, read.without_value()),
         _ => {}
     }
@@ -111,7 +116,8 @@ fn is_barrier(kind: HazardKind) -> bool {
 /// in the first line, if that is clear, and otherwise an element of the whole. A member of a structure has the name in the line
 /// that sets it.
 fn shown(hazard: &Hazard) -> (String, Place) {
-    let plain = (hazard.place.to_string(), hazard.place.clone());
+    let name = hazard.place.array().map_or("", |array| &array.name);
+    let plain = (hazard.place.to_string().replace(name, unmangled(name)), hazard.place.clone());
     let (Place::Offset { array, bytes }, Some(first)) = (&hazard.place, hazard.parties.first()) else { return plain };
     if array.space != Space::Shared {
         return plain;

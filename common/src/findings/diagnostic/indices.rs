@@ -3,11 +3,14 @@
 
 use std::ops::Range;
 
-use super::around::{HEADS, READ, is_size};
+use super::around::{HEADS, READ, is_shared, is_size};
 use super::source::{Set, Source};
 use super::spot::Spot;
 use super::statements::{Token, is_word};
 use super::texts::{help, words};
+
+/// The numbers of a thread and of its block.
+const NUMBERS: [&str; 4] = ["threadIdx", "thread_idx", "blockIdx", "block_idx"];
 
 pub struct Bound {
     pub line: u32,
@@ -22,7 +25,9 @@ impl Spot {
         let mut lines = self.around(HEADS);
         lines.extend(self.at.line.into_iter().chain(self.guards()));
         // A condition may be a function's.
-        lines.extend(lines.clone().into_iter().flat_map(|line| self.called(line)));
+        let calls = |at: &usize| lines.contains(&self.line(*at));
+        let returns = (0..self.statements.len()).filter(calls).flat_map(|at| self.returns(at));
+        lines.extend(returns.map(|(_, line)| line).collect::<Vec<u32>>());
         lines.into_iter().find_map(|line| self.wrong(line))
     }
 
@@ -72,7 +77,12 @@ impl Spot {
             let [before, operator, size] = [at - 1, at, at + 1].map(|at| all[at].text.as_str());
             // A thread may count up to and including its own row, for instance, and a sum is compared with the end of what it begins.
             let is_sum = at > 1 && ["+", "-", "*"].contains(&all[at - 2].text.as_str());
-            if operator == "<=" && !is_sum && is_variable(before) && is_word(size) && !self.of_thread(size) {
+            // A number, only if it is the extent of a shared array.
+            let is_extent =
+                |array: &Set| array.declares && self.has(array.at, is_shared) && self.has(array.at, |it| it == size);
+            let of_thread = |set: &Set| set.path == size && self.has(set.at, |word| NUMBERS.contains(&word));
+            let is_end = is_word(size) && !self.sets().iter().any(of_thread) || self.sets().iter().any(is_extent);
+            if operator == "<=" && !is_sum && is_variable(before) && is_end {
                 let less = all.get(at + 2).is_some_and(|after| after.text.starts_with('-'));
                 let ends = |token: &Token| token.text.starts_with([';', ')', '&', '|', '?']);
                 let end = all[at..].iter().position(ends).map_or(all.len(), |end| at + end);

@@ -24,8 +24,15 @@ impl Spot {
     pub fn marks_of(&self, found: Vec<(usize, String, u32)>) -> Vec<Mark> {
         let mark = |(number, (step, name, line)): (usize, (usize, String, u32))| {
             let how = if name.ends_with(')') { "computed" } else { "set" };
+            let mut mark = self.at_line(line, format!("`{name}` is {how} here"));
+            // Other statements of the line may stand before the one that sets it.
+            let set = self.sets().iter().find(|set| set.line == line && set.path == name);
+            let on_line = |at: &usize| self.line(*at) == line;
+            if let Some(own) = set.and_then(|set| self.outwards(set.at).filter(on_line).last()) {
+                mark.spot.at.column = self.words(&self.statements[own].tokens).first().map(|word| word.column);
+            }
             // Four lines of a nearer step may come before one that is a step further away.
-            Mark { rank: number + 3 * step, ..self.at_line(line, format!("`{name}` is {how} here")) }
+            Mark { rank: number + 3 * step, ..mark }
         };
         (1..).zip(found).map(mark).collect()
     }
@@ -138,9 +145,9 @@ pub fn with_calls(mut marks: Vec<Mark>) -> Vec<Mark> {
     sets.sort_by_key(|&at| marks[at].rank);
     let left_out: Vec<u32> = sets.iter().skip(MOST_SETS).filter_map(|&at| marks[at].spot.at.line).collect();
     marks.retain(|mark| mark.rank == 0 || mark.spot.at.line.is_none_or(|line| !left_out.contains(&line)));
-    let own: Vec<Spot> = marks.iter().filter(|mark| !mark.aside).map(|mark| mark.spot.clone()).collect();
-    for place in own {
-        for &(line, _) in &place.at.calls {
+    let own: Vec<(Spot, bool)> = marks.iter().map(|mark| (mark.spot.clone(), mark.aside)).collect();
+    for (place, aside) in own {
+        for &(line, _) in place.at.calls.iter().filter(|_| !aside) {
             let label = if places::is_ptx(&place.at, line) { "this is what it calls" } else { "it is called here" };
             add(&mut marks, [place.at_line(line, label)]);
         }

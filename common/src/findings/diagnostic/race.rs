@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 
 use simt::{Action, Location, Party, Place};
 
-use super::around::STORE;
+use super::around::{LOOPS, STORE};
 use super::situation::{Role, situation};
+use super::source::Set;
 use super::spot::{Spot, code};
 use super::texts::help;
 
@@ -31,7 +32,8 @@ pub fn remedy(a: &Party, b: &Party, array: &str, role: Role) -> String {
     let (writer, reader) = if a.action.writes() { (a, b) } else { (b, a) };
     // The access that is not atomic, if the other one is.
     let plain = if a.action == Action::Updates { b } else { a };
-    let situation = situation(&Spot::of(&a.location), &Spot::of(&b.location));
+    let places = [a, b].map(|side| Spot::of(&side.location));
+    let situation = situation(&places[0], &places[1]);
     let words = [("writer", writer), ("reader", reader), ("plain", plain), ("one", writer), ("two", reader)];
     let mut words = words.map(|(name, party)| (name, at(&party.location))).to_vec();
     let [above, below] = situation.as_ref().map(|both| both.lines).unwrap_or_default();
@@ -43,11 +45,18 @@ pub fn remedy(a: &Party, b: &Party, array: &str, role: Role) -> String {
     if let Some(remedy) = wrong_stride(a, b, array, role) {
         return remedy;
     }
+    let both_write = a.action.writes() && b.action.writes();
+    let in_one_line = situation.is_some() && above == below;
+    // What threads update in turns, or what one of them has put there for the others, is meant for all.
+    let is_meant = [a, b].iter().any(|side| side.action == Action::Updates);
+    let kind = places[0].shared_by_threads(array).filter(|_| !is_meant);
+    if let Some(kind) = kind.filter(|kind| *kind != "__shared__" || both_write || in_one_line) {
+        words.push(("kind", kind.to_owned()));
+        return help("variable of all threads", &words);
+    }
     if a.block != b.block {
         return help(between_blocks(a, b, array), &words);
     }
-    let both_write = a.action.writes() && b.action.writes();
-    let in_one_line = situation.is_some() && above == below;
     // One function, called from two lines, stores to both.
     let calls = std::iter::zip(&a.location.calls[..], &b.location.calls[..]).find(|(one, other)| one.0 != other.0);
     if let Some((one, other)) = calls.filter(|_| in_one_line && both_write) {
@@ -63,9 +72,15 @@ pub fn remedy(a: &Party, b: &Party, array: &str, role: Role) -> String {
         && first == Action::Reads
         && second.writes();
     let is_taken = situation.as_ref().is_some_and(|both| !both.barrier_between && both.barrier_before);
-    let two_names = (both_write && role == Role::Shared)
-        .then(|| apart([a, b].map(|side| Spot::of(&side.location)).each_ref(), array))
-        .flatten();
+    let both_store = both_write && role == Role::Shared;
+    let two_names = both_store.then(|| apart(places.each_ref(), array)).flatten();
+    // In one pass, what the first of them has stored is lost, unless it is a number that stands for nothing.
+    let stored = |place: &Spot| {
+        let set = place.set_by_line().filter(|set| set.indexed && !place.names(&set.value).is_empty())?;
+        Some(place.heads(set.at, LOOPS))
+    };
+    let [one, other] = places.each_ref().map(stored);
+    let is_lost = both_store && one.is_some() && one == other;
     let cause = match situation {
         _ if both_write && (a.action == Action::Updates) != (b.action == Action::Updates) => {
             "race of an atomic and a plain access"
@@ -75,6 +90,7 @@ pub fn remedy(a: &Party, b: &Party, array: &str, role: Role) -> String {
         Some(_) if in_one_line && role == Role::Output => "race in one line for an output",
         Some(_) if in_one_line => "race in one line",
         _ if two_names.is_some() => return two_names.unwrap_or_default(),
+        Some(both) if is_lost && !both.barrier_between => "race of two stores to one array",
         _ if both_write && role == Role::Output => "race of stores to an output",
         // No block has to exchange values in C, so a barrier would only hide that an element has two owners.
         _ if array == "C" && role == Role::Output => "race in C",
@@ -84,7 +100,7 @@ pub fn remedy(a: &Party, b: &Party, array: &str, role: Role) -> String {
         Some(both) => {
             let under = |line: u32| help("barrier under a condition", &[("line", line.to_string())]);
             let under = both.conditional_barrier.map(under).unwrap_or_default();
-            let of_warp = Spot::of(&a.location).lines_with(|word| word == "__syncwarp");
+            let of_warp = places[0].lines_with(|word| word == "__syncwarp");
             let of_warp = of_warp.first().map(|_| help("barrier of a warp", &[])).unwrap_or_default();
             // The barrier belongs between the two lines, or on the way back from the lower to the upper one in a loop's next pass.
             let way = if next_pass || both.barrier_between { "race back" } else { "race down" };
@@ -103,13 +119,11 @@ pub fn remedy(a: &Party, b: &Party, array: &str, role: Role) -> String {
 /// Whether the two accesses may be meant for different tiles: the array has several, or a loop reaches it through pointers.
 pub fn has_buffers(a: &Party, b: &Party, place: &Place) -> bool {
     let Some(array) = place.array() else { return false };
-    let many = Spot::of(&a.location).pointers(&array.name).len() > 1
-        || !Spot::of(&a.location).of_words(&array.name)
-        || Spot::of(&a.location).chooses_pointer();
-    place.index().len() == 3
-        || many
-            && situation(&Spot::of(&a.location), &Spot::of(&b.location))
-                .is_some_and(|both| both.barrier_in_loop.is_some())
+    let [a, b] = [a, b].map(|side| Spot::of(&side.location));
+    // `float* As = odd ? one : other;`
+    let chooses = |set: &Set| a.is_pointer(set) && a.has(set.at, |word| word == "?");
+    let many = a.pointers(&array.name).len() > 1 || !a.of_words(&array.name) || a.sets().iter().any(chooses);
+    place.index().len() == 3 || many && situation(&a, &b).is_some_and(|both| both.barrier_in_loop.is_some())
 }
 
 /// Whether one of two lines reads and writes the element, as `C[i] += x` does.

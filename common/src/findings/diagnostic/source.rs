@@ -161,7 +161,8 @@ impl Source {
         let mut names: Vec<String> = vec![];
         for at in of.clone() {
             let member = at > of.start && matches!(text(at - 1), "." | "->" | "::");
-            if !is_word(text(at)) || member || matches!(text(at + 1), "(" | "::" | "!") {
+            let is_function = matches!(text(at + 1), "(" | "::" | "!") && !self.is_object(at);
+            if !is_word(text(at)) || member || is_function {
                 continue;
             }
             let mut name = text(at).to_owned();
@@ -173,6 +174,13 @@ impl Source {
             }
         }
         names
+    }
+
+    /// Whether what is called here is a variable with an `operator()`, and no function without a name.
+    fn is_object(&self, at: usize) -> bool {
+        let is_it =
+            |set: &Set| set.declares && set.path == self.text(at) && !["[", "|"].contains(&self.text(set.value.start));
+        self.text(at + 1) == "(" && self.sets().iter().any(is_it)
     }
 
     /// The parts of an expression that are added.
@@ -204,10 +212,14 @@ impl Source {
     /// Where the functions that a statement calls return a value, each with its name: `row_of()`.
     pub fn returns(&self, number: usize) -> Vec<(String, u32)> {
         let name = |function: usize| Some(&self.functions[function.checked_sub(1)?]);
-        let is_called = |name: &String| is_word(name) && self.has(number, |word| word == name);
+        let calls_object = self.statements[number].tokens.clone().any(|at| self.is_object(at));
+        let is_called = |name: &String| {
+            is_word(name) && self.has(number, |word| word == name) || calls_object && name == "operator"
+        };
         let returned = |at: usize| {
-            let Statement { keyword, function, .. } = self.statements[at];
-            let name = name(function).filter(|name| keyword == "return" && is_called(name))?;
+            let Statement { keyword, function, ref tokens, .. } = self.statements[at];
+            let returns = keyword == "return" && tokens.len() > 1;
+            let name = name(function).filter(|name| returns && is_called(name))?;
             Some((format!("{name}()"), self.line(at)))
         };
         let is_head = self.statements[number].keyword == "fn";

@@ -14,6 +14,7 @@ impl Teller<'_> {
         let mut marks = vec![];
         self.store_marks("this sum is 0", None, &mut marks);
         if !self.origins.multiplies() {
+            add(&mut marks, self.store().into_iter().flat_map(|store| self.place(store).changed_copies()));
             self.set_by(self.store(), READ, &mut marks);
             return self.told(Mistake::Empty, "no product in the kernel", marks, &[]);
         }

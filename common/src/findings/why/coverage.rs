@@ -118,7 +118,9 @@ impl Teller<'_> {
     /// A line in the loop gives the sum a new value: that which multiplies, one that calls it, or another one.
     fn replaced(&self, gap: &Gap, more: Vec<Mark>) -> Option<HazardReport> {
         let store = self.store().map(|store| self.place(store));
-        let (line, name) = gap.place.and_callers().find_map(|place| place.replaced(store.as_ref()))?;
+        let replaced = gap.place.and_callers().find_map(|place| place.replaced(store.as_ref()));
+        let by_call = || gap.place.and_callers().find_map(|place| place.replaced_by_call());
+        let (line, name) = replaced.or_else(by_call)?;
         let mut marks = gap.place.at_lines([line], "the sum is overwritten here");
         marks[0].aside = false;
         add(&mut marks, gap.place.declared_and_set(&name));
@@ -332,6 +334,34 @@ impl Teller<'_> {
         Some(self.told(Mistake::Part, "tiles overlap", marks, &gap.and(&words)))
     }
 
+    /// A whole tile is left out although the loop takes all its turns: the next one is taken or stored too early.
+    fn turned(&self, gap: &Gap, sides: &[Side]) -> Option<HazardReport> {
+        let first = gap.missing[0];
+        let pair = self.element.pairs.last()?;
+        let mut marks = self.passages(pair);
+        self.added_here(gap, &mut marks);
+        let taken = |side: &Side| {
+            let place = self.place(pair.shared(*side)?.stored?);
+            let (variable, line, before) = place.taken()?;
+            let is_early = before && Some(line) < place.at.line && first == 0;
+            (is_early || !before && Some(line) > place.at.line && first > 0).then_some((place, variable, line))
+        };
+        if let Some((place, variable, take)) = sides.iter().find_map(taken) {
+            add(&mut marks, place.declared_and_set(&variable));
+            let cause =
+                if first == 0 { "tile taken before the last one is stored" } else { "tile stored before it is taken" };
+            let put = format!("line {}", place.at.line?);
+            let words = [("variable", variable), ("take", format!("line {take}")), ("put", put)];
+            return Some(self.told(Mistake::Part, cause, marks, &gap.and(&words)));
+        }
+        let (side, arrived) = sides.iter().find_map(|&side| Some((side, self.came(side, first)?)))?;
+        let expected = self.expected(side, (self.element.own(side), first), Some(arrived));
+        let label = format!("{} is stored in {} here", expected[0].1, expected[2].1);
+        add(&mut marks, [self.stores(arrived.stored, Some(self.word(arrived.address)), label)]);
+        pair.shared(side).into_iter().for_each(|passage| self.read_set_by(passage, READ, &mut marks));
+        Some(self.told(Mistake::Stale, "tile stored and not multiplied", marks, &gap.and(&expected)))
+    }
+
     /// Some k are not multiplied at all.
     fn left_out(&self, gap: &Gap) -> HazardReport {
         let (missing, place, depth) = (gap.missing, &gap.place, self.element.depth);
@@ -347,7 +377,17 @@ impl Teller<'_> {
         let lost = missing.len() as u64;
         let is_end = lost * 2 >= depth && missing.last() == Some(&(lost - 1));
         let no_zeros = self.element.with_zeros.len() as u64 + lost < depth + lost.min(64);
-        let sets = !place.keeps_sum();
+        let sets = place.set_by_line().is_some_and(|set| !place.keeps(&set));
+        let turns = self.element.with_zeros.len() as u64;
+        // Of each tile, one product is left.
+        if let Some(replaced) =
+            self.replaced(gap, vec![]).filter(|_| tile.is_some_and(|it| it > 1 && turns == depth.div_ceil(it)))
+        {
+            return replaced;
+        }
+        if let Some(turned) = self.turned(gap, &sides).filter(|_| tile.is_some_and(is_whole) && turns >= depth) {
+            return turned;
+        }
         if is_end && no_zeros && came || sets && lost + 1 == depth {
             let mut marks = vec![self.mark(gap.multiply, None, "the sum is set here")];
             add(&mut marks, place.also_set());
@@ -406,7 +446,7 @@ impl Teller<'_> {
         let cycle = tile.filter(|_| inner).unwrap_or(depth);
         let lacks: BTreeSet<u64> = missing.iter().map(|k| k % cycle).collect();
         let [first, last] = [lacks.first(), lacks.last()].map(|k| k.copied().unwrap_or_default());
-        let falls = gap.ks.first() > if inner { gap.ks.get(1) } else { gap.ks.last() };
+        let falls = gap.ks.first() > if inner { gap.ks.get(1).or(gap.ks.last()) } else { gap.ks.last() };
         let how = match (first == 0, last + 1 == cycle) {
             (_, true) | (true, _) if last + 1 - first > lacks.len() as u64 => "it leaves some out",
             (begin, end) if if falls { end } else { begin } => "it begins too late",

@@ -8,6 +8,7 @@ use simt::{Kernel, Location};
 use super::asked::{Asked, Kind, Place, Side};
 use super::layout::Field;
 use crate::code::places::{index, told, triple};
+use crate::findings::diagnostic::unmangled;
 
 /// What a factor is.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -277,6 +278,12 @@ impl Origins {
         }
     }
 
+    /// The variable in global memory from which a value comes, if that is no matrix.
+    pub(super) fn variable(&self, value: &Value) -> Option<&str> {
+        let Source::Element { array, .. } = value.source else { return None };
+        Some(unmangled(&self.arrays[array])).filter(|name| !["A", "B", "C"].contains(name))
+    }
+
     /// The elements of an operand that a block put into shared memory, in order.
     pub(super) fn arrived(&self, asked: &Asked, block: simt::Dim3, side: Side) -> Vec<(Place, Arrived)> {
         let place = |arrived: Arrived| match self.factor(asked, &arrived.value) {
@@ -305,15 +312,10 @@ impl Origins {
         triple(index(self.provenance.thread(number)))
     }
 
-    /// The field of shared memory that a word is in.
-    fn field(&self, at: u32) -> Option<&Field> {
+    /// The field of shared memory that a word is in. Its extents are empty if the launch gives its size, or if it is a structure
+    /// that is not understood.
+    pub(super) fn field(&self, at: u32) -> Option<&Field> {
         self.fields.iter().rfind(|field| field.offset <= at)
-    }
-
-    /// Whether the kernel does not tell how the shared memory is divided in which a word lies: the launch gives its size, or it is a
-    /// structure that is not understood.
-    pub(super) fn is_dynamic(&self, address: u32) -> bool {
-        self.field(address).is_some_and(|field| field.extents.is_empty())
     }
 
     /// The buffer that a word is in, if there are several for one tile, and where it lies there.

@@ -154,7 +154,7 @@ impl Teller<'_> {
             Verdict::Elsewhere(place) => self.elsewhere(*place),
             Verdict::Outside(place) => self.outside(*place),
             Verdict::Mixed(at) => self.mixed(&element.pairs[*at]),
-            Verdict::Factor(side, at, k) => self.factor(*side, *at, *k)?,
+            Verdict::Factor(side, at, k) => self.also_stored().or_else(|| self.factor(*side, *at, *k))?,
             Verdict::Part(missing, repeated) => self.part(missing, repeated),
             Verdict::Weight => self.weight(),
             Verdict::Chosen(instruction) if self.place(*instruction).at.instruction.contains("abs.") => {
@@ -262,8 +262,9 @@ impl Teller<'_> {
         let [row, _] = self.element.needs;
         let by_size = !stores.keys().any(|index| index / columns == row);
         self.set_by(instruction, Part { array: "C", by_size: Some(by_size), ..STORE }, &mut marks);
-        // Where an index is set explains more than where a condition's names are.
-        let later = |mark: Mark| Mark { rank: mark.rank + usize::from(mark.rank > 0) * LATER, ..mark };
+        // Where an index is set explains more than where a condition's names are, but not more than a function that decides.
+        let decides = |mark: &Mark| mark.rank == 0 || mark.label.contains("()");
+        let later = |mark: Mark| Mark { rank: mark.rank + usize::from(!decides(&mark)) * LATER, ..mark };
         add(&mut marks, place.conditions(lines.iter().copied()).into_iter().map(later));
         let both = match self.asked.kind {
             Kind::Symmetric => "; the sum for C[i][j] is that for C[j][i], too: store it in both",
@@ -281,6 +282,9 @@ impl Teller<'_> {
             let array = if let Factor::Of(side, _) = factor { self.asked.array(*side) } else { "C" };
             let mut way = self.way(&factor.name(self.asked), array, value);
             way.retain(|mark| marks.iter().all(|known| known.label != mark.label));
+            // Both factors are read from one array.
+            let is_like = |mark: &Mark| marks.first().is_some_and(|first| first.spot == mark.spot && !mark.writes);
+            way.first_mut().into_iter().for_each(|mark| mark.second = is_like(mark));
             marks.extend(way);
         }
         for (_, value) in &pair.factors {
@@ -349,8 +353,9 @@ impl Teller<'_> {
             return self.undefined();
         }
         let first = self.element.pairs.first();
+        let variable = rest.and_then(|value| self.origins.variable(value));
         let with = match factor {
-            Some(Factor::Other) => "what was in C before".to_owned(),
+            Some(Factor::Other) => format!("what was in {} before", variable.unwrap_or("C")),
             Some(factor) => factor.name(self.asked),
             None => {
                 let other = first.and_then(Pair::places).map_or((0, 0), |[(row, _), (col, _)]| (row, col));
@@ -363,12 +368,17 @@ impl Teller<'_> {
             marks.push(self.mark(at, None, "it comes from here"));
             marks.extend(self.place(multiply.unwrap_or(at)).declared());
         }
-        let words = [("with", with), ("of_c", self.asked.weights[1].to_string())];
+        let words = words([
+            ("with", &with[..]),
+            ("of_c", &self.asked.weights[1].to_string()),
+            ("variable", variable.unwrap_or_default()),
+        ]);
         let cause = match factor {
             Some(Factor::Number(_)) if self.asked.kind == Kind::Scaled => {
                 add(&mut marks, self.store_mark("it is stored here"));
                 "number in place of C"
             }
+            Some(Factor::Other) if variable.is_some() => "sum in a variable of all threads",
             Some(Factor::Other) => "sum added to what was in C",
             _ => "",
         };
@@ -441,6 +451,21 @@ impl Teller<'_> {
         };
         let found = pair.of(Side::A).map(|(_, value)| self.found(&value)).unwrap_or_default();
         self.told(Mistake::Line, cause, marks, &[&words[..], &found].concat())
+    }
+
+    /// The same sum is stored in the element that it is for.
+    fn also_stored(&self) -> Option<HazardReport> {
+        let (row, col) = whole(self.element)?;
+        let stores = self.origins.stores_of_c();
+        let own = self.element.store?;
+        let is_same = |store: &&Store| (store.block, store.value) == (own.block, own.value);
+        let columns = self.asked.columns();
+        let right = stores.get(&(row * columns + col % columns))?.last().filter(is_same)?.instruction;
+        let mut marks = vec![self.stores_to_c(own.instruction, "the same sum is stored here")];
+        add(&mut marks, [self.stores_to_c(right, "the sum is stored where it belongs here")]);
+        self.set_by(own.instruction, READ, &mut marks);
+        let words = [("of", self.asked.name_of((row, col))), ("right", self.line(right))];
+        Some(self.told(Mistake::Elsewhere, "sum of another element stored", marks, &words))
     }
 
     fn elsewhere(&self, place: Place) -> HazardReport {

@@ -27,7 +27,7 @@ impl Teller<'_> {
                     continue;
                 }
                 let k = if by_other { places[other as usize].1 } else { n as u64 };
-                samples.push(Sample { needed: (element.own(side), k), taken: places[side as usize] });
+                samples.push([(element.own(side), k), places[side as usize]]);
             }
         }
         samples
@@ -78,6 +78,7 @@ impl Teller<'_> {
             Rule::None | Rule::OneIndex("k mixed" | "lines mixed", _) => rule(self.origins.line(multiply)),
             rule => rule,
         };
+        let steady = matches!(rule, Rule::OneIndex(text, _) if !["k mixed", "lines mixed"].contains(&text));
         let of_rows = asked.kind == Kind::RowSums;
         let mut note = if of_rows { None } else { rule.words(side, asked) };
         let lines = [asked.problem.m, asked.problem.n][side as usize];
@@ -173,8 +174,9 @@ impl Teller<'_> {
                     self.set_by(arrived.stored, STORE, &mut marks);
                     mistake = Mistake::Stale;
                     "taken from another buffer"
-                } else if !laid_out && value.loaded.is_some() && !rule.is_of_reader() {
-                    // With fixed strides, the read is wrong, and not the store.
+                } else if !laid_out && value.loaded.is_some() && !steady {
+                    // With fixed strides, the read is wrong, and not the store. So it is if one index is always the same, or always
+                    // off by the same distance.
                     let put = passage.stored.unwrap_or(arrived.stored);
                     self.set_by(put, index, &mut marks);
                     self.set_by(put, STORE, &mut marks);

@@ -252,9 +252,11 @@ fn zero(element: &Element, missing: &[u64]) -> Option<Verdict> {
     let both = || {
         element.with_zeros.iter().enumerate().all(in_order).then_some(())?;
         let (at, _) = zeros().find(|(at, pair)| {
-            missing.contains(&(*at as u64)) && Side::BOTH.iter().all(|&side| pair.of(side).is_none())
+            let is_other = |side: Side| pair.of(side).is_none_or(|((own, _), _)| own != element.own(side));
+            missing.contains(&(*at as u64)) && Side::BOTH.into_iter().all(is_other)
         })?;
-        Some(Verdict::Zero(Side::A, at, at as u64))
+        let side = if element.with_zeros[at].of(Side::A).is_some() { Side::B } else { Side::A };
+        Some(Verdict::Zero(side, at, at as u64))
     };
     Side::BOTH.into_iter().find_map(beside).or_else(both)
 }

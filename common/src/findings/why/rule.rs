@@ -6,11 +6,7 @@ use super::asked::{Asked, Kind, Place, Side};
 use crate::findings::diagnostic::help;
 
 /// An element that is needed, and the one that was taken.
-#[derive(Clone, Copy, Debug)]
-pub struct Sample {
-    pub needed: Place,
-    pub taken: Place,
-}
+pub type Sample = [Place; 2];
 
 /// How the one follows from the other. Own is the row of A or the column of B.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +28,7 @@ impl Rule {
         if samples.is_empty() {
             return Self::None;
         }
-        let all = |test: &dyn Fn(Place, Place) -> bool| samples.iter().all(|sample| test(sample.needed, sample.taken));
+        let all = |test: &dyn Fn(Place, Place) -> bool| samples.iter().all(|&[needed, taken]| test(needed, taken));
         let edge =
             |test: &dyn Fn(u64, Place, Place) -> bool| EDGES.into_iter().find(|&edge| all(&|n, t| test(edge, n, t)));
         if all(&|(own, k), taken| taken == (k, own)) {
@@ -58,11 +54,6 @@ impl Rule {
         let of_one = own_is_right.then(of_k).flatten().or_else(|| k_is_right.then(of_own)?);
         let of_tiles = || Some(Self::Exchanged(Some(edge(&tiles)?)));
         of_one.or_else(of_tiles).or_else(|| strides(samples, right)).unwrap_or(Self::None)
-    }
-
-    /// Whether one index is always the same, or always off by the same distance. Then the read is wrong, however it was stored.
-    pub fn is_of_reader(self) -> bool {
-        matches!(self, Self::OneIndex(text, _) if !["k mixed", "lines mixed"].contains(&text))
     }
 
     /// The size that stands for the columns of an operand, if another one does.
@@ -101,10 +92,10 @@ impl Rule {
 /// The rule by which an index is always the same, or always as far from the one that is needed.
 fn steady(samples: &[Sample], index: impl Fn(Place) -> u64, [same, apart]: [&'static str; 2]) -> Option<Rule> {
     let first = samples.first()?;
-    let by = |sample: &Sample| index(sample.taken) as i64 - index(sample.needed) as i64;
-    let stays = |of: fn(&Sample) -> Place| samples.iter().all(|sample| index(of(sample)) == index(of(first)));
-    if stays(|sample| sample.taken) && !stays(|sample| sample.needed) {
-        return Some(Rule::OneIndex(same, index(first.taken) as i64));
+    let by = |[needed, taken]: &Sample| index(*taken) as i64 - index(*needed) as i64;
+    let stays = |of: usize| samples.iter().all(|sample| index(sample[of]) == index(first[of]));
+    if stays(1) && !stays(0) {
+        return Some(Rule::OneIndex(same, index(first[1]) as i64));
     }
     samples.iter().all(|sample| by(sample) == by(first)).then(|| Rule::OneIndex(apart, by(first)))
 }
@@ -112,20 +103,14 @@ fn steady(samples: &[Sample], index: impl Fn(Place) -> u64, [same, apart]: [&'st
 /// The rule by which an index depends on nothing but the same index of what is needed.
 fn mixed(samples: &[Sample], index: impl Fn(Place) -> u64, text: &'static str) -> Option<Rule> {
     let mut known = BTreeMap::new();
-    let one = |sample: &Sample| {
-        let taken = index(sample.taken);
-        *known.entry(index(sample.needed)).or_insert(taken) == taken
-    };
-    samples.iter().all(one).then_some(Rule::OneIndex(text, 0))
+    let mut one = |[needed, taken]: &Sample| *known.entry(index(*needed)).or_insert(index(*taken)) == index(*taken);
+    samples.iter().all(&mut one).then_some(Rule::OneIndex(text, 0))
 }
 
 /// The strides with which the matrix is read, if there are such.
 fn strides(samples: &[Sample], (own_right, k_right): (i64, i64)) -> Option<Rule> {
-    let at = |sample: &Sample| {
-        let (own, k) = sample.taken;
-        own as i64 * own_right + k as i64 * k_right
-    };
-    affine(&samples.iter().map(|sample| (sample.needed, at(sample))).collect::<Vec<_>>()).map(Rule::Strides)
+    let at = |&[needed, (own, k)]: &Sample| (needed, own as i64 * own_right + k as i64 * k_right);
+    affine(&samples.iter().map(at).collect::<Vec<_>>()).map(Rule::Strides)
 }
 
 /// The factors with which a value follows from two indices, and what is added.

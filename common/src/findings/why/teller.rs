@@ -96,7 +96,9 @@ impl Teller<'_> {
     pub fn found(&self, value: &Value) -> Vec<Word> {
         let called = value.loaded.map_or_else(String::new, |at| self.called(at));
         let call = value.loaded.and_then(|at| self.call_of(at));
-        let has_some = !called.is_empty() && call.is_some_and(|call| call.has_arguments());
+        let open = |call: &Spot| call.on_from().find(|&at| call.text(at) == "(");
+        let has_some =
+            !called.is_empty() && call.is_some_and(|call| open(&call).is_none_or(|at| call.text(at + 1) != ")"));
         let arguments = if has_some { " and at the arguments of the call" } else { "" };
         let put = self.line(value.shared.and_then(|passage| passage.stored));
         // A copy loads and stores in one line.
@@ -141,7 +143,7 @@ impl Teller<'_> {
     /// uses which stores there.
     pub fn word(&self, address: u32) -> simt::Place {
         let place = self.origins.word(address);
-        if !self.origins.is_dynamic(address) {
+        if self.origins.field(address).is_none_or(|field| !field.extents.is_empty()) {
             return place;
         }
         // By instruction: the first address, and the bytes of an element.
@@ -185,7 +187,10 @@ impl Teller<'_> {
 
     pub fn read(&self, value: &Value, label: &str) -> Vec<Mark> {
         let cell = self.cell(value);
-        let mark = |passage: &Passage| self.mark(passage.loaded, Some(cell.clone()), format!("{cell} {label}"));
+        let mark = |passage: &Passage| Mark {
+            stored: passage.stored.map(|stored| Box::new(self.place(stored))),
+            ..self.mark(passage.loaded, Some(cell.clone()), format!("{cell} {label}"))
+        };
         value.shared.iter().map(mark).collect()
     }
 
