@@ -116,11 +116,14 @@ pub fn fault(kind: &FaultKind, location: &Location) -> String {
             let inside = if array == Some("A") { "row < M, column < K" } else { "row < K, column < N" };
             let call = |(line, _): &(u32, u32)| help("arguments of a call", &[("line", line.to_string())]);
             let call = location.calls.last().map(call).unwrap_or_default();
+            let declared = array.and_then(|array| Spot::of(location).declared_array(array));
+            let is_static = declared.is_some_and(|mark| !mark.spot.code().contains("extern"));
             let name = array.unwrap_or("the array").to_owned();
             words.extend([("array", name), ("inside", inside.to_owned()), ("call", call)]);
             let reads = matches!(access, AccessKind::Load | AccessKind::CopySource);
             match (space, Role::of(place), array) {
                 _ if matches!(place, Place::Outside { index: ..0, .. }) => "before an array",
+                (Space::Shared, ..) if is_static => "past the extents of a shared array",
                 (Space::Shared, ..) => "past a shared array",
                 (Space::Global, Role::Input, Some(_)) if reads => "read outside of a matrix",
                 (Space::Global, Role::Input, Some(_)) => "store outside of an input",
