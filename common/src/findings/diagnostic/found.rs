@@ -8,6 +8,7 @@ use super::race::{self, at};
 use super::remedy;
 use super::render::Diagnostic;
 use super::situation::{Role, passed_by};
+use super::source::Set;
 use super::spot::Spot;
 use super::texts::{help, text};
 use super::underline::{Mark, Use, array_name, unmangled};
@@ -212,7 +213,13 @@ pub fn fault(fault: &Fault) -> Diagnostic {
             marks.extend(spot.set_by(part));
             let loops = spot.around(LOOPS);
             let mut under = if place.is_some() && !strides { spot.guards() } else { vec![] };
-            under.extend(loops.first().filter(|_| !strides));
+            // Each loop counts one index of a shared array.
+            let is_shared = place.and_then(Place::array).is_some_and(|array| array.space == Space::Shared);
+            let counts = |line: u32| {
+                let is_it = |set: &Set| set.line == line && set.declares && spot.has_word(|word| word == set.path);
+                loops.first() == Some(&line) || is_shared && spot.sets().iter().any(is_it)
+            };
+            under.extend(loops.iter().copied().filter(|line| !strides && counts(*line)));
             add(&mut marks, spot.conditions(under));
             if matches!(place, Some(Place::Outside { index: ..0, .. })) {
                 add(&mut marks, spot.at_lines(loops, "it depends on this"));

@@ -322,6 +322,9 @@ impl Teller<'_> {
             }
             if self.asked.kind != Kind::Symmetric {
                 let value = Value { loaded: value.loaded.or(Some(pair.term.instruction)), ..value };
+                // Where a pointer begins tells the array, and an index does not.
+                marks.retain(|mark| mark.rank == 0);
+                self.set_by(value.loaded, Part { array: self.asked.array(side), ..READ }, &mut marks);
                 let words = [words, self.found(&value)].concat();
                 return self.told(Mistake::Operands, "element of the other operand", marks, &words);
             }

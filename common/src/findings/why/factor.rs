@@ -9,7 +9,7 @@ use super::judge::{Verdict, whole};
 use super::rule::{Rule, Sample, affine};
 use super::teller::{Teller, helped, listed, noted};
 use crate::findings::analysis::HazardReport;
-use crate::findings::diagnostic::{Part, READ, STORE, add, array_name, help, text};
+use crate::findings::diagnostic::{LOOPS, Part, READ, STORE, add, array_name, help, text};
 use crate::findings::hazard_kind::Mistake;
 
 impl Teller<'_> {
@@ -142,6 +142,10 @@ impl Teller<'_> {
                 self.store_marks(&format!("{} is stored here", element.name), Some(side == Side::A), &mut marks);
                 add(&mut marks, self.store().into_iter().flat_map(|store| self.place(store).value_set()));
                 self.set_by(multiply, READ, &mut marks);
+                // A thread may read its rows in another loop than that which multiplies them.
+                let (read, loops) = (self.place(passage.loaded), self.place(multiply).around(LOOPS));
+                let own = read.around(LOOPS).into_iter().find(|line| !loops.contains(line));
+                add(&mut marks, read.at_lines(own, "it depends on this"));
                 "taken from another row or column of a tile"
             }
             (None, Some(arrived)) if value.loaded.is_some() => {
