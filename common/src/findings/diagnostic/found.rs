@@ -67,10 +67,16 @@ pub fn hazard(hazard: &Hazard, one_warp: bool) -> Diagnostic {
             add(&mut marks, words.filter_map(|word| access.declared_array(&word.text)));
         }
         // The lines that store to the array show which of its words have no value.
-        (HazardKind::UninitialisedShared, [read], Some(name)) => marks.extend(read.stores_of(name)),
+        (HazardKind::UninitialisedShared, [read], Some(name)) => {
+            marks.extend(read.stores_of(name));
+            add(&mut marks, read.set_by(Part { array: name, ..READ }));
+        }
         (HazardKind::ExitBeforeBarrier, [waits, _], _) => {
             let barrier = passed_by(waits).map(|(barrier, _)| barrier);
             add(&mut marks, waits.at_lines(barrier, "not every thread comes to this barrier"));
+        }
+        (HazardKind::CopyOverwritten, [copy, _], Some(name)) if remedy::copied_twice(hazard) => {
+            add(&mut marks, copy.set_by(Part { array: name, ..STORE }));
         }
         (HazardKind::CopyOverwritten, [copy, _], _) => add(&mut marks, copy.set_by(READ)),
         (HazardKind::CopyNotWaited, [_, read], _) => {

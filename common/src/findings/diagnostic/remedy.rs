@@ -51,6 +51,7 @@ fn in_cuda(hazard: &Hazard) -> String {
     let cause = match (hazard.kind, &hazard.parties[..]) {
         (HazardKind::Race, [a, b]) => return race::remedy(a, b, array, Role::of(&hazard.place)),
         (HazardKind::CopyNotWaited, [copy, read]) if copy.thread != read.thread => "copied by another thread",
+        (HazardKind::CopyOverwritten, _) if copied_twice(hazard) => "copies by two threads",
         (HazardKind::CopyOverwritten, [copy, write]) if write.action == Action::Copies => {
             let is_one = copy.location.line == write.location.line && copy.location.calls == write.location.calls;
             if is_one { "two copies of one line" } else { "copy over a copy" }
@@ -68,6 +69,13 @@ fn in_cuda(hazard: &Hazard) -> String {
     let bulk = hazard.parties.first().is_some_and(|copy| copy.location.instruction.starts_with("cp.async.bulk"));
     let wait = if bulk { "mbarrier.try_wait" } else { "cp.async.wait_group" };
     help(cause, &[("array", array.to_owned()), ("one", one), ("two", two), ("wait", wait.to_owned())])
+}
+
+/// Whether two threads copy to one place in one line.
+pub fn copied_twice(hazard: &Hazard) -> bool {
+    let [copy, other] = &hazard.parties[..] else { return false };
+    let copies = hazard.parties.iter().all(|party| party.action == Action::Copies);
+    copies && copy.thread != other.thread && copy.location == other.location
 }
 
 /// The name of a hazard in `texts.txt`.
