@@ -81,7 +81,7 @@ fn held(run: &Run, (launch, block): (usize, u32), (array, word): Word, time: u32
     let place = Place::new(run, launch, block).filter(|_| array.is_none());
     let words = place.and_then(|place| {
         let (_, placed) = place.placed(word, time)?;
-        Some(factor(run, place.launch, &place.block.nodes().value(placed.tag)).words)
+        Some(factor(run, place.launch, &place.block.nodes().value(placed.value)).words)
     });
     json!({ "value": bits.map(|bits| real(run.number(bits))), "meaning": words })
 }
@@ -285,7 +285,7 @@ fn updates(run: &Run, number: usize, sides: [&Access; 2], (array, word): Word) -
     };
     // A sum, as far as values are followed.
     let place = Place::new(run, number, launch.numbers(&sides[0].0).0).filter(|_| array.is_none());
-    let sum = place.and_then(|place| Some(place.block.nodes().is_sum(place.placed(word, last + 1)?.1.tag)));
+    let sum = place.and_then(|place| Some(place.block.nodes().is_sum(place.placed(word, last + 1)?.1.value)));
     let [start, end] = [sides[0].1.min(sides[1].1), sides[0].1.max(sides[1].1)];
     let near = launch.events.start.max(start.saturating_sub(NEAR))..launch.events.end.min(end + NEAR);
     let does = |(block, thread): (u32, u32), is: fn(&Touched) -> bool| {
