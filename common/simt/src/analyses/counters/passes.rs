@@ -273,9 +273,8 @@ fn fold(mut passes: Vec<Wavefront>, count: usize) -> Vec<Wavefront> {
             *word = word.or(more);
         }
     }
-    while passes.len() < count {
-        passes.push(passes.last().copied().unwrap_or(Wavefront { lanes: 0, words: [None; 32] }));
-    }
+    let last = passes.last().copied().unwrap_or(Wavefront { lanes: 0, words: [None; 32] });
+    passes.resize(passes.len().max(count), last);
     passes
 }
 

@@ -111,9 +111,8 @@ impl BlockHazards {
         }
         let mut global = lock(&shadows.global);
         global.access(scene, coverage, access);
-        let order = scene.setup.order(access.instruction);
-        if order.is_strong() && scene.setup.follows_fences() {
-            fences.accesses(&mut scene.clock, &mut global.locations, access, order);
+        if scene.setup.order(access.instruction).is_strong() && scene.setup.follows_fences() {
+            fences.accesses(scene, &mut global.locations, access);
         }
     }
 
@@ -123,9 +122,8 @@ impl BlockHazards {
         if products.any() {
             each(access.written).for_each(|lane| products.write(scene, &Touch::of(access, lane)));
         }
-        let order = scene.setup.order(access.instruction);
-        if order.is_strong() && scene.setup.follows_fences() {
-            fences.accesses_shared(&mut scene.clock, access, order);
+        if scene.setup.order(access.instruction).is_strong() && scene.setup.follows_fences() {
+            fences.accesses_shared(scene, access);
         }
     }
 

@@ -333,10 +333,7 @@ impl View {
 
     /// Whether both share the same data. This is cheaper than comparing it.
     fn is(&self, other: &Self) -> bool {
-        match (&self.0, &other.0) {
-            (Some(one), Some(other)) => Arc::ptr_eq(one, other),
-            (one, other) => one.is_none() && other.is_none(),
-        }
+        self.0.as_ref().map(Arc::as_ptr) == other.0.as_ref().map(Arc::as_ptr)
     }
 
     /// Returns what is known of each block, in increasing order.

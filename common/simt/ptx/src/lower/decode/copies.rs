@@ -9,9 +9,7 @@
 use super::decoder::{Decoder, Words, space};
 use crate::Error;
 use crate::ast::{Operand, Statement, Type};
-use crate::lower::inst::{
-    Atomic, AtomicOp, BarrierPlace, Compare, Copy, CopyCount, Detail, Function, Inst, NONE, Op, Preset, Shape,
-};
+use crate::lower::inst::{Atomic, AtomicOp, Compare, Copy, CopyCount, Detail, Function, Inst, NONE, Op, Preset, Shape};
 use crate::place::Space;
 
 /// How many bits each count has.
@@ -102,7 +100,7 @@ impl Decoder<'_> {
         let (a, to_offset, wide_to) = self.address(to, Space::Shared)?;
         let (b, from_offset, _) = self.address(from, Space::Global)?;
         let (e, offset, wide) = self.address(barrier, Space::Shared)?;
-        let bulk = Some(BarrierPlace { offset, wide });
+        let bulk = Some((offset, wide));
         let copy = Copy { bytes: 16, to_offset, from_offset, wide_to, bypass: true, count: CopyCount::Bytes, bulk };
         let inst = Inst { a, b, c: self.source(bytes, Type::U32)?, e, ..Inst::new(Op::CopyAsync) };
         self.push(Inst { imm: self.code.copies.len() as i32, ..inst });
