@@ -106,7 +106,7 @@ impl BlockHazards {
 
     fn global(&mut self, access: &Access<'_>) {
         let Self { scene, shadows, coverage, fences, .. } = self;
-        if access.written == 0 && scene.setup.reads_unwritten(access.instruction) {
+        if access.written == 0 && scene.setup.reads_unwritten[access.instruction as usize] {
             return;
         }
         let mut global = lock(&shadows.global);
@@ -222,7 +222,7 @@ impl Observer for BlockHazards {
             let write = Touch { part, address: landed.to[lane], bytes: landed.bytes };
             if scene.setup.order(landed.at).is_strong() {
                 // The copies arrive at a barrier, and the thread goes on.
-                copies.arrive(write);
+                copies.arriving.push(write);
             } else {
                 copies.land(&[write]);
             }

@@ -130,7 +130,7 @@ impl Fences {
     /// Notes that a thread's copy arrives at a barrier in shared memory. A thread that finds the phase complete knows of the copy.
     pub(super) fn landed(&mut self, clock: &Clock, thread: u32, barrier: u64) {
         let location = self.shared.entry(barrier).or_default();
-        location.narrow.entry(clock.block()).or_default().learn(&clock.own(thread));
+        location.narrow.entry(clock.block).or_default().learn(&clock.own(thread));
     }
 
     /// Follows a strong access by one lane.
@@ -138,7 +138,7 @@ impl Fences {
         let (order, clock) = (scene.setup.order(access.instruction), &mut scene.clock);
         let (thread, warp, address) = (access.thread(lane), access.warp as usize, access.addresses[lane]);
         let (reads, writes) = (access.kind != AccessKind::Store, access.written >> lane & 1 != 0);
-        let (block, wide) = (clock.block(), order.scope > Scope::Block);
+        let (block, wide) = (clock.block, order.scope > Scope::Block);
         if let Some(location) = locations.get(&address).filter(|_| reads) {
             let narrow = location.narrow.get(&block);
             let carried = [narrow, Some(&location.wide).filter(|_| wide)];

@@ -14,6 +14,7 @@ use super::meetings::meetings;
 use super::setup::Setup;
 use crate::lanes::each;
 use crate::{Access, AccessKind};
+use ptx::lower::Role;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
@@ -110,10 +111,8 @@ impl GlobalShadow {
             }
         }
         // Lanes that store to one place are compared with earlier accesses, not with one another.
-        if met.is_empty() {
-            each(access.lanes).for_each(|lane| self.lane(scene, access, lane, true, true));
-        } else {
-            each(access.lanes).for_each(|lane| self.lane(scene, access, lane, true, false));
+        each(access.lanes).for_each(|lane| self.lane(scene, access, lane, true, met.is_empty()));
+        if !met.is_empty() {
             let lanes: Vec<usize> = each(access.lanes).collect();
             lanes.into_iter().rev().for_each(|lane| self.lane(scene, access, lane, false, true));
         }
@@ -130,7 +129,8 @@ impl GlobalShadow {
         let writes = access.written >> lane & 1 != 0;
         let load = access.kind == AccessKind::Load;
         let sort = setup.sort(access.instruction, writes);
-        let (decided, update) = (setup.facts(access.instruction).decided, setup.update(access.instruction));
+        let (facts, update) = (setup.facts(access.instruction), setup.update(access.instruction));
+        let (decided, needs_old) = (facts.decided, load || facts.role == Role::Atomic);
         let part = Part::of(access, lane);
         let new = scene.event(part);
         let first = access.addresses[lane] >> unit;
@@ -139,7 +139,7 @@ impl GlobalShadow {
             let at = self.cell(&scene.setup, address);
             let Self { cells, lists, .. } = self;
             let cell = &mut cells[at];
-            if compare && scene.setup.needs_old(access) && !cell.written(lists) && scene.setup.is_output(address) {
+            if compare && needs_old && !cell.written(lists) && scene.setup.is_output(address) {
                 scene.alone(HazardKind::UninitialisedGlobal, Spot::Global(address), part);
             }
             let row = scene.clock.row(access.warp as usize);

@@ -3,7 +3,7 @@
 use super::cell::Sort;
 use super::extent::Extent;
 use super::hazard::Action;
-use crate::{Access, AccessKind, DevicePointer, Dim3, Kernel, LaunchInfo, SharedArray, Space};
+use crate::{DevicePointer, Dim3, Kernel, LaunchInfo, SharedArray, Space};
 use ptx::lower::{Code, Facts, MemoryOrder, ProductUse, Role, Scope, Start, Step};
 
 #[derive(Debug)]
@@ -61,7 +61,8 @@ pub(super) struct Setup {
     pub arrays: Vec<Array>,
     /// Whether what blocks do may depend on the order in which they run.
     pub in_order: bool,
-    reads_unwritten: Vec<bool>,
+    /// For each instruction, whether it loads from an array that nobody writes during the launch. Such a load cannot be a hazard.
+    pub reads_unwritten: Vec<bool>,
 }
 
 impl Setup {
@@ -102,12 +103,6 @@ impl Setup {
         (index << self.extent.unit) as u32
     }
 
-    /// Whether an instruction loads from an array that nobody writes during the launch, so that the load cannot be a hazard.
-    #[inline]
-    pub(super) fn reads_unwritten(&self, instruction: u32) -> bool {
-        self.reads_unwritten[instruction as usize]
-    }
-
     pub(super) fn is_output(&self, address: u64) -> bool {
         self.arrays.iter().any(|array| array.output && array.holds(address))
     }
@@ -128,11 +123,6 @@ impl Setup {
     /// Returns an instruction's part in the memory order: its scope, and whether it is strong, acquires or releases.
     pub(super) fn order(&self, instruction: u32) -> MemoryOrder {
         self.facts(instruction).order
-    }
-
-    /// Whether the effect of an access depends on the old value of its place.
-    pub(super) fn needs_old(&self, access: &Access<'_>) -> bool {
-        access.kind == AccessKind::Load || self.facts(access.instruction).role == Role::Atomic
     }
 
     pub(super) fn sort(&self, instruction: u32, writes: bool) -> Sort {

@@ -285,13 +285,11 @@ fn uninitialised(scene: &mut Scene, copies: &Copies, address: u32, part: Part) {
 /// Units of a row.
 const UNITS: usize = 32;
 
-/// The shadow of a row's first unit, if the shadows of the others differ only by the lane; `None` if they differ in more.
-type Row = Option<Cell>;
-
 /// The shadows of a block's shared memory.
 #[derive(Debug)]
 pub(super) struct Rows {
-    together: Vec<Row>,
+    /// For each row, the shadow of its first unit if those of the others differ only by the lane; `None` if they differ in more.
+    together: Vec<Option<Cell>>,
     cells: Vec<Cell>,
     count: usize,
 }
@@ -304,7 +302,7 @@ impl Rows {
 
     pub(super) fn bytes(extent: &Extent, units: u64) -> u64 {
         let rows = units.div_ceil(UNITS as u64);
-        Lists::bytes(extent, rows * UNITS as u64) + rows * size_of::<Row>() as u64
+        Lists::bytes(extent, rows * UNITS as u64) + rows * size_of::<Option<Cell>>() as u64
     }
 
     pub(super) fn restart(&mut self) {
