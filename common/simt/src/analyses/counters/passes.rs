@@ -266,8 +266,7 @@ fn place(passes: &mut Vec<Wavefront>, first: usize, lane: usize, word: u32) {
 /// repeated.
 fn fold(mut passes: Vec<Wavefront>, count: usize) -> Vec<Wavefront> {
     while passes.len() > count.max(1) {
-        let Some(extra) = passes.pop() else { break };
-        let Some(last) = passes.last_mut() else { break };
+        let (Some(extra), Some(last)) = (passes.pop(), passes.last_mut()) else { break };
         last.lanes |= extra.lanes;
         for (word, more) in last.words.iter_mut().zip(extra.words) {
             *word = word.or(more);

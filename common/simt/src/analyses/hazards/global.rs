@@ -58,7 +58,7 @@ impl GlobalShadow {
             pages: HashMap::default(),
             cells: vec![],
             per_page,
-            lists: Lists::new(setup.most_warps()),
+            lists: Lists::new(&setup.extent),
             locations: Locations::default(),
             latest: (u64::MAX, 0),
         }
@@ -102,7 +102,7 @@ impl GlobalShadow {
         let met = if store { meetings(access, scene.setup.extent.unit) } else { vec![] };
         let strong = scene.setup.order(access.instruction).is_strong();
         for meeting in met.iter().filter(|_| !strong) {
-            let [first, second] = [meeting.first, meeting.second].map(|lane| Part::of(access, lane as usize));
+            let [first, second] = meeting.lanes.map(|lane| Part::of(access, lane));
             // Storing the same value twice does no harm, but one of the two stores is needless.
             if !meeting.same {
                 scene.lanes(HazardKind::Race, Spot::Global(meeting.address), first, second);
@@ -146,7 +146,7 @@ impl GlobalShadow {
             let promises = load && scene.setup.order(access.instruction).read_only;
             let broken = if promises { cell.broken_promise(lists) } else { None };
             let plain = !(sort.is_strong() || writes || broken.is_some());
-            if plain && cell.read_quickly(new, 1 << lane, row, lists.two_warps()) {
+            if plain && cell.read_quickly(new, 1 << lane, row, lists.two_warps) {
                 continue;
             }
             if sort == Sort::WRITE && compare && note && cell.write_quickly(new, row) {

@@ -136,11 +136,6 @@ impl Setup {
         matches!(facts.role, Role::Atomic | Role::Exchange).then_some(facts.decides)
     }
 
-    /// Returns how many warps of a block a shadow must keep for each place. See [`super::cell::Lists`].
-    pub(super) fn most_warps(&self) -> usize {
-        if self.extent.all_warps { usize::MAX } else { 2 }
-    }
-
     /// Returns the action by which a report names an access of an instruction.
     pub(super) fn action(&self, instruction: u32, writes: bool) -> Action {
         match (self.facts(instruction).role, writes) {

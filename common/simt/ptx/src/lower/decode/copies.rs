@@ -215,7 +215,8 @@ impl Decoder<'_> {
 
     /// Adds `by` arrivals, and makes the phase expect this many more bytes.
     fn arrive(&mut self, op: AtomicOp, d: u32, at: (&Operand, Space), [by, bytes]: [&Operand; 2]) -> Result<(), Error> {
-        let (a, offset, wide) = self.address(at.0, at.1)?;
+        let (barrier, space) = at;
+        let (a, offset, wide) = self.address(barrier, space)?;
         let a = if wide { a } else { self.widened(a) };
         let by = self.source(by, Type::U32)?;
         let b = self.widened(by);
@@ -228,7 +229,7 @@ impl Decoder<'_> {
             }
         };
         let imm = self.code.atomics.len() as i32;
-        self.code.atomics.push(Atomic { op, kind: Type::B64, space: at.1, offset, leaves: false });
+        self.code.atomics.push(Atomic { op, kind: Type::B64, space, offset, leaves: false });
         self.finish(Inst { d, a, b, c, imm, ..Inst::new(Op::Atom) })
     }
 
