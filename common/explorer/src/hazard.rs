@@ -81,7 +81,7 @@ fn held(run: &Run, (block, place): (u32, Option<Place<'_>>), (array, word): Word
         None => state.blocks.get(&block).and_then(|block| block.held(word)),
     };
     let place = place.filter(|_| array.is_none());
-    let words = place.and_then(|place| Some(place.value(place.placed(word, time)?.1.tag).words));
+    let words = place.and_then(|place| Some(place.value(place.placed(word, time)?.1.value).words));
     json!({ "value": bits.map(|bits| real(run.number(bits))), "meaning": words })
 }
 
@@ -264,7 +264,7 @@ fn updates(run: &Run, launch: &LaunchTape, place: Option<Place<'_>>, sides: [&Ac
     let Some(last) = last.filter(|_| !copies) else { return false };
     // A sum, as far as values are followed.
     let place = place.filter(|_| array.is_none());
-    let sum = place.and_then(|place| Some(place.block.nodes().is_sum(place.placed(word, last + 1)?.1.tag)));
+    let sum = place.and_then(|place| Some(place.block.nodes().is_sum(place.placed(word, last + 1)?.1.value)));
     let start = launch.events.start.max(sides[0].1.saturating_sub(NEAR));
     let near = start..launch.events.end.min(sides[1].1 + NEAR);
     let does = |(block, thread): (u32, u32), is: fn(&Touched) -> bool| {

@@ -329,7 +329,7 @@ pub fn meaning(run: &Run, state: &State, at: &LookRequest, of: &Subject) -> Resu
                 let meaning = said("unset", &unset("has stored", &name));
                 return Ok(json!({ "meaning": meaning, "name": name, "stored": null, "read": [] }));
             };
-            let meaning = place.tag(placed.tag, state.time, false).unwrap_or_else(unknown);
+            let meaning = place.tag(placed.value, state.time, false).unwrap_or_else(unknown);
             let stored = place.act(event, placed.stored);
             let read = place.reads(word, event + 1..state.time);
             json!({ "meaning": meaning, "name": name, "stored": stored, "read": read })

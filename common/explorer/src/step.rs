@@ -84,8 +84,8 @@ fn event(parts: &mut Vec<Part>, run: &Run, launch: &LaunchTape, place: Option<&P
             values.extend(tags.iter().flat_map(|tags| lanes(event.lanes).filter_map(|lane| held(tags[lane]))));
         } else if verb == "store" {
             for (_, placed) in place.into_iter().flat_map(|place| place.block.placed(number..number + 1)) {
-                zeros.extend(is_zero(placed.tag).then_some(placed.address / 4));
-                values.extend(held(placed.tag));
+                zeros.extend(is_zero(placed.value).then_some(placed.address / 4));
+                values.extend(held(placed.value));
             }
         } else if let Some(request) = effect.request().filter(|request| request.copy.is_some()) {
             let idle = touched.iter().filter(|touched| touched.writes && request.asking() >> touched.lane & 1 == 0);

@@ -147,8 +147,7 @@ impl GlobalMemory {
     /// # Errors
     /// [`Error::Usage`] when `pointer` is not the start of an allocation or the data do not fit.
     pub fn upload<T: Element>(&mut self, pointer: DevicePointer, first: u64, data: &[T]) -> Result<(), Error> {
-        let range = self.range::<T>(pointer, first, data.len())?;
-        let index = self.start_of(pointer)?;
+        let (index, range) = self.range::<T>(pointer, first, data.len())?;
         write(&mut self.allocations[index].words[range], words(data));
         Ok(())
     }
@@ -158,8 +157,8 @@ impl GlobalMemory {
     /// # Errors
     /// [`Error::Usage`] when `pointer` is not the start of an allocation or the range is not inside it.
     pub fn download<T: Element>(&self, pointer: DevicePointer, first: u64, data: &mut [T]) -> Result<(), Error> {
-        let range = self.range::<T>(pointer, first, data.len())?;
-        read(&self.allocations[self.start_of(pointer)?].words[range], bytemuck::cast_slice_mut(data));
+        let (index, range) = self.range::<T>(pointer, first, data.len())?;
+        read(&self.allocations[index].words[range], bytemuck::cast_slice_mut(data));
         Ok(())
     }
 
@@ -287,18 +286,19 @@ impl GlobalMemory {
             .map_err(|_| Error::usage(format!("{:#x} is not the start of an allocation", pointer.0)))
     }
 
-    /// The range of words that `len` elements take, from element `first` on.
-    fn range<T: Element>(&self, pointer: DevicePointer, first: u64, len: usize) -> Result<Range<usize>, Error> {
-        let allocation = &self.allocations[self.start_of(pointer)?];
+    /// The index of an allocation, and the range of its words that `len` elements take, from element `first` on.
+    fn range<T: Element>(&self, at: DevicePointer, first: u64, len: usize) -> Result<(usize, Range<usize>), Error> {
+        let index = self.start_of(at)?;
+        let Allocation { name, bytes, .. } = &self.allocations[index];
         let words = size_of::<T>() as u64 / 4;
         let start = first.checked_mul(words);
         let end = start.and_then(|start| start.checked_add(len as u64 * words));
-        match (start, end) {
-            (Some(start), Some(end)) if end.saturating_mul(4) <= allocation.bytes => Ok(start as usize..end as usize),
-            _ => Err(Error::usage(format!(
-                "copy of {len} elements at element {first} does not fit {}, which has {} bytes",
-                allocation.name, allocation.bytes
-            ))),
+        match start.zip(end) {
+            Some((start, end)) if end.saturating_mul(4) <= *bytes => Ok((index, start as usize..end as usize)),
+            _ => {
+                let what = format!("copy of {len} elements at element {first}");
+                Err(Error::usage(format!("{what} does not fit {name}, which has {bytes} bytes")))
+            }
         }
     }
 }

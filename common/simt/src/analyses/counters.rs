@@ -206,10 +206,9 @@ impl Counters {
 
     /// Returns the counts of the whole launch.
     pub fn total(&self) -> Counts {
-        self.instructions().iter().fold(Counts::default(), |mut total, count| {
-            total += count;
-            total
-        })
+        let mut total = Counts::default();
+        self.instructions().iter().for_each(|count| total += count);
+        total
     }
 
     /// Returns the blocks by the work that they do, or `None` if the kernel reads `__constant__` memory. Such loads are counted like

@@ -82,11 +82,8 @@ pub(super) enum Outcome {
 impl Outcome {
     /// Whether this outcome, of block `number`, is reported instead of `old`, of block `first`.
     pub fn before(&self, number: u64, old: &Self, first: u64) -> bool {
-        match (self, old) {
-            (Self::Fault(_), Self::Limit(_)) => true,
-            (Self::Limit(_), Self::Fault(_)) => false,
-            _ => number < first,
-        }
+        let rank = |outcome: &Self, block: u64| (matches!(outcome, Self::Limit(_)), block);
+        rank(self, number) < rank(old, first)
     }
 }
 

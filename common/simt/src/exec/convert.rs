@@ -242,8 +242,7 @@ pub(crate) fn select_bytes(a: u32, b: u32, selector: u32) -> u32 {
 }
 
 /// The types of the first and the second operand of a product.
-#[derive(Clone, Copy)]
-pub(crate) struct Types(pub Type, pub Type);
+pub(crate) type Types = (Type, Type);
 
 /// Returns part `at` of a word that is divided into parts of `bits` bits.
 fn part(kind: Type, word: u32, at: u32, bits: u32) -> i64 {

@@ -74,7 +74,7 @@ take! {
     };
     // Modifiers.
     Type: |from| from.detail.kind;
-    Types: |from| Self(from.detail.kind, from.detail.source);
+    Types: |from| (from.detail.kind, from.detail.source);
     Rounding: |from| from.detail.rounding;
     Number: |from| Self(from.detail.lut);
 }

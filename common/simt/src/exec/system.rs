@@ -22,7 +22,10 @@ pub(super) fn system(warp: &mut Warp, context: &mut Context, At { inst, lanes, .
     let system = &context.code.systems[inst.imm as usize];
     for lane in each(lanes) {
         let memory = Memory { warp, context, lane };
-        let argument = |index: usize| memory.local(u64::from(system.arguments[index]), 8);
+        let argument = |index: usize| {
+            let byte = |at| memory.byte(LOCAL_WINDOW + u64::from(system.arguments[index]) + at as u64).unwrap_or(0);
+            u64::from_le_bytes(std::array::from_fn(byte))
+        };
         match system.call {
             SystemCall::Print => {
                 // Printing takes long, so the deadline is checked for each lane.
@@ -65,11 +68,6 @@ struct Memory<'a, 'b> {
 }
 
 impl Memory<'_, '_> {
-    /// Returns up to 8 bytes of local memory.
-    fn local(&self, address: u64, bytes: u64) -> u64 {
-        (0..bytes).fold(0, |sum, at| sum | u64::from(self.byte(LOCAL_WINDOW + address + at).unwrap_or(0)) << (8 * at))
-    }
-
     /// Returns the byte at a generic address, if there is one.
     fn byte(&self, address: u64) -> Option<u8> {
         let of = |word: u32| word.to_le_bytes()[address as usize % 4];

@@ -33,9 +33,7 @@ pub(super) fn warpgroup(warp: &mut Warp, context: &mut Context, at: At) -> Check
         return Err(context.fault(FaultKind::Other(text), inst.pc, warp.number, None));
     }
     whole(context, at)?;
-    let code = context.code;
-    let matrix = &code.matrices[inst.imm as usize];
-    let MatrixOp::Warpgroup(op) = matrix.op else { return Ok(()) };
+    let MatrixOp::Warpgroup(op) = context.code.matrices[inst.imm as usize].op else { return Ok(()) };
     let mut pieces = vec![];
     let step = match op {
         WarpgroupOp::Fence => WarpgroupStep::Fence,
@@ -52,7 +50,7 @@ pub(super) fn warpgroup(warp: &mut Warp, context: &mut Context, at: At) -> Check
             for part in [u64::from(inst.pc) << 1 | u64::from(adds), descriptors[0], descriptors[1]] {
                 warp.together = (warp.together ^ part).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
             }
-            let own = multiply(context, at, &product, &matrix.registers, adds, &mut pieces)?;
+            let own = multiply(context, at, &product, adds, &mut pieces)?;
             WarpgroupStep::Multiply { pieces: &pieces, own }
         }
     };
@@ -75,17 +73,10 @@ fn adds(context: &Context, warp: &Warp, inst: &Inst, negated: bool) -> Checked<b
 }
 
 /// Computes the warp's sixteen rows of D. Notes the pieces of shared memory that they need, and returns how many of these are of A.
-fn multiply(
-    context: &Context,
-    at: At,
-    product: &Product,
-    registers: &[u32],
-    adds: bool,
-    pieces: &mut Vec<u32>,
-) -> Checked<usize> {
-    let At { r, warp, .. } = at;
+fn multiply(context: &Context, at: At, product: &Product, adds: bool, pieces: &mut Vec<u32>) -> Checked<usize> {
+    let At { inst, r, warp, .. } = at;
     let result = product.result();
-    let (own, others) = registers.split_at(result.registers as usize);
+    let (own, others) = context.code.matrices[inst.imm as usize].registers.split_at(result.registers as usize);
     let length = product.length() as usize;
     let columns = product.columns as usize;
     let mut left = if product.in_registers {

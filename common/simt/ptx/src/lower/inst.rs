@@ -382,13 +382,6 @@ pub enum CopyCount {
     Ignore,
 }
 
-/// The barrier that a bulk copy arrives at. Its address register is `e` of the [`Op::CopyAsync`].
-#[derive(Debug, Clone, Copy)]
-pub struct BarrierPlace {
-    pub offset: i64,
-    pub wide: bool,
-}
-
 /// The fixed part of an [`Op::CopyAsync`]. `a` is the destination, `b` the source, and `count` tells what `c` means, if present.
 #[derive(Debug, Clone, Copy)]
 pub struct Copy {
@@ -400,8 +393,9 @@ pub struct Copy {
     /// Whether it bypasses the first-level cache (`.cg`).
     pub bypass: bool,
     pub count: CopyCount,
-    /// For a bulk copy, its barrier. Each lane copies the number of bytes in `c`, and they arrive there.
-    pub bulk: Option<BarrierPlace>,
+    /// For a bulk copy, its barrier: the offset from the address in `e`, and whether that has 64 bits. Each lane copies the number of
+    /// bytes in `c`, and they arrive there.
+    pub bulk: Option<(i64, bool)>,
 }
 
 /// Values of `sub` for [`Op::Shfl`], [`Op::Vote`], [`Op::Redux`] and [`Op::BarRed`].

@@ -108,12 +108,6 @@ impl<'a> Layout<'a> {
         &variables[number as usize]
     }
 
-    fn local(&mut self, bytes: u64, align: u32) -> u32 {
-        let offset = self.local_bytes.next_multiple_of(u64::from(align.max(1)));
-        self.local_bytes = offset.saturating_add(bytes);
-        offset as u32
-    }
-
     /// Returns the position of a shared variable, and chooses it if it has none yet.
     pub fn shared(&mut self, owner: Option<usize>, number: u32) -> u32 {
         if let Some(&offset) = self.placed.get(&(owner, number)) {
@@ -155,7 +149,11 @@ impl<'a> Layout<'a> {
                     }
                     Address::Param(offset)
                 }
-                Space::Local | Space::Parameter => Address::Local(self.local(variable.bytes, variable.align)),
+                Space::Local | Space::Parameter => {
+                    let offset = self.local_bytes.next_multiple_of(variable.align.max(1).into());
+                    self.local_bytes = offset.saturating_add(variable.bytes);
+                    Address::Local(offset as u32)
+                }
                 _ => match self.inner.inner.get(&(index, number)) {
                     Some(&module) => Address::Module(module),
                     None => return refuse("a variable of this space inside a function"),

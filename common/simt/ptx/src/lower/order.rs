@@ -63,14 +63,10 @@ impl MemoryOrder {
             }
             // A barrier in memory: an arriving thread releases, and one that finds a phase complete acquires. Initialisation and
             // invalidation are plain writes.
-            "mbarrier" if has(&["test_wait", "try_wait"]) => Self {
-                strong,
-                acquire: !has(&["relaxed"]),
-                later: true,
-                barrier,
-                scope: Scope::Block,
-                ..Self::default()
-            },
+            "mbarrier" if has(&["test_wait", "try_wait"]) => {
+                let acquire = !has(&["relaxed"]);
+                Self { strong, acquire, later: true, barrier, scope: Scope::Block, ..Self::default() }
+            }
             // A copy's arrival does not release earlier stores of the thread, but is treated as if it did.
             "mbarrier" | "cp" if barrier && has(&["arrive", "arrive_drop", "expect_tx", "complete_tx"]) => {
                 let release = has(&["arrive", "arrive_drop"]) && !has(&["relaxed"]);

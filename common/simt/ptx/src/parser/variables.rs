@@ -55,12 +55,8 @@ impl Cursor<'_> {
     }
 
     /// Parses `.ptr ... name[dims] = init`, which follows the type.
-    pub(super) fn variable(
-        &mut self,
-        space: Space,
-        external: bool,
-        (align, kind, lanes): (u32, Type, u32),
-    ) -> Result<Variable, Error> {
+    pub(super) fn variable(&mut self, space: Space, external: bool, of: (u32, Type, u32)) -> Result<Variable, Error> {
+        let (align, kind, lanes) = of;
         // `.param .u64 .ptr .global .align 4 name`
         let mut token = self.word("a name")?;
         while token.text.starts_with('.') {

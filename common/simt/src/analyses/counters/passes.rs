@@ -266,16 +266,14 @@ fn place(passes: &mut Vec<Wavefront>, first: usize, lane: usize, word: u32) {
 /// repeated.
 fn fold(mut passes: Vec<Wavefront>, count: usize) -> Vec<Wavefront> {
     while passes.len() > count.max(1) {
-        let Some(extra) = passes.pop() else { break };
-        let Some(last) = passes.last_mut() else { break };
+        let (Some(extra), Some(last)) = (passes.pop(), passes.last_mut()) else { break };
         last.lanes |= extra.lanes;
         for (word, more) in last.words.iter_mut().zip(extra.words) {
             *word = word.or(more);
         }
     }
-    while passes.len() < count {
-        passes.push(passes.last().copied().unwrap_or(Wavefront { lanes: 0, words: [None; 32] }));
-    }
+    let last = passes.last().copied().unwrap_or(Wavefront { lanes: 0, words: [None; 32] });
+    passes.resize(passes.len().max(count), last);
     passes
 }
 

@@ -106,14 +106,13 @@ impl BlockHazards {
 
     fn global(&mut self, access: &Access<'_>) {
         let Self { scene, shadows, coverage, fences, .. } = self;
-        if access.written == 0 && scene.setup.reads_unwritten(access.instruction) {
+        if access.written == 0 && scene.setup.reads_unwritten[access.instruction as usize] {
             return;
         }
         let mut global = lock(&shadows.global);
         global.access(scene, coverage, access);
-        let order = scene.setup.order(access.instruction);
-        if order.is_strong() && scene.setup.follows_fences() {
-            fences.accesses(&mut scene.clock, &mut global.locations, access, order);
+        if scene.setup.order(access.instruction).is_strong() && scene.setup.follows_fences() {
+            fences.accesses(scene, &mut global.locations, access);
         }
     }
 
@@ -123,9 +122,8 @@ impl BlockHazards {
         if products.any() {
             each(access.written).for_each(|lane| products.write(scene, &Touch::of(access, lane)));
         }
-        let order = scene.setup.order(access.instruction);
-        if order.is_strong() && scene.setup.follows_fences() {
-            fences.accesses_shared(&mut scene.clock, access, order);
+        if scene.setup.order(access.instruction).is_strong() && scene.setup.follows_fences() {
+            fences.accesses_shared(scene, access);
         }
     }
 
@@ -224,7 +222,7 @@ impl Observer for BlockHazards {
             let write = Touch { part, address: landed.to[lane], bytes: landed.bytes };
             if scene.setup.order(landed.at).is_strong() {
                 // The copies arrive at a barrier, and the thread goes on.
-                copies.arrive(write);
+                copies.arriving.push(write);
             } else {
                 copies.land(&[write]);
             }

@@ -84,14 +84,14 @@ pub(super) struct Lists {
     /// The lists, by number. The first one is always empty.
     all: Vec<List>,
     free: Vec<u32>,
-    /// How many warps of a block are kept for each place and sort of access. Of two kept warps, at least one is not the warp of a later
+    /// Whether only two warps of a block are kept for each place and sort of access. At least one of them is not the warp of a later
     /// access. That is enough if only barriers of the whole block order warps, because these order all warps or none.
-    most: usize,
+    pub two_warps: bool,
 }
 
 impl Lists {
-    pub(super) fn new(most: usize) -> Self {
-        Self { all: vec![List::default()], free: vec![], most }
+    pub(super) fn new(extent: &Extent) -> Self {
+        Self { all: vec![List::default()], free: vec![], two_warps: !extent.all_warps }
     }
 
     /// Returns the bytes of the cells and lists of `places` places if the most plain accesses are kept for each.
@@ -110,11 +110,6 @@ impl Lists {
     pub(super) fn clear(&mut self) {
         self.all.truncate(1);
         self.free.clear();
-    }
-
-    #[inline]
-    pub(super) fn two_warps(&self) -> bool {
-        self.most == 2
     }
 
     /// Returns the accesses that did not fit into a cell.
@@ -145,7 +140,7 @@ impl Lists {
     /// Adds an access of one thread to a cell's list.
     #[cold]
     fn add(&mut self, cell: &mut Cell, clock: &Clock, new: Event, sort: Sort, update: Option<u64>) {
-        let most = self.most;
+        let most = if self.two_warps { 2 } else { usize::MAX };
         let List { entries: list, update: last } = self.list(cell);
         let one = Slot::one(new);
         if sort.writes && sort.is_strong() {
@@ -314,7 +309,7 @@ impl Cell {
             return;
         }
         let [a, b] = &self.reads;
-        if !(lists.two_warps() && enough(a, b, new)) {
+        if !(lists.two_warps && enough(a, b, new)) {
             lists.add(self, clock, new, Sort::READ, None);
         }
     }

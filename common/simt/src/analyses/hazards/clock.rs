@@ -32,7 +32,7 @@ struct Exchanges {
 
 #[derive(Debug)]
 pub(super) struct Clock {
-    block: u32,
+    pub block: u32,
     warps: usize,
     /// The lanes that each warp has.
     full: Vec<u32>,
@@ -66,10 +66,6 @@ impl Clock {
         let row = extent.warps * size_of::<u32>() as u64;
         // For each warp: its row, pairs of lanes, exchanges, views, time and lanes. For each of 16 barriers: a row.
         extent.warps * (row + 4 * 32 * 32 + (size_of::<Exchanges>() + size_of::<Views>() + 8) as u64) + 16 * row
-    }
-
-    pub(super) fn block(&self) -> u32 {
-        self.block
     }
 
     /// Returns the mask of the lanes that a warp has.
@@ -333,10 +329,7 @@ impl View {
 
     /// Whether both share the same data. This is cheaper than comparing it.
     fn is(&self, other: &Self) -> bool {
-        match (&self.0, &other.0) {
-            (Some(one), Some(other)) => Arc::ptr_eq(one, other),
-            (one, other) => one.is_none() && other.is_none(),
-        }
+        self.0.as_ref().map(Arc::as_ptr) == other.0.as_ref().map(Arc::as_ptr)
     }
 
     /// Returns what is known of each block, in increasing order.

@@ -29,7 +29,7 @@ pub(super) struct Copies {
     /// One for each word of shared memory. Empty if the kernel has no copies.
     fillers: Vec<Filler>,
     /// Copies that arrive at a barrier in memory when they land. A thread that finds a phase complete has waited for them.
-    arriving: Vec<Touch>,
+    pub arriving: Vec<Touch>,
 }
 
 impl Copies {
@@ -87,11 +87,6 @@ impl Copies {
         let own = |Touch { part, .. }: &mut Touch| part.thread / 32 == warp && lanes >> (part.thread % 32) & 1 == 1;
         let waited: Vec<Touch> = self.arriving.extract_if(.., own).collect();
         self.land(&waited);
-    }
-
-    /// Notes that a copy of one lane will arrive at a barrier in memory.
-    pub(super) fn arrive(&mut self, write: Touch) {
-        self.arriving.push(write);
     }
 
     /// Notes that a thread finds a phase of a barrier in memory complete. This does not check which barrier it is.

@@ -16,6 +16,7 @@
 
 use super::clock::{Clock, Knowledge, View, Views};
 use super::event::Event;
+use super::log::Scene;
 use crate::lanes::each;
 use crate::{Access, AccessKind};
 use ptx::lower::{MemoryOrder, Scope};
@@ -65,23 +66,17 @@ impl Fences {
     }
 
     /// Follows a strong access by lanes of a warp; `locations` holds what the places in that memory carry.
-    pub(super) fn accesses(
-        &mut self,
-        clock: &mut Clock,
-        locations: &mut Locations,
-        access: &Access<'_>,
-        order: MemoryOrder,
-    ) {
-        each(access.lanes).for_each(|lane| self.access(clock, locations, access, order, lane));
-        if order.release {
-            clock.step(access.warp);
+    pub(super) fn accesses(&mut self, scene: &mut Scene, locations: &mut Locations, access: &Access<'_>) {
+        each(access.lanes).for_each(|lane| self.access(scene, locations, access, lane));
+        if scene.setup.order(access.instruction).release {
+            scene.clock.step(access.warp);
         }
     }
 
     /// Follows a strong access to shared memory by lanes of a warp.
-    pub(super) fn accesses_shared(&mut self, clock: &mut Clock, access: &Access<'_>, order: MemoryOrder) {
+    pub(super) fn accesses_shared(&mut self, scene: &mut Scene, access: &Access<'_>) {
         let mut locations = std::mem::take(&mut self.shared);
-        self.accesses(clock, &mut locations, access, order);
+        self.accesses(scene, &mut locations, access);
         self.shared = locations;
         let Some(seen) = self.seen.as_mut().map(|seen| &mut seen.warps[access.warp as usize]) else { return };
         for lane in each(access.lanes) {
@@ -135,21 +130,15 @@ impl Fences {
     /// Notes that a thread's copy arrives at a barrier in shared memory. A thread that finds the phase complete knows of the copy.
     pub(super) fn landed(&mut self, clock: &Clock, thread: u32, barrier: u64) {
         let location = self.shared.entry(barrier).or_default();
-        location.narrow.entry(clock.block()).or_default().learn(&clock.own(thread));
+        location.narrow.entry(clock.block).or_default().learn(&clock.own(thread));
     }
 
     /// Follows a strong access by one lane.
-    fn access(
-        &mut self,
-        clock: &mut Clock,
-        locations: &mut Locations,
-        access: &Access<'_>,
-        order: MemoryOrder,
-        lane: usize,
-    ) {
+    fn access(&mut self, scene: &mut Scene, locations: &mut Locations, access: &Access<'_>, lane: usize) {
+        let (order, clock) = (scene.setup.order(access.instruction), &mut scene.clock);
         let (thread, warp, address) = (access.thread(lane), access.warp as usize, access.addresses[lane]);
         let (reads, writes) = (access.kind != AccessKind::Store, access.written >> lane & 1 != 0);
-        let (block, wide) = (clock.block(), order.scope > Scope::Block);
+        let (block, wide) = (clock.block, order.scope > Scope::Block);
         if let Some(location) = locations.get(&address).filter(|_| reads) {
             let narrow = location.narrow.get(&block);
             let carried = [narrow, Some(&location.wide).filter(|_| wide)];

@@ -14,6 +14,7 @@ use super::meetings::meetings;
 use super::setup::Setup;
 use crate::lanes::each;
 use crate::{Access, AccessKind};
+use ptx::lower::Role;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
@@ -57,7 +58,7 @@ impl GlobalShadow {
             pages: HashMap::default(),
             cells: vec![],
             per_page,
-            lists: Lists::new(setup.most_warps()),
+            lists: Lists::new(&setup.extent),
             locations: Locations::default(),
             latest: (u64::MAX, 0),
         }
@@ -101,7 +102,7 @@ impl GlobalShadow {
         let met = if store { meetings(access, scene.setup.extent.unit) } else { vec![] };
         let strong = scene.setup.order(access.instruction).is_strong();
         for meeting in met.iter().filter(|_| !strong) {
-            let [first, second] = [meeting.first, meeting.second].map(|lane| Part::of(access, lane as usize));
+            let [first, second] = meeting.lanes.map(|lane| Part::of(access, lane));
             // Storing the same value twice does no harm, but one of the two stores is needless.
             if !meeting.same {
                 scene.lanes(HazardKind::Race, Spot::Global(meeting.address), first, second);
@@ -110,10 +111,8 @@ impl GlobalShadow {
             }
         }
         // Lanes that store to one place are compared with earlier accesses, not with one another.
-        if met.is_empty() {
-            each(access.lanes).for_each(|lane| self.lane(scene, access, lane, true, true));
-        } else {
-            each(access.lanes).for_each(|lane| self.lane(scene, access, lane, true, false));
+        each(access.lanes).for_each(|lane| self.lane(scene, access, lane, true, met.is_empty()));
+        if !met.is_empty() {
             let lanes: Vec<usize> = each(access.lanes).collect();
             lanes.into_iter().rev().for_each(|lane| self.lane(scene, access, lane, false, true));
         }
@@ -130,7 +129,8 @@ impl GlobalShadow {
         let writes = access.written >> lane & 1 != 0;
         let load = access.kind == AccessKind::Load;
         let sort = setup.sort(access.instruction, writes);
-        let (decided, update) = (setup.facts(access.instruction).decided, setup.update(access.instruction));
+        let (facts, update) = (setup.facts(access.instruction), setup.update(access.instruction));
+        let (decided, needs_old) = (facts.decided, load || facts.role == Role::Atomic);
         let part = Part::of(access, lane);
         let new = scene.event(part);
         let first = access.addresses[lane] >> unit;
@@ -139,14 +139,14 @@ impl GlobalShadow {
             let at = self.cell(&scene.setup, address);
             let Self { cells, lists, .. } = self;
             let cell = &mut cells[at];
-            if compare && scene.setup.needs_old(access) && !cell.written(lists) && scene.setup.is_output(address) {
+            if compare && needs_old && !cell.written(lists) && scene.setup.is_output(address) {
                 scene.alone(HazardKind::UninitialisedGlobal, Spot::Global(address), part);
             }
             let row = scene.clock.row(access.warp as usize);
             let promises = load && scene.setup.order(access.instruction).read_only;
             let broken = if promises { cell.broken_promise(lists) } else { None };
             let plain = !(sort.is_strong() || writes || broken.is_some());
-            if plain && cell.read_quickly(new, 1 << lane, row, lists.two_warps()) {
+            if plain && cell.read_quickly(new, 1 << lane, row, lists.two_warps) {
                 continue;
             }
             if sort == Sort::WRITE && compare && note && cell.write_quickly(new, row) {

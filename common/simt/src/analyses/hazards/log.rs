@@ -71,7 +71,7 @@ impl Scene {
 
     /// Returns the event of a thread's access at its current time.
     pub(super) fn event(&self, Part { thread, instruction, .. }: Part) -> Event {
-        Event::new(self.clock.block(), thread, self.clock.time(thread / 32), instruction)
+        Event::new(self.clock.block, thread, self.clock.time(thread / 32), instruction)
     }
 
     pub(super) fn side(&self, thread: u32, instruction: u32, action: Action) -> Side {

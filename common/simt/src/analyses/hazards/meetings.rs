@@ -7,8 +7,7 @@ use crate::lanes::each;
 /// Two lanes of one store that write the same unit of memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Meeting {
-    pub first: u32,
-    pub second: u32,
+    pub lanes: [usize; 2],
     /// The address at which the unit starts.
     pub address: u64,
     /// Whether both store the same bytes there.
@@ -31,7 +30,7 @@ pub(super) fn meetings(access: &Access<'_>, unit: u32) -> Vec<Meeting> {
             let holds = |&other: &usize| (addresses[other]..addresses[other] + bytes).contains(&address);
             if let Some(first) = each(access.lanes & ((1 << lane) - 1)).find(holds) {
                 let same = same(access, first, lane, address, (1 << unit).min(access.bytes));
-                meetings.push(Meeting { first: first as u32, second: lane as u32, address, same });
+                meetings.push(Meeting { lanes: [first, lane], address, same });
             }
         }
     }

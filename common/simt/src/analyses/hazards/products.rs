@@ -179,7 +179,7 @@ impl Products {
         let closed = *closed;
         let done = |group: u32| group.saturating_add(pending) < closed;
         for flight in flights.extract_if(.., |flight| done(flight.group)) {
-            let event = Event::new(clock.block(), warp * 32, clock.time(warp), flight.instruction);
+            let event = Event::new(clock.block, warp * 32, clock.time(warp), flight.instruction);
             for &piece in &flight.pieces {
                 let Some(Piece { readers, past }) = self.pieces.get_mut(piece as usize) else { continue };
                 *readers &= !(1 << warp);

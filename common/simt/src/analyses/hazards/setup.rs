@@ -3,7 +3,7 @@
 use super::cell::Sort;
 use super::extent::Extent;
 use super::hazard::Action;
-use crate::{Access, AccessKind, DevicePointer, Dim3, Kernel, LaunchInfo, SharedArray, Space};
+use crate::{DevicePointer, Dim3, Kernel, LaunchInfo, SharedArray, Space};
 use ptx::lower::{Code, Facts, MemoryOrder, ProductUse, Role, Scope, Start, Step};
 
 #[derive(Debug)]
@@ -61,7 +61,8 @@ pub(super) struct Setup {
     pub arrays: Vec<Array>,
     /// Whether what blocks do may depend on the order in which they run.
     pub in_order: bool,
-    reads_unwritten: Vec<bool>,
+    /// For each instruction, whether it loads from an array that nobody writes during the launch. Such a load cannot be a hazard.
+    pub reads_unwritten: Vec<bool>,
 }
 
 impl Setup {
@@ -102,12 +103,6 @@ impl Setup {
         (index << self.extent.unit) as u32
     }
 
-    /// Whether an instruction loads from an array that nobody writes during the launch, so that the load cannot be a hazard.
-    #[inline]
-    pub(super) fn reads_unwritten(&self, instruction: u32) -> bool {
-        self.reads_unwritten[instruction as usize]
-    }
-
     pub(super) fn is_output(&self, address: u64) -> bool {
         self.arrays.iter().any(|array| array.output && array.holds(address))
     }
@@ -130,11 +125,6 @@ impl Setup {
         self.facts(instruction).order
     }
 
-    /// Whether the effect of an access depends on the old value of its place.
-    pub(super) fn needs_old(&self, access: &Access<'_>) -> bool {
-        access.kind == AccessKind::Load || self.facts(access.instruction).role == Role::Atomic
-    }
-
     pub(super) fn sort(&self, instruction: u32, writes: bool) -> Sort {
         let order @ MemoryOrder { strong, volatile, scope, .. } = self.order(instruction);
         Sort { writes, strong, wide: order.is_strong() && scope > Scope::Block, volatile }
@@ -144,11 +134,6 @@ impl Setup {
     pub(super) fn update(&self, instruction: u32) -> Option<u64> {
         let facts = self.facts(instruction);
         matches!(facts.role, Role::Atomic | Role::Exchange).then_some(facts.decides)
-    }
-
-    /// Returns how many warps of a block a shadow must keep for each place. See [`super::cell::Lists`].
-    pub(super) fn most_warps(&self) -> usize {
-        if self.extent.all_warps { usize::MAX } else { 2 }
     }
 
     /// Returns the action by which a report names an access of an instruction.

@@ -32,7 +32,7 @@ impl SharedShadow {
     pub(super) fn new(setup: &Setup) -> Self {
         Self {
             cells: Rows::new(setup.shared_units),
-            lists: Lists::new(setup.most_warps()),
+            lists: Lists::new(&setup.extent),
             written: vec![0; setup.shared_units.div_ceil(64)],
             doubtful: vec![],
             unwritten: vec![],
@@ -67,7 +67,7 @@ impl SharedShadow {
     /// Checks loads and notes them. Loads are the most frequent accesses, so most of them must be handled quickly.
     fn loads(&mut self, scene: &mut Scene, copies: &Copies, access: &Access<'_>) {
         let Self { cells, lists, written, doubtful, unwritten } = self;
-        let (unit, two_warps) = (scene.setup.extent.unit, lists.two_warps());
+        let (unit, two_warps) = (scene.setup.extent.unit, lists.two_warps);
         let row = scene.clock.row(access.warp as usize);
         let plain = !scene.setup.order(access.instruction).is_strong();
         let units = (access.bytes >> unit).max(1);
@@ -127,7 +127,7 @@ impl SharedShadow {
         }
         let met = meetings(access, scene.setup.extent.unit);
         for meeting in met.iter().filter(|meeting| !(meeting.same || sort.is_strong())) {
-            let [first, second] = [meeting.first, meeting.second].map(|lane| Part::of(access, lane as usize));
+            let [first, second] = meeting.lanes.map(|lane| Part::of(access, lane));
             scene.lanes(HazardKind::Race, Spot::Shared(meeting.address as u32), first, second);
         }
         let writes = each(access.lanes).map(|lane| Touch::of(access, lane));
@@ -285,13 +285,11 @@ fn uninitialised(scene: &mut Scene, copies: &Copies, address: u32, part: Part) {
 /// Units of a row.
 const UNITS: usize = 32;
 
-/// The shadow of a row's first unit, if the shadows of the others differ only by the lane; `None` if they differ in more.
-type Row = Option<Cell>;
-
 /// The shadows of a block's shared memory.
 #[derive(Debug)]
 pub(super) struct Rows {
-    together: Vec<Row>,
+    /// For each row, the shadow of its first unit if those of the others differ only by the lane; `None` if they differ in more.
+    together: Vec<Option<Cell>>,
     cells: Vec<Cell>,
     count: usize,
 }
@@ -304,7 +302,7 @@ impl Rows {
 
     pub(super) fn bytes(extent: &Extent, units: u64) -> u64 {
         let rows = units.div_ceil(UNITS as u64);
-        Lists::bytes(extent, rows * UNITS as u64) + rows * size_of::<Row>() as u64
+        Lists::bytes(extent, rows * UNITS as u64) + rows * size_of::<Option<Cell>>() as u64
     }
 
     pub(super) fn restart(&mut self) {

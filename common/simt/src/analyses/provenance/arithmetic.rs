@@ -2,7 +2,7 @@
 //! registers, and through tensor cores.
 
 use super::block::{BlockOrigins, Request, values, word};
-use super::nodes::{Node, Operation, Tag};
+use super::nodes::{Change, Node, Operation, Tag};
 use crate::exec::warpgroup::Descriptor;
 use crate::lanes::each;
 use crate::observe::Executed;
@@ -49,7 +49,7 @@ impl BlockOrigins {
                     Operation::MultiplyAdd => Node::MultiplyAdd { a, b, c, instruction, thread },
                     Operation::Add => Node::Sum { a, b },
                     Operation::Subtract => {
-                        let b = self.nodes.add(Node::Negated(b), 0);
+                        let b = self.nodes.add(Node::Changed(b, Change::Negated), 0);
                         Node::Sum { a, b }
                     }
                 };
@@ -62,11 +62,11 @@ impl BlockOrigins {
     /// Packs two numbers into the halves of a word; `rounded` says that they are first converted to half the size.
     pub(super) fn joined(&mut self, step: &Executed<'_>, to: u32, from: [u32; 2], rounded: bool) {
         let from = from.map(|place| self.operand(step, place));
-        let (bits, instruction) = (values(step, to, false), step.instruction);
+        let (bits, change) = (values(step, to, false), Change::Converted(step.instruction));
         let tags = std::array::from_fn(|lane| {
             let [low, high] = [0, 1].map(|at| match from[at][lane] {
                 value if rounded && value != 0 => {
-                    self.nodes.add(Node::Converted { value, instruction }, bits[lane] >> (16 * at) & 0xffff)
+                    self.nodes.add(Node::Changed(value, change), bits[lane] >> (16 * at) & 0xffff)
                 }
                 value => value,
             });
@@ -90,7 +90,7 @@ impl BlockOrigins {
                 let length = a.len() / sum.rows as usize;
                 let columns = sum.columns as usize;
                 let by_column = (0..b.len()).map(|at| b[at % length * columns + at / length]).collect::<Vec<_>>();
-                self.multiplied(step, (sum, &matrix.registers), &a, &by_column, &c);
+                self.multiplied(step, (sum, &matrix.registers), [&a, &by_column, &c]);
             }
             MatrixOp::Warpgroup(WarpgroupOp::Multiply(product)) => {
                 self.multiplied_together(step, inst, product, &matrix.registers);
@@ -178,23 +178,17 @@ impl BlockOrigins {
         let b = lines(1, inst.b, 0, product.columns);
         let a = a.unwrap_or_else(|| self.elements(step, &product.left(), &others[..4]));
         let [a, b] = [(a, product.negated[0]), (b, product.negated[1])].map(|(tags, negated)| {
-            let sign = |tag| if negated && tag != 0 { self.nodes.add(Node::Negated(tag), 0) } else { tag };
+            let changes = |tag: &Tag| negated && *tag != 0;
+            let sign = |tag| if changes(&tag) { self.nodes.add(Node::Changed(tag, Change::Negated), 0) } else { tag };
             tags.into_iter().map(sign).collect::<Vec<_>>()
         });
         let zero = self.nodes.constant(0);
         let c = if adds { self.elements(step, &result, own) } else { vec![zero; 16 * product.columns as usize] };
-        self.multiplied(step, (&result, own), &a, &b, &c);
+        self.multiplied(step, (&result, own), [&a, &b, &c]);
     }
 
     /// Sets the tags of D = A·B + C. `a` holds the rows of A, `b` the columns of B, `c` is in row order, and D is in these registers.
-    fn multiplied(
-        &mut self,
-        step: &Executed<'_>,
-        (sum, registers): (&Fragment, &[u32]),
-        a: &[Tag],
-        b: &[Tag],
-        c: &[Tag],
-    ) {
+    fn multiplied(&mut self, step: &Executed<'_>, (sum, registers): (&Fragment, &[u32]), [a, b, c]: [&[Tag]; 3]) {
         let (columns, length) = (sum.columns as usize, a.len() / sum.rows as usize);
         let [a, b] = [a, b]
             .map(|lines| lines.chunks_exact(length).map(|line| self.nodes.list(line.to_vec())).collect::<Vec<_>>());

@@ -1,7 +1,7 @@
 //! Follows the values of one block: after each instruction, the registers that it wrote get the tags of their new values.
 
 use super::launch::{Launch, Store};
-use super::nodes::{Node, Nodes, Operation, Passage, Tag};
+use super::nodes::{Change, Node, Nodes, Operation, Passage, Tag};
 use crate::exec::source;
 use crate::lanes::each;
 use crate::locked::lock;
@@ -29,9 +29,9 @@ struct Cell {
 
 /// A value that arrived in shared memory.
 #[derive(Debug, Clone, Copy)]
-pub struct Placed {
-    /// The value.
-    pub tag: Tag,
+pub struct Placed<T = Tag> {
+    /// The value, or its tag.
+    pub value: T,
     /// Its first byte in the block's shared memory.
     pub address: u32,
     /// The instruction that stored or copied it.
@@ -141,13 +141,7 @@ impl BlockOrigins {
     }
 
     /// Sets the tags of the result of an instruction with one operand. A constant gets the instruction's number.
-    fn derived(
-        &mut self,
-        step: &Executed<'_>,
-        inst: &Inst,
-        (from_wide, wide): (bool, bool),
-        node: impl Fn(Tag) -> Option<Node>,
-    ) {
+    fn derived(&mut self, step: &Executed<'_>, inst: &Inst, (from_wide, wide): (bool, bool), change: Option<Change>) {
         let from = self.operand(step, inst.a);
         let high = if from_wide { self.operand(step, inst.a.saturating_add(32)) } else { from };
         let bits = values(step, inst.d, wide);
@@ -155,14 +149,14 @@ impl BlockOrigins {
         // All lanes of a constant share a node. 0 means that there is no such node yet.
         let mut constant = 0;
         for lane in each(step.lanes).filter(|&lane| from[lane] != 0 && from[lane] == high[lane]) {
-            out[lane] = match node(from[lane]) {
+            out[lane] = match change {
                 _ if self.nodes.is_constant(from[lane]) => {
                     if constant == 0 || self.nodes.bits(constant) != bits[lane] {
                         constant = self.nodes.add(Node::Constant { instruction: Some(step.instruction) }, bits[lane]);
                     }
                     constant
                 }
-                Some(node) => self.nodes.add(node, bits[lane]),
+                Some(change) => self.nodes.add(Node::Changed(from[lane], change), bits[lane]),
                 None => from[lane],
             };
         }
@@ -207,13 +201,12 @@ impl BlockOrigins {
             Function::FmaSingle | Function::FmaDouble | Function::MadLo | Function::FmaFloat => {
                 computed(Operation::MultiplyAdd);
             }
-            Function::NegDouble => self.derived(step, inst, (true, true), |tag| Some(Node::Negated(tag))),
+            Function::NegDouble => self.derived(step, inst, (true, true), Some(Change::Negated)),
             Function::Cvt => {
                 let float = |kind: Type| matches!(kind, Type::F32 | Type::F64);
                 let keeps = float(detail.kind) && float(detail.source);
-                let instruction = step.instruction;
-                let node = |value| (!keeps).then_some(Node::Converted { value, instruction });
-                self.derived(step, inst, (detail.wide[1], detail.wide[0]), node);
+                let change = (!keeps).then_some(Change::Converted(step.instruction));
+                self.derived(step, inst, (detail.wide[1], detail.wide[0]), change);
             }
             Function::Pack if detail.wide[0] && detail.kind == Type::B32 => self.moved(step, inst.d, [inst.a, inst.b]),
             Function::Pack if !wide && detail.kind == Type::B16 => self.joined(step, inst.d, [inst.a, inst.b], false),
@@ -330,7 +323,7 @@ impl BlockOrigins {
         let value = if self.nodes.is(value, bits) { value } else { 0 };
         let bits = if value == 0 { bits } else { self.nodes.bits(value) };
         let passage = Passage { address: address as u32, stored, by, loaded: step.instruction };
-        self.nodes.add(Node::Via(value, passage), bits)
+        self.nodes.add(Node::Changed(value, Change::Passed(passage)), bits)
     }
 
     fn element(&mut self, step: &Executed<'_>, address: u64, loaded: u32, bits: u64) -> Tag {
@@ -390,7 +383,7 @@ impl BlockOrigins {
         let start = address as usize / 2;
         let Some(cells) = self.shared.get_mut(start..start + bytes as usize / 2) else { return };
         cells.fill(Cell { value, stored: Some(stored), by });
-        self.placed.push(Placed { tag: value, address, stored, by });
+        self.placed.push(Placed { value, address, stored, by });
     }
 
     /// Follows an atomic operation: an addition to global memory extends the sum there; after any other, the origin is unknown.
@@ -499,8 +492,8 @@ impl Observer for BlockOrigins {
         match inst.op {
             Op::Matrix | Op::Warpgroup => self.matrix(step, inst, &requests),
             _ if !requests.is_empty() => {}
-            Op::Mov32 => self.derived(step, inst, (false, false), |_| None),
-            Op::Mov64 if self.constants.contains_key(&inst.a) => self.derived(step, inst, (false, true), |_| None),
+            Op::Mov32 => self.derived(step, inst, (false, false), None),
+            Op::Mov64 if self.constants.contains_key(&inst.a) => self.derived(step, inst, (false, true), None),
             Op::Mov64 => self.moved(step, inst.d, [inst.a, inst.a.saturating_add(32)]),
             Op::Selp32 | Op::Selp64 => {
                 let chosen = step.registers.values(Home::Predicate(inst.c));
@@ -518,11 +511,11 @@ impl Observer for BlockOrigins {
             Op::SubF64 => self.computed(step, inst, true, Operation::Subtract),
             Op::FmaF64 => self.computed(step, inst, true, Operation::MultiplyAdd),
             Op::MinF32 | Op::MaxF32 => self.chosen(step, inst),
-            Op::NegF32 | Op::Neg32 => self.derived(step, inst, (false, false), |tag| Some(Node::Negated(tag))),
+            Op::NegF32 | Op::Neg32 => self.derived(step, inst, (false, false), Some(Change::Negated)),
             // An `and` with a constant takes the part of a number that tensor cores multiply. No other `and` is followed.
             Op::And32 if !self.constants.contains_key(&inst.b) => self.forget(step),
             Op::CvtF32S32 | Op::CvtF32U32 | Op::And32 => {
-                self.derived(step, inst, (false, false), |value| Some(Node::Converted { value, instruction }));
+                self.derived(step, inst, (false, false), Some(Change::Converted(instruction)));
             }
             Op::AbsF32 => {
                 let (from, bits) = (self.operand(step, inst.a), values(step, inst.d, false));

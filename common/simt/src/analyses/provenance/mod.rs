@@ -33,17 +33,7 @@ pub struct Provenance {
 }
 
 /// An element that was put into shared memory.
-#[derive(Debug, Clone, Copy)]
-pub struct Arrived {
-    /// Its first byte in the block's shared memory.
-    pub address: u32,
-    /// The instruction that stored or copied it.
-    pub stored: u32,
-    /// Number in the block of the thread that did.
-    pub by: u32,
-    /// The element.
-    pub value: Value,
-}
+pub type Arrived = Placed<Value>;
 
 impl Provenance {
     /// Runs a launch and follows its values up to its end, or up to the error that stops it.
@@ -90,14 +80,15 @@ impl Provenance {
     /// Returns the elements that a block put into shared memory, in order.
     pub fn arrived(&self, block: Dim3) -> Vec<Arrived> {
         let blocks = lock(&self.blocks);
-        let of_block = |block: &BlockOrigins| -> Vec<Arrived> {
-            let arrived = |&Placed { tag, address, stored, by }: &Placed| {
-                let value = block.nodes.value(tag);
-                Arrived { address, stored, by, value }
-            };
-            block.placed.iter().map(arrived).collect()
+        let of_block = blocks.iter().filter(|it| it.index == block);
+        let placed = of_block.flat_map(|block| block.placed.iter().map(|placed| (&block.nodes, *placed)));
+        let arrived = |(nodes, Placed { value, address, stored, by }): (&Nodes, Placed)| Placed {
+            value: nodes.value(value),
+            address,
+            stored,
+            by,
         };
-        blocks.iter().filter(|it| it.index == block).flat_map(of_block).collect()
+        placed.map(arrived).collect()
     }
 
     /// Returns the index of a thread, given its number in its block.

@@ -14,16 +14,8 @@ pub(super) enum Node {
     Constant { instruction: Option<u32> },
     /// A word that was loaded from global memory.
     Element { array: u32, word: u32, loaded: u32 },
-    /// A value that was read from shared memory.
-    Via(Tag, Passage),
-    /// The value in another type, or some of its bits.
-    Converted { value: Tag, instruction: u32 },
-    /// The larger or the smaller of two values.
-    Chosen { value: Tag, instruction: u32 },
-    /// A value that was taken from another lane.
-    Shuffled { value: Tag, instruction: u32 },
-    /// Minus the value.
-    Negated(Tag),
+    /// The value after something has happened to it.
+    Changed(Tag, Change),
     /// `a` · `b`
     Product { a: Tag, b: Tag, instruction: u32, thread: u32 },
     /// `a` + `b`
@@ -34,6 +26,20 @@ pub(super) enum Node {
     Lines { a: u32, b: u32, c: Tag, instruction: u32, thread: u32 },
     /// Two numbers in one word, the lower half first.
     Halves([Tag; 2]),
+}
+
+/// What happens to a value without a second one. The numbers are those of the instructions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Change {
+    /// It is read from shared memory.
+    Passed(Passage),
+    /// It gets another type, or some of its bits are taken.
+    Converted(u32),
+    /// It is the larger or the smaller of two values.
+    Chosen(u32),
+    /// It is taken from another lane.
+    Shuffled(u32),
+    Negated,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,7 +118,7 @@ impl Nodes {
     pub(super) fn half(&self, tag: Tag, at: usize) -> Tag {
         match self.all[tag as usize].0 {
             Node::Halves(both) => both[at & 1],
-            Node::Via(_, Passage { stored: None, .. }) => tag,
+            Node::Changed(_, Change::Passed(Passage { stored: None, .. })) => tag,
             _ if self.value(tag).source == Source::Constant(0) => tag,
             _ => 0,
         }
@@ -127,19 +133,20 @@ impl Nodes {
     /// Adds a choice between two values: the one that has these bits.
     pub(super) fn chosen(&mut self, values: [Tag; 2], bits: u64, instruction: u32) -> Tag {
         let value = values.into_iter().find(|&tag| self.bits(tag) == bits).filter(|_| !values.contains(&0));
-        value.map_or(0, |value| self.add(Node::Chosen { value, instruction }, bits))
+        value.map_or(0, |value| self.add(Node::Changed(value, Change::Chosen(instruction)), bits))
     }
 
     pub(super) fn absolute(&mut self, from: Tag, bits: u64, instruction: u32) -> Tag {
-        let value = if from == 0 || self.bits(from) == bits { from } else { self.add(Node::Negated(from), bits) };
-        if value == 0 { 0 } else { self.add(Node::Chosen { value, instruction }, bits) }
+        let same = from == 0 || self.bits(from) == bits;
+        let value = if same { from } else { self.add(Node::Changed(from, Change::Negated), bits) };
+        if value == 0 { 0 } else { self.add(Node::Changed(value, Change::Chosen(instruction)), bits) }
     }
 
     pub(super) fn shuffled(&mut self, value: Tag, instruction: u32) -> Tag {
         if self.is_constant(value) || self.both(value).is_some() {
             return value;
         }
-        self.add(Node::Shuffled { value, instruction }, self.bits(value))
+        self.add(Node::Changed(value, Change::Shuffled(instruction)), self.bits(value))
     }
 
     pub(super) fn add(&mut self, node: Node, bits: u64) -> Tag {
@@ -173,23 +180,16 @@ impl Nodes {
         let mut value = Value { bits: self.bits(tag), scale: 1.0, ..Value::default() };
         loop {
             tag = match self.all[tag as usize].0 {
-                Node::Via(of, passage) => {
-                    value.shared.get_or_insert(passage);
+                Node::Changed(of, change) => {
+                    match change {
+                        Change::Passed(passage) => value.shared = value.shared.or(Some(passage)),
+                        Change::Converted(instruction) => value.converted = value.converted.or(Some(instruction)),
+                        Change::Shuffled(instruction) => value.shuffled = value.shuffled.or(Some(instruction)),
+                        Change::Negated => value.negated = !value.negated,
+                        Change::Chosen(_) => {}
+                    }
                     of
                 }
-                Node::Converted { value: of, instruction } => {
-                    value.converted.get_or_insert(instruction);
-                    of
-                }
-                Node::Negated(of) => {
-                    value.negated = !value.negated;
-                    of
-                }
-                Node::Shuffled { value: of, instruction } => {
-                    value.shuffled.get_or_insert(instruction);
-                    of
-                }
-                Node::Chosen { value: of, .. } => of,
                 // This arm and the next follow the part of a number that a conversion to fewer bits lost, perhaps times a factor.
                 Node::Product { a, b, .. } if self.is_constant(a) || self.is_constant(b) => {
                     let (number, of) = if self.is_constant(a) { (a, b) } else { (b, a) };
@@ -258,18 +258,14 @@ impl Nodes {
                 Node::MultiplyAdd { c, .. } | Node::Lines { c, .. } => waiting.push((c, negative, scale)),
                 Node::Sum { a, b } if a == b && self.is_sum(a) => {}
                 Node::Sum { a, b } => waiting.extend([(a, negative, scale), (b, negative, scale)]),
-                Node::Negated(of) => waiting.push((of, !negative, scale)),
-                Node::Converted { value, instruction } if self.is_sum(value) => {
-                    formed.conversions.push(instruction);
-                    waiting.push((value, negative, scale));
-                }
-                Node::Chosen { value, instruction } => {
-                    formed.chosen.push(instruction);
-                    waiting.push((value, negative, scale));
-                }
-                Node::Shuffled { value, .. } if self.is_sum(value) => waiting.push((value, negative, scale)),
-                Node::Via(value, passage) if self.is_sum(value) => {
-                    formed.passages.push(passage);
+                Node::Changed(value, Change::Negated) => waiting.push((value, !negative, scale)),
+                Node::Changed(value, change) if self.is_sum(value) || matches!(change, Change::Chosen(_)) => {
+                    match change {
+                        Change::Passed(passage) => formed.passages.push(passage),
+                        Change::Converted(instruction) => formed.conversions.push(instruction),
+                        Change::Chosen(instruction) => formed.chosen.push(instruction),
+                        Change::Shuffled(_) | Change::Negated => {}
+                    }
                     waiting.push((value, negative, scale));
                 }
                 _ => {
@@ -294,7 +290,9 @@ impl Nodes {
                 let Some(tag) = waiting.pop() else { break };
                 match self.all[tag as usize].0 {
                     Node::Sum { a, b } => waiting.extend([a, b]),
-                    Node::Via(value, _) | Node::Shuffled { value, .. } if self.is_sum(value) => waiting.push(value),
+                    Node::Changed(value, Change::Passed(_) | Change::Shuffled(_)) if self.is_sum(value) => {
+                        waiting.push(value);
+                    }
                     _ if self.bits(tag) as u32 == 0 && self.is_constant(tag) => {}
                     _ => words.push(self.value(tag)),
                 }
@@ -330,11 +328,7 @@ impl Nodes {
         loop {
             match self.all[tag as usize].0 {
                 Node::Product { .. } | Node::MultiplyAdd { .. } | Node::Sum { .. } | Node::Lines { .. } => return true,
-                Node::Via(value, _)
-                | Node::Converted { value, .. }
-                | Node::Chosen { value, .. }
-                | Node::Shuffled { value, .. }
-                | Node::Negated(value) => tag = value,
+                Node::Changed(value, _) => tag = value,
                 _ => return false,
             }
         }
@@ -352,10 +346,8 @@ impl Nodes {
                 Node::MultiplyAdd { c, .. } | Node::Lines { c, .. } => c,
                 Node::Sum { a, .. } if self.is_sum(a) => a,
                 Node::Sum { b, .. } => b,
-                Node::Converted { value, .. }
-                | Node::Chosen { value, .. }
-                | Node::Shuffled { value, .. }
-                | Node::Negated(value) => value,
+                Node::Changed(_, Change::Passed(_)) => return false,
+                Node::Changed(value, _) => value,
                 _ => return false,
             };
         }

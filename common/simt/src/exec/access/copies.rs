@@ -10,7 +10,7 @@ use crate::exec::warp::{Flight, Warp};
 use crate::lanes::{each, select};
 use crate::observe::{Access, BulkCopy, CopyAccess, CopyLanded};
 use ptx::error::{AccessKind, FaultKind};
-use ptx::lower::inst::{BarrierPlace, Copy, CopyCount, NONE, Shape};
+use ptx::lower::inst::{Copy, CopyCount, NONE, Shape};
 use ptx::lower::{COUNT_BITS, SHARED_WINDOW};
 use ptx::place::Space;
 use std::sync::atomic::Ordering::Relaxed;
@@ -96,12 +96,12 @@ pub(crate) fn land(context: &mut Context, warp: &mut Warp, at: u32, lanes: u32, 
 const MOST_UNDER_WAY: usize = 1 << 16;
 
 /// Starts bulk copies. Operand `c` of the instruction holds the lanes' sizes.
-fn start_bulk(context: &mut Context, at: At, barrier: BarrierPlace) -> Checked<()> {
+fn start_bulk(context: &mut Context, at: At, (offset, wide): (i64, bool)) -> Checked<()> {
     let At { inst, r, warp, lanes } = at;
     let copy = context.code.copies[inst.imm as usize];
     let to = addresses(r, inst.a, copy.wide_to, copy.to_offset, lanes);
     let from = addresses(r, inst.b, true, copy.from_offset, lanes);
-    let at = addresses(r, inst.e, barrier.wide, barrier.offset, lanes);
+    let at = addresses(r, inst.e, wide, offset, lanes);
     let sizes: [u32; 32] = r.read(inst.c);
     let by = (warp, inst.pc, lanes);
     let shared = u64::from(context.launch.shared_bytes);

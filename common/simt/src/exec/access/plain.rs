@@ -177,11 +177,8 @@ pub(crate) fn generic(context: &mut Context, at: At, memory: &mut LocalMemory, l
         if load { load_global(context, global)? } else { store_global(context, global)? }
     }
     if shared.lanes != 0 {
-        if load {
-            load_shared(context, shared, SHARED_WINDOW)?;
-        } else {
-            store_shared(context, shared, SHARED_WINDOW)?;
-        }
+        let access = if load { load_shared } else { store_shared };
+        access(context, shared, SHARED_WINDOW)?;
     }
     if own.lanes != 0 { local(context, own, memory, LOCAL_WINDOW, load) } else { Ok(()) }
 }

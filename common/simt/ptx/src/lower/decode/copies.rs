@@ -9,9 +9,7 @@
 use super::decoder::{Decoder, Words, space};
 use crate::Error;
 use crate::ast::{Operand, Statement, Type};
-use crate::lower::inst::{
-    Atomic, AtomicOp, BarrierPlace, Compare, Copy, CopyCount, Detail, Function, Inst, NONE, Op, Preset, Shape,
-};
+use crate::lower::inst::{Atomic, AtomicOp, Compare, Copy, CopyCount, Detail, Function, Inst, NONE, Op, Preset, Shape};
 use crate::place::Space;
 
 /// How many bits each count has.
@@ -102,7 +100,7 @@ impl Decoder<'_> {
         let (a, to_offset, wide_to) = self.address(to, Space::Shared)?;
         let (b, from_offset, _) = self.address(from, Space::Global)?;
         let (e, offset, wide) = self.address(barrier, Space::Shared)?;
-        let bulk = Some(BarrierPlace { offset, wide });
+        let bulk = Some((offset, wide));
         let copy = Copy { bytes: 16, to_offset, from_offset, wide_to, bypass: true, count: CopyCount::Bytes, bulk };
         let inst = Inst { a, b, c: self.source(bytes, Type::U32)?, e, ..Inst::new(Op::CopyAsync) };
         self.push(Inst { imm: self.code.copies.len() as i32, ..inst });
@@ -151,7 +149,8 @@ impl Decoder<'_> {
                 let (one, none) = (&Operand::Integer(1), &Operand::Integer(0));
                 let last = operands.get(2).unwrap_or(one);
                 let (by, bytes) = if expects { (one, last) } else { (last, none) };
-                self.arrive(&operands[1], place, d, [by, bytes], name == "arrive_drop")?;
+                let op = if name == "arrive" { AtomicOp::Arrive } else { AtomicOp::ArriveDrop };
+                self.arrive(op, d, (&operands[1], place), [by, bytes])?;
             }
             // These change only how many bytes the phase expects.
             ("expect_tx" | "complete_tx", 2) => {
@@ -162,7 +161,7 @@ impl Decoder<'_> {
                     };
                     bytes = Operand::Integer(-number);
                 }
-                self.arrive(&operands[0], place, NONE, [&Operand::Integer(0), &bytes], false)?;
+                self.arrive(AtomicOp::Arrive, NONE, (&operands[0], place), [&Operand::Integer(0), &bytes])?;
             }
             ("test_wait" | "try_wait", 3 | 4) => {
                 let d = self.destination(&operands[0], Type::Pred)?;
@@ -209,22 +208,15 @@ impl Decoder<'_> {
         self.push(Inst::new(Op::CopyWaitAll));
         if counted {
             let [one, none] = [1, 0].map(Operand::Integer);
-            self.arrive(&statement.operands[0], place, NONE, [&one, &none], false)?;
+            self.arrive(AtomicOp::Arrive, NONE, (&statement.operands[0], place), [&one, &none])?;
         }
         Ok(())
     }
 
     /// Adds `by` arrivals, and makes the phase expect this many more bytes.
-    fn arrive(
-        &mut self,
-        barrier: &Operand,
-        place: Space,
-        d: u32,
-        [by, bytes]: [&Operand; 2],
-        drop: bool,
-    ) -> Result<(), Error> {
-        let op = if drop { AtomicOp::ArriveDrop } else { AtomicOp::Arrive };
-        let (a, offset, wide) = self.address(barrier, place)?;
+    fn arrive(&mut self, op: AtomicOp, d: u32, at: (&Operand, Space), [by, bytes]: [&Operand; 2]) -> Result<(), Error> {
+        let (barrier, space) = at;
+        let (a, offset, wide) = self.address(barrier, space)?;
         let a = if wide { a } else { self.widened(a) };
         let by = self.source(by, Type::U32)?;
         let b = self.widened(by);
@@ -237,7 +229,7 @@ impl Decoder<'_> {
             }
         };
         let imm = self.code.atomics.len() as i32;
-        self.code.atomics.push(Atomic { op, kind: Type::B64, space: place, offset, leaves: false });
+        self.code.atomics.push(Atomic { op, kind: Type::B64, space, offset, leaves: false });
         self.finish(Inst { d, a, b, c, imm, ..Inst::new(Op::Atom) })
     }
 

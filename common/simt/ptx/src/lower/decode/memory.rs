@@ -35,13 +35,8 @@ impl Decoder<'_> {
     }
 
     /// Adds a load or store with its data registers.
-    fn push_access(
-        &mut self,
-        op: Op,
-        [d, b, c, e]: [u32; 4],
-        shape: Shape,
-        (a, imm, wide_address): (u32, i32, bool),
-    ) -> Result<(), Error> {
+    fn push_access(&mut self, op: Op, data: [u32; 4], shape: Shape, address: (u32, i32, bool)) -> Result<(), Error> {
+        let ([d, b, c, e], (a, imm, wide_address)) = (data, address);
         let sub = Shape { wide_address, ..shape }.pack();
         self.finish(Inst { sub, d, a, b, c, e, imm, ..Inst::new(op) })
     }
