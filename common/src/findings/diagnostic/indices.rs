@@ -27,8 +27,7 @@ impl Spot {
         // A condition may be a function's.
         let calls = |at: &usize| lines.contains(&self.line(*at));
         let returns = (0..self.statements.len()).filter(calls).flat_map(|at| self.returns(at));
-        lines.extend(returns.map(|(_, line)| line).collect::<Vec<u32>>());
-        lines.into_iter().find_map(|line| self.wrong(line))
+        lines.iter().copied().chain(returns.map(|(_, line)| line)).find_map(|line| self.wrong(line))
     }
 
     /// Whether the counter of a loop decides about an access: the line of the access, or one that sets what it uses, names it; or
