@@ -35,7 +35,9 @@ impl Part<'_> {
     fn names(&self, source: &Source, at: usize) -> Vec<String> {
         let Range { start, end } = source.statements[at].tokens;
         let access = source.uses(start..end, self.array).into_iter().find(|found| found.reads || self.stores);
-        let mut part = match (access, source.sets_of(at).next().filter(|set| set.has_sides())) {
+        // In a call or in the head of a loop, the place is not on the left of the operator and the value on the right.
+        let has_sides = |set: &&Set| !matches!(&set.operator[..], "." | "->" | "in");
+        let mut part = match (access, source.sets_of(at).next().filter(has_sides)) {
             (Some(access), _) => access.tokens,
             (None, Some(set)) if self.stores => start..set.value.start - 1,
             (None, Some(set)) => set.value.clone(),

@@ -42,11 +42,6 @@ impl Set {
         self.path.split('.').next().unwrap_or_default()
     }
 
-    /// Whether the place is on the left of the operator and the value on the right: not so in a call or in the head of a loop.
-    pub fn has_sides(&self) -> bool {
-        !matches!(&self.operator[..], "." | "->" | "in")
-    }
-
     /// The name of the member, if there is one.
     pub fn last(&self) -> &str {
         self.path.rsplit('.').next().unwrap_or_default()

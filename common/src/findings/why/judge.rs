@@ -286,10 +286,5 @@ fn coverage(element: &Element, ks: &[Option<u64>]) -> Verdict {
         let of = |pair: &Pair| pair.of(side).filter(|_| pair.term.matrix)?.1.converted;
         element.pairs.iter().find_map(of).filter(|_| !element.losses[side as usize])
     });
-    match rounded {
-        [Some(instruction), _] | [_, Some(instruction)] => {
-            Verdict::Rounded(rounded.map(|at| at.is_some()), instruction)
-        }
-        _ => Verdict::Right,
-    }
+    rounded[0].or(rounded[1]).map_or(Verdict::Right, |at| Verdict::Rounded(rounded.map(|it| it.is_some()), at))
 }
