@@ -11,7 +11,6 @@ mod marks;
 mod race;
 mod remedy;
 mod render;
-mod situation;
 mod source;
 mod spot;
 mod statements;

@@ -4,10 +4,8 @@ use simt::{Array, Hazard, HazardKind, Space};
 
 /// The hazards that follow from none of the others, in their order.
 pub fn roots(found: Vec<Hazard>) -> Vec<Hazard> {
-    let follows = |at: usize| {
-        let mut others = found.iter().enumerate().filter(|&(other, _)| other != at);
-        others.any(|(other, cause)| explains(cause, &found[at], other < at))
-    };
+    let is_cause = |other: usize, at: usize| other != at && explains(&found[other], &found[at], other < at);
+    let follows = |at: usize| (0..found.len()).any(|other| is_cause(other, at));
     let keep: Vec<bool> = (0..found.len()).map(|at| !follows(at)).collect();
     found.into_iter().zip(keep).filter_map(|(hazard, keep)| keep.then_some(hazard)).collect()
 }

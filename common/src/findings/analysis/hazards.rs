@@ -47,8 +47,7 @@ pub struct HazardThread {
 /// Hazards of one launch, in the course's terms: one for each pair of source lines that meet, and none that follows from
 /// another. In blocks of this size, races between two lanes of one warp come last, because the lanes usually run together.
 pub fn hazards(found: Vec<simt::Hazard>, block: [u32; 3]) -> Vec<HazardReport> {
-    let [x, y, z] = block;
-    let block = simt::Dim3::new(x, y, z);
+    let block = simt::Dim3::new(block[0], block[1], block[2]);
     // An unrolled loop has many instructions for one line.
     let mut merged: Vec<simt::Hazard> = Vec::new();
     for mut hazard in found {

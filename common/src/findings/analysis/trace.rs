@@ -51,10 +51,9 @@ pub fn add_trace(sum: &mut Vec<ThreadReport>, found: Vec<simt::ThreadTrace>) {
             line: step.location.line.unwrap_or(step.location.ptx_line),
             file: step.location.file,
         });
-        let accesses: Vec<AccessReport> = accesses.collect();
         match sum.iter_mut().find(|known| known.block == block && known.thread == at) {
             Some(known) => known.accesses.extend(accesses),
-            None => sum.push(ThreadReport { block, thread: at, accesses }),
+            None => sum.push(ThreadReport { block, thread: at, accesses: accesses.collect() }),
         }
     }
 }

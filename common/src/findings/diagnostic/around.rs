@@ -35,7 +35,9 @@ impl Part<'_> {
     fn names(&self, source: &Source, at: usize) -> Vec<String> {
         let Range { start, end } = source.statements[at].tokens;
         let access = source.uses(start..end, self.array).into_iter().find(|found| found.reads || self.stores);
-        let mut part = match (access, source.sets_of(at).next().filter(|set| set.has_sides())) {
+        // In a call or in the head of a loop, the place is not on the left of the operator and the value on the right.
+        let has_sides = |set: &&Set| !matches!(&set.operator[..], "." | "->" | "in");
+        let mut part = match (access, source.sets_of(at).next().filter(has_sides)) {
             (Some(access), _) => access.tokens,
             (None, Some(set)) if self.stores => start..set.value.start - 1,
             (None, Some(set)) => set.value.clone(),
@@ -205,14 +207,14 @@ impl Spot {
         self.sets().iter().find(|set| set.declares && set.path == array && self.has(set.at, is_shared))
     }
 
-    /// How a single variable is declared that threads share: `static`, for instance.
-    pub fn shared_by_threads(&self, name: &str) -> Option<&str> {
+    /// How a single variable is declared that threads share, `static` for instance, and where.
+    pub fn shared_by_threads(&self, name: &str) -> Option<(&str, Mark)> {
         let set = self.sets().iter().find(|set| set.declares && set.path == name)?;
         let is_single = |at: usize| self.text(at) == name && self.text(at + 1) != "[";
         let words = self.statements[set.at].tokens.clone();
         let kind = |word: &str| ["static", "__device__", "__shared__"].contains(&word);
         let kind = words.clone().map(|at| self.text(at)).find(|word| kind(word))?;
-        words.clone().any(is_single).then_some(kind)
+        words.clone().any(is_single).then(|| (kind, self.at_line(set.line, format!("`{name}` is declared here"))))
     }
 
     /// Whether a shared array is declared as one of words of four bytes.

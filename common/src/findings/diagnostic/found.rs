@@ -4,10 +4,9 @@ use simt::{AccessKind, Action, Fault, FaultKind, Hazard, HazardKind, Limit, Part
 
 use super::around::{LOOPS, Part, READ, STORE};
 use super::marks::{add, with_calls};
-use super::race::{self, at};
+use super::race::{self, Role, at, passed_by};
 use super::remedy;
 use super::render::Diagnostic;
-use super::situation::{Role, passed_by};
 use super::source::Set;
 use super::spot::Spot;
 use super::texts::{help, text};
@@ -36,7 +35,10 @@ pub fn hazard(hazard: &Hazard, one_warp: bool) -> Diagnostic {
     };
     let mut notes = vec![];
     if hazard.count > 1 && !sides.is_empty() {
-        let pair = sides.len() > 1 && !is_barrier(kind) && kind != HazardKind::EndedLane;
+        use HazardKind::{DifferentBarriers, EndedBeforeBarrier, EndedLane, ExitBeforeBarrier, MismatchedBarriers};
+        let of_one =
+            [DifferentBarriers, EndedBeforeBarrier, EndedLane, ExitBeforeBarrier, MismatchedBarriers].contains(&kind);
+        let pair = sides.len() > 1 && !of_one;
         let [did, one] = if pair { ["these two accesses met", "one pair"] } else { ["this happened", "the first one"] };
         notes.push(format!("{did} {} times; {one} is shown", grouped(hazard.count)));
     }
@@ -84,9 +86,7 @@ pub fn hazard(hazard: &Hazard, one_warp: bool) -> Diagnostic {
             add(&mut marks, read.at_lines(waits, "this waits for copies"));
         }
         (HazardKind::Race, [first, _], Some(name)) if sides.iter().all(|side| side.action != Action::Updates) => {
-            let shared = first.sets().iter().find(|set| set.declares && set.path == name);
-            let shared = shared.filter(|_| first.shared_by_threads(name).is_some());
-            add(&mut marks, shared.map(|set| first.at_line(set.line, format!("`{name}` is declared here"))));
+            add(&mut marks, first.shared_by_threads(name).map(|(_, declared)| declared));
         }
         (HazardKind::UnsetRegister, [read], _) => add(&mut marks, read.without_value()),
         _ => {}
@@ -112,11 +112,6 @@ pub fn hazard(hazard: &Hazard, one_warp: bool) -> Diagnostic {
         warning: kind.is_warning(),
         ..Diagnostic::default()
     }
-}
-
-fn is_barrier(kind: HazardKind) -> bool {
-    use HazardKind::{DifferentBarriers, EndedBeforeBarrier, ExitBeforeBarrier, MismatchedBarriers};
-    matches!(kind, DifferentBarriers | EndedBeforeBarrier | ExitBeforeBarrier | MismatchedBarriers)
 }
 
 /// The name of a hazard's place, in words and in the kernel's lines. In shared memory whose size the launch gives, it is the name

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use super::around::{HEADS, READ, is_shared, is_size};
-use super::source::{Set, Source};
+use super::source::Set;
 use super::spot::Spot;
 use super::statements::{Token, is_word};
 use super::texts::{help, words};
@@ -27,8 +27,7 @@ impl Spot {
         // A condition may be a function's.
         let calls = |at: &usize| lines.contains(&self.line(*at));
         let returns = (0..self.statements.len()).filter(calls).flat_map(|at| self.returns(at));
-        lines.extend(returns.map(|(_, line)| line).collect::<Vec<u32>>());
-        lines.into_iter().find_map(|line| self.wrong(line))
+        lines.iter().copied().chain(returns.map(|(_, line)| line)).find_map(|line| self.wrong(line))
     }
 
     /// Whether the counter of a loop decides about an access: the line of the access, or one that sets what it uses, names it; or
@@ -118,6 +117,12 @@ impl Spot {
     /// What to do about such a line, or a call that leads there, for a matrix with these columns, which is laid out as the last words
     /// say.
     pub fn stride(&self, array: &str, columns: &str, layout: &str) -> Option<String> {
+        // The size by which an index multiplies, if it is not the right one.
+        let wrong_factor = |index: Range<usize>| {
+            let factors = index.filter(|&at| self.text(at) == "*").flat_map(|at| [at - 1, at + 1]);
+            let sizes: Vec<&str> = factors.map(|at| self.text(at)).filter(|word| is_size(word)).collect();
+            if sizes.contains(&columns) { None } else { sizes.first().copied() }
+        };
         let wrong = |at: Self| {
             let own = at.own_line();
             let indexed = at.accesses(array).into_iter().map(|found| found.tokens);
@@ -125,7 +130,7 @@ impl Spot {
             let ends = |at: &usize| matches!(self.text(*at), "," | ";" | "?" | ":");
             let added = own.clone().filter(|&at| self.text(at) == array && self.text(at + 1) == "+");
             let added = added.map(|at| at..(at..own.end).find(ends).unwrap_or(own.end));
-            indexed.chain(added).find_map(|tokens| wrong_factor(self, &tokens, columns))
+            indexed.chain(added).find_map(wrong_factor)
         };
         let wrong = self.and_callers().find_map(wrong)?;
         Some(help("row times another size", &words([("columns", columns), ("wrong", wrong), ("layout", layout)])))
@@ -156,12 +161,4 @@ impl Spot {
             words([("index", index), ("line", &self.at.line?.to_string()), ("by", &vector[5..]), ("vector", vector)]);
         (!divides).then(|| help("index of vectors", &words))
     }
-}
-
-/// The size by which an index multiplies, if it is not this one.
-fn wrong_factor<'a>(source: &'a Source, tokens: &Range<usize>, columns: &str) -> Option<&'a str> {
-    let times = tokens.clone().filter(|&at| source.text(at) == "*");
-    let factors = times.flat_map(|at| [at - 1, at + 1]).map(|at| source.text(at));
-    let sizes: Vec<&str> = factors.filter(|word| is_size(word)).collect();
-    if sizes.contains(&columns) { None } else { sizes.first().copied() }
 }

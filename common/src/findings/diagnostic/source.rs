@@ -9,7 +9,7 @@ use super::statements::{Statement, Token, closing, is_word, statements, tokens};
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Source {
     pub lines: Arc<[String]>,
-    tokens: Vec<Token>,
+    pub tokens: Vec<Token>,
     pub statements: Vec<Statement>,
     /// The names of the functions that are not within another one; their numbers begin with 1.
     pub functions: Vec<String>,
@@ -42,11 +42,6 @@ impl Set {
         self.path.split('.').next().unwrap_or_default()
     }
 
-    /// Whether the place is on the left of the operator and the value on the right: not so in a call or in the head of a loop.
-    pub fn has_sides(&self) -> bool {
-        !matches!(&self.operator[..], "." | "->" | "in")
-    }
-
     /// The name of the member, if there is one.
     pub fn last(&self) -> &str {
         self.path.rsplit('.').next().unwrap_or_default()
@@ -75,10 +70,6 @@ impl Source {
         self.tokens.get(at).map_or(0, |token| token.line)
     }
 
-    pub fn end(&self) -> usize {
-        self.tokens.len()
-    }
-
     pub fn on_lines(&self, first: u32, count: u32) -> Range<usize> {
         let begin = |line: u32| self.tokens.partition_point(|token| token.line < line);
         begin(first)..begin(first.saturating_add(count))
@@ -102,15 +93,11 @@ impl Source {
 
     /// The statement at a line and a column: the last that begins there or before, or without a column the first.
     pub fn statement_at(&self, line: u32, column: Option<u32>) -> Option<usize> {
-        let covers = |number: &usize| {
-            let tokens = self.words(&self.statements[*number].tokens);
-            tokens.first().is_some_and(|first| first.line <= line)
-                && tokens.last().is_some_and(|last| last.line >= line)
+        let covers = |&at: &usize| {
+            let last = self.statements[at].tokens.end - 1;
+            (self.line(at)..=self.line_of(last)).contains(&line)
         };
-        let begins = |number: &usize| {
-            let first = &self.tokens[self.statements[*number].tokens.start];
-            (first.line, first.column)
-        };
+        let begins = |&at: &usize| (self.line(at), self.tokens[self.statements[at].tokens.start].column);
         let all: Vec<usize> = (0..self.statements.len()).filter(covers).collect();
         let before = all.iter().copied().filter(|number| column.is_some_and(|column| begins(number) <= (line, column)));
         before.max_by_key(begins).or_else(|| {

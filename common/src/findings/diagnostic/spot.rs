@@ -49,8 +49,7 @@ impl Spot {
 
     /// A line of this file that is reached by the same calls.
     pub fn beside(&self, line: u32) -> Self {
-        let at = Location { line: Some(line), column: None, ..self.at.clone() };
-        Self { at, file: self.file.clone() }
+        Self { at: Location { line: Some(line), column: None, ..self.at.clone() }, file: self.file.clone() }
     }
 
     /// The place, and the calls that lead there, the innermost first.

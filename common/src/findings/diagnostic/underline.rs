@@ -124,17 +124,17 @@ impl Source {
         loop {
             let is_member = is_word(self.text(end + 1)) && !matches!(self.text(end + 2), "(" | "::" | "<");
             match self.text(end) {
-                "[" => (end, indexed) = (self.behind(end, self.end()), true),
+                "[" => (end, indexed) = (self.behind(end, self.tokens.len()), true),
                 "." | "->" if is_member => end += 2,
                 _ => break,
             }
         }
         if self.text(name + 1) == "." && !indexed {
-            let open = (name + 2..self.end()).find(|&at| self.text(at) == "(")?;
+            let open = (name + 2..self.tokens.len()).find(|&at| self.text(at) == "(")?;
             // `pair.x = f(y)` sets a component of a vector, and is not a call of a method.
             let of_call = |at| self.text(at).chars().all(|c| is_name(c) || ":<>".contains(c));
             let reads = ["load", "get"].iter().any(|begin| self.text(name + 2).starts_with(begin));
-            let tokens = name..self.behind(open, self.end());
+            let tokens = name..self.behind(open, self.tokens.len());
             return (name + 2..open).all(of_call).then_some(Use { tokens, reads, writes: !reads });
         }
         let (before, after) = (if name > 0 { self.text(name - 1) } else { "" }, self.text(end));

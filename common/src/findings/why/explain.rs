@@ -212,8 +212,7 @@ impl Teller<'_> {
             let part = [("K", k), ("N", n), ("M", m)].iter().find(is_part).map(|(name, _)| format!("1/{name}"));
             part.unwrap_or_else(|| factor.to_string())
         };
-        let ([sum, before], [by, of_c]) = (element.weights, self.asked.weights);
-        let [sum, before, by, of_c] = [sum, before, by, of_c].map(told);
+        let [[sum, before], [by, of_c]] = [element.weights, self.asked.weights].map(|both| both.map(told));
         let scaled = element.scaled.map(|at| self.mark(at, None, format!("this takes them {sum} times")));
         let mut marks = Vec::from_iter(scaled.filter(|mark| mark.spot.code().contains(['*', '/'])));
         let scale = |pair: &Pair| pair.factors.iter().map(|(_, value)| value.scale).product::<f32>();
@@ -294,8 +293,7 @@ impl Teller<'_> {
         if let Some(overlap) = self.overlap(pair) {
             return helped(self.told(Mistake::Operands, "", marks, &self.product(pair)), Some(overlap));
         }
-        let number = pair.factors.iter().find(|(factor, _)| matches!(factor, Factor::Number(_)));
-        if let Some((number, _)) = number {
+        if let Some((number, _)) = pair.factors.iter().find(|(factor, _)| matches!(factor, Factor::Number(_))) {
             // The compiler has no line for a constant.
             marks.retain(|mark| mark.spot.at.line.is_some());
             let words = [self.product(pair), vec![("number", number.name(self.asked))]].concat();
@@ -344,8 +342,7 @@ impl Teller<'_> {
             let both = lines.map(|at| self.line(at));
             let both =
                 if both[0] == both[1] { format!("{} stores both", both[0]) } else { both.join(" and ") + " store" };
-            let words = [("both", both)];
-            Some(apart([&one, &other], "").unwrap_or_else(|| help("one place for two arrays", &words)))
+            Some(apart([&one, &other], "").unwrap_or_else(|| help("one place for two arrays", &[("both", both)])))
         })
     }
 

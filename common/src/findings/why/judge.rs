@@ -58,22 +58,19 @@ pub fn judge(origins: &Origins, asked: &Asked, element: &Element) -> Verdict {
     if element.store.is_none() {
         return Verdict::Unwritten;
     }
-    let verdict = match (of_sum(asked, element), element.formed.chosen.last()) {
-        (verdict, Some(&chosen)) if verdict != Verdict::Right => Verdict::Chosen(chosen),
-        (verdict, _) => verdict,
-    };
+    let verdict = of_sum(asked, element);
+    if verdict == Verdict::Right {
+        return verdict;
+    }
     let rights = |store| {
         let pairs = origins.pairs(asked, element, store);
         let other = Element { pairs: pairs.into_iter().filter(|pair| !pair.is_zero()).collect(), ..element.clone() };
         of_sum(asked, &other) == Verdict::Right
     };
-    if verdict == Verdict::Right {
-        return verdict;
-    }
     match outside(asked, element) {
         Some(place) => Verdict::Outside(place),
         None if element.earlier.iter().any(rights) => Verdict::Overwritten,
-        None => verdict,
+        None => element.formed.chosen.last().map_or(verdict, |&chosen| Verdict::Chosen(chosen)),
     }
 }
 
@@ -106,10 +103,7 @@ fn of_sum(asked: &Asked, element: &Element) -> Verdict {
     if has(|factor| *factor == Factor::Unknown).is_some() {
         return Verdict::Unknown;
     }
-    if element.of_sums {
-        return Verdict::Operands(0);
-    }
-    if let Some(at) = pairs.iter().position(|pair| pair.places().is_none()) {
+    if let Some(at) = pairs.iter().position(|pair| element.of_sums || pair.places().is_none()) {
         return Verdict::Operands(at);
     }
     let rest = &element.formed.rest;
@@ -117,15 +111,11 @@ fn of_sum(asked: &Asked, element: &Element) -> Verdict {
         return Verdict::Unknown;
     }
     let not_zero = rest.iter().filter(|value| value.bits as u32 & 0x7fff_ffff != 0).count();
-    if pairs.is_empty() && not_zero > 1 {
-        return Verdict::Added;
-    }
-    if pairs.is_empty() && not_zero == 0 {
-        let all: Vec<u64> = (0..element.depth).collect();
-        return zero(element, &all).unwrap_or(Verdict::Empty);
-    }
-    if not_zero > 0 {
-        return Verdict::Beginning;
+    match (pairs.is_empty(), not_zero) {
+        (true, 0) => return zero(element, &(0..element.depth).collect::<Vec<u64>>()).unwrap_or(Verdict::Empty),
+        (true, 2..) => return Verdict::Added,
+        (_, 1..) => return Verdict::Beginning,
+        (false, 0) => {}
     }
     // The k of each product that belongs to the element.
     let ks: Vec<Option<u64>> = pairs.iter().map(|pair| pair.k_of(element.needs)).collect();
@@ -296,10 +286,5 @@ fn coverage(element: &Element, ks: &[Option<u64>]) -> Verdict {
         let of = |pair: &Pair| pair.of(side).filter(|_| pair.term.matrix)?.1.converted;
         element.pairs.iter().find_map(of).filter(|_| !element.losses[side as usize])
     });
-    match rounded {
-        [Some(instruction), _] | [_, Some(instruction)] => {
-            Verdict::Rounded(rounded.map(|at| at.is_some()), instruction)
-        }
-        _ => Verdict::Right,
-    }
+    rounded[0].or(rounded[1]).map_or(Verdict::Right, |at| Verdict::Rounded(rounded.map(|it| it.is_some()), at))
 }

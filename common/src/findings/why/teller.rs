@@ -95,10 +95,9 @@ impl Teller<'_> {
     /// The words for what was found in place of an element: the way of the value.
     pub fn found(&self, value: &Value) -> Vec<Word> {
         let called = value.loaded.map_or_else(String::new, |at| self.called(at));
-        let call = value.loaded.and_then(|at| self.call_of(at));
+        let call = value.loaded.and_then(|at| self.call_of(at)).filter(|_| !called.is_empty());
         let open = |call: &Spot| call.on_from().find(|&at| call.text(at) == "(");
-        let has_some =
-            !called.is_empty() && call.is_some_and(|call| open(&call).is_none_or(|at| call.text(at + 1) != ")"));
+        let has_some = call.is_some_and(|call| open(&call).is_none_or(|at| call.text(at + 1) != ")"));
         let arguments = if has_some { " and at the arguments of the call" } else { "" };
         let put = self.line(value.shared.and_then(|passage| passage.stored));
         // A copy loads and stores in one line.
