@@ -3,10 +3,12 @@
 mod causes;
 mod counters;
 mod hazards;
+mod ratios;
 mod trace;
 
-pub use counters::{CounterSum, Counters, LineCounters, RATIOS, term};
+pub use counters::{CounterSum, Counters, LineCounters};
 pub use hazards::{HazardReport, HazardThread, fault, hazards};
+pub use ratios::{RATIOS, term};
 pub use trace::{AccessReport, ThreadReport, add_trace};
 
 use crate::findings::hazard_kind::ReportKind;

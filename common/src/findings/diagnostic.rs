@@ -11,6 +11,7 @@ mod marks;
 mod race;
 mod remedy;
 mod render;
+mod situation;
 mod source;
 mod spot;
 mod statements;

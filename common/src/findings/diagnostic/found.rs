@@ -4,9 +4,10 @@ use simt::{AccessKind, Action, Fault, FaultKind, Hazard, HazardKind, Limit, Part
 
 use super::around::{LOOPS, Part, READ, STORE};
 use super::marks::{add, with_calls};
-use super::race::{self, Role, at, passed_by};
+use super::race::{self, at};
 use super::remedy;
 use super::render::Diagnostic;
+use super::situation::{Role, passed_by};
 use super::source::Set;
 use super::spot::Spot;
 use super::texts::{help, text};

@@ -5,7 +5,8 @@ use std::path::Path;
 
 use simt::{AccessKind, Action, FaultKind, Hazard, HazardKind, Location, Party, Place, Space};
 
-use super::race::{self, Role, at, passed_by};
+use super::race::{self, at};
+use super::situation::{Role, passed_by};
 use super::spot::Spot;
 use super::texts::help;
 use super::underline::array_name;

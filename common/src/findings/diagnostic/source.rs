@@ -94,8 +94,8 @@ impl Source {
     /// The statement at a line and a column: the last that begins there or before, or without a column the first.
     pub fn statement_at(&self, line: u32, column: Option<u32>) -> Option<usize> {
         let covers = |&at: &usize| {
-            let last = self.statements[at].tokens.end - 1;
-            (self.line(at)..=self.line_of(last)).contains(&line)
+            let tokens = &self.statements[at].tokens;
+            !tokens.is_empty() && (self.line(at)..=self.line_of(tokens.end - 1)).contains(&line)
         };
         let begins = |&at: &usize| (self.line(at), self.tokens[self.statements[at].tokens.start].column);
         let all: Vec<usize> = (0..self.statements.len()).filter(covers).collect();

@@ -9,10 +9,12 @@ mod explain;
 mod factor;
 mod judge;
 mod layout;
+mod listing;
 mod rule;
 mod teller;
 
 pub use asked::{Asked, Kind, Side};
-pub use element::{Origins, listing};
+pub use element::Origins;
 pub use explain::explain;
 pub use layout::{Field, by_member, fields};
+pub use listing::listing;
