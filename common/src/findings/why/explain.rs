@@ -460,7 +460,8 @@ impl Teller<'_> {
         let own = self.element.store?;
         let is_same = |store: &&Store| (store.block, store.value) == (own.block, own.value);
         let columns = self.asked.columns();
-        let right = stores.get(&(row * columns + col % columns))?.last().filter(is_same)?.instruction;
+        let [at, needed] = [[row, col], self.element.needs].map(|[row, col]| row * columns + col % columns);
+        let right = stores.get(&at).filter(|_| at != needed)?.last().filter(is_same)?.instruction;
         let mut marks = vec![self.stores_to_c(own.instruction, "the same sum is stored here")];
         add(&mut marks, [self.stores_to_c(right, "the sum is stored where it belongs here")]);
         self.set_by(own.instruction, READ, &mut marks);
