@@ -380,12 +380,15 @@ impl Teller<'_> {
         let sets = place.set_by_line().is_some_and(|set| !place.keeps(&set));
         let turns = self.element.with_zeros.len() as u64;
         // Of each tile, one product is left.
-        if let Some(replaced) =
-            self.replaced(gap, vec![]).filter(|_| tile.is_some_and(|it| it > 1 && turns == depth.div_ceil(it)))
+        if tile.is_some_and(|it| it > 1 && turns == depth.div_ceil(it))
+            && let Some(replaced) = self.replaced(gap, vec![])
         {
             return replaced;
         }
-        if let Some(turned) = self.turned(gap, &sides).filter(|_| tile.is_some_and(is_whole) && turns >= depth) {
+        if tile.is_some_and(is_whole)
+            && turns >= depth
+            && let Some(turned) = self.turned(gap, &sides)
+        {
             return turned;
         }
         if is_end && no_zeros && came || sets && lost + 1 == depth {
