@@ -80,8 +80,11 @@ enum Last {
 
 /// From the fastest to the finest: a large thread tile reads little shared memory per FMA, a small tile of C occupies more
 /// SMs, and groups give the warps of an SM to few tiles. The blocks and shares are the ones that an H200 was fastest with.
-const TILINGS: [Tiling; 8] = [
+const TILINGS: [Tiling; 11] = [
     Tiling { tile: [128, 256, 8], thread: [16, 8], groups: 1, blocks: 1, shares: [2, 2, 3] },
+    Tiling { tile: [128, 128, 16], thread: [16, 8], groups: 2, blocks: 1, shares: [2, 2, 2] },
+    Tiling { tile: [64, 256, 16], thread: [8, 8], groups: 1, blocks: 2, shares: [4, 4, 4] },
+    Tiling { tile: [128, 64, 16], thread: [8, 8], groups: 2, blocks: 2, shares: [2, 2, 2] },
     Tiling { tile: [64, 128, 16], thread: [8, 8], groups: 2, blocks: 2, shares: [2, 2, 2] },
     Tiling { tile: [64, 64, 16], thread: [8, 8], groups: 2, blocks: 3, shares: [4, 2, 2] },
     Tiling { tile: [32, 64, 32], thread: [8, 8], groups: 4, blocks: 3, shares: [4, 2, 4] },
@@ -91,7 +94,7 @@ const TILINGS: [Tiling; 8] = [
     Tiling { tile: [16, 32, 64], thread: [4, 4], groups: 4, blocks: 4, shares: [2, 2, 2] },
 ];
 /// The ones that are committed for rows of B that start anywhere: one for large problems, and the finest.
-const RAGGED: [Tiling; 2] = [TILINGS[1], TILINGS[7]];
+const RAGGED: [Tiling; 2] = [TILINGS[4], TILINGS[10]];
 
 /// K is cut no finer than this, into no more slices than occupy every SM eight times, and their products take no more memory
 /// than this many elements.
@@ -361,7 +364,7 @@ mod tests {
             ([8192, 8192, 8192], "128x256g1v4", false),
             // Rows of B that start anywhere, or on two elements.
             ([4095, 4095, 4095], "128x256g1v1", false),
-            ([4094, 4094, 4094], "64x128g2v2", false),
+            ([4094, 4094, 4094], "64x256g1v2", false),
             // Few tiles, and a K to share out.
             ([512, 512, 16384], "128x256g1v4", true),
             ([1, 4096, 4096], "row", false),
