@@ -16,10 +16,11 @@ pub fn trials() -> Vec<Trial> {
     ];
     let compiles = [
         trial("a_syntax_error_names_file_and_line", a_syntax_error_names_file_and_line),
-        trial("an_incomplete_nvrtc_is_not_the_kernels_fault", an_incomplete_nvrtc_is_not_the_kernels_fault),
         trial("an_edit_takes_effect_without_a_build", an_edit_takes_effect_without_a_build),
     ];
     trials.extend(needing("NVRTC", nvrtc::find().map(drop), compiles));
+    let parted = trial("an_incomplete_nvrtc_is_not_the_kernels_fault", an_incomplete_nvrtc_is_not_the_kernels_fault);
+    trials.extend(needing("an NVRTC of which no library is installed for all programs", only_beside(), [parted]));
     trials
 }
 
@@ -60,12 +61,24 @@ fn a_syntax_error_names_file_and_line() -> Result<()> {
     refused(&output, "syntax_error.cu(3): error").map(drop)
 }
 
+/// Where the second library of NVRTC is in the loader's list, it is found there, and nothing is incomplete.
+fn only_beside() -> Result<()> {
+    let (major, minor) = nvrtc::find()?.version;
+    let listed = Command::new("ldconfig").arg("-p").output().map(|listed| listed.stdout).unwrap_or_default();
+    let library = format!("libnvrtc-builtins.so.{major}.{minor}");
+    ensure!(!String::from_utf8_lossy(&listed).contains(&library), "the loader lists {library}");
+    Ok(())
+}
+
 /// NVRTC without the second library that belongs beside it.
 fn an_incomplete_nvrtc_is_not_the_kernels_fault() -> Result<()> {
     let folder = folder("incomplete_nvrtc")?;
     let library = &nvrtc::find()?.path;
     std::fs::copy(library, folder.join(library.file_name().context("NVRTC has no name")?))?;
-    let output = run("../common/tests/mistakes/stride_of_a.cu").env(nvrtc::PATH_VARIABLE, &folder).output()?;
+    let output = run("../common/tests/mistakes/stride_of_a.cu")
+        .env(nvrtc::PATH_VARIABLE, &folder)
+        .env_remove("LD_LIBRARY_PATH")
+        .output()?;
     let error = one_sentence(&output, "is incomplete (failed to open ")?;
     ensure!(error.contains("); pip install ") && !error.contains("stride_of_a"), "the kernel is blamed: {error}");
     Ok(())
