@@ -103,6 +103,9 @@ impl Run {
         let device = self.device.as_mut();
         let verified = verify_on(device, &self.session, &self.problem, operands);
         let mut observations = device.observations();
+        // Where the launch does not end, following its values would not either.
+        let ends = |error| KernelFault::behind(error).is_none_or(|fault| fault.stopped.is_none());
+        let explains = args.check && verified.as_ref().err().is_none_or(ends);
         let verification = match verified {
             // A fault belongs into the JSON report and, if the user asked for hazards, among them.
             Err(error) => {
@@ -119,7 +122,7 @@ impl Run {
             Ok(verification) => verification,
         };
         let mut observations = observations.beside(&verification);
-        if args.check && !verification.ok {
+        if explains && !verification.ok {
             let hazards = observations.hazards.get_or_insert_default();
             let raced = hazards.iter().any(HazardReport::leads_astray);
             let mut small = small(&self.problem).into_iter();

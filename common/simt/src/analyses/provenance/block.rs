@@ -12,7 +12,7 @@ use ptx::error::AccessKind;
 use ptx::lower::inst::{AtomicOp, Detail, Function, Inst, NONE, Op, Shape};
 use ptx::lower::{Home, Register};
 use ptx::place::Space;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
 
@@ -72,7 +72,7 @@ struct Flight {
 struct Warp {
     /// In the order of the registers: 32 tags for each word of a register.
     tags: Vec<Tag>,
-    flights: Vec<Flight>,
+    flights: VecDeque<Flight>,
 }
 
 /// The origins of the values of one block.
@@ -103,7 +103,7 @@ pub struct BlockOrigins {
 impl BlockOrigins {
     pub(super) fn new(launch: Arc<Launch>, block: &BlockInfo) -> Self {
         let words = launch.code.planes as usize * 32;
-        let warp = |_| Warp { tags: vec![0; words], flights: vec![] };
+        let warp = |_| Warp { tags: vec![0; words], flights: VecDeque::new() };
         Self {
             index: block.index,
             warps: (0..block.threads.div_ceil(32)).map(warp).collect(),
@@ -428,7 +428,7 @@ impl BlockOrigins {
                 };
                 let words = (0..bytes / 4).map(copied).collect();
                 let warp = &mut self.warps[step.warp as usize];
-                warp.flights.push(Flight { lane, instruction: step.instruction, to: to[lane] as u32, words });
+                warp.flights.push_back(Flight { lane, instruction: step.instruction, to: to[lane] as u32, words });
             }
         }
     }
@@ -464,8 +464,8 @@ impl Observer for BlockOrigins {
             let to = landed.to[lane];
             let is_it = |it: &Flight| (it.lane, it.instruction, it.to) == (lane, landed.instruction, to);
             let flights = &mut self.warps[landed.warp as usize].flights;
-            let Some(at) = flights.iter().position(is_it) else { continue };
-            for (address, tag) in (to..).step_by(4).zip(flights.remove(at).words) {
+            let Some(flight) = flights.iter().position(is_it).and_then(|at| flights.remove(at)) else { continue };
+            for (address, tag) in (to..).step_by(4).zip(flight.words) {
                 self.arrive(address, 4, landed.instruction, 32 * landed.warp + lane as u32, tag);
             }
         }
