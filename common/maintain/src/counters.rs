@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use anyhow::{Context, Error, Result, ensure};
-use common::basics::{print, workspace};
+use common::basics::{packed, print, workspace};
 use common::code::assembled::{Assembled, MachineCode};
 use common::code::{self, Source};
 use common::program::cli::parse_size;
@@ -51,7 +51,7 @@ pub fn run(options: &Options) -> Result<bool> {
 }
 
 /// The readings of all steps and counter-examples, relative to the workspace.
-pub const FILE: &str = "docs/results/counters/steps.readings.json";
+pub const FILE: &str = "docs/results/counters/steps.readings.json.gz";
 
 /// The file as `common/simt/tests/counters/record.py` writes it. Fields with the same value in all launches are written once.
 #[derive(Deserialize)]
@@ -121,7 +121,8 @@ fn code_of(ptx: &str, entry: &str) -> String {
 
 /// The committed readings, and where they are from.
 pub fn read() -> Result<(File, Vec<Reading>)> {
-    let text = files::read(&workspace::root().join(FILE))?;
+    let path = workspace::root().join(FILE);
+    let text = packed::read(&path).with_context(|| format!("{FILE} cannot be read; restore it with git"))?;
     let wrong = || format!("{FILE} has no readings; record them again with common/simt/tests/counters/record.py");
     let file: File = serde_json::from_str(&text).with_context(wrong)?;
     let launches: Result<_> = file.readings.iter().map(|fields| file.reading(fields)).collect();
@@ -135,7 +136,7 @@ impl Reading {
     pub fn compare(&self) -> Result<Vec<Compared>> {
         let launch = &self.launch;
         let path = workspace::root().join(&launch.kernel);
-        let ptx = std::fs::read_to_string(&path)
+        let ptx = packed::read(&packed::place(&path))
             .with_context(|| format!("{} cannot be read; record the counters again", workspace::display(&path)))?;
         let hash = code::hash(&code_of(&ptx, &launch.entry));
         ensure!(hash == self.kernel_sha256, "the kernel has changed since; record its counters again");
@@ -281,7 +282,7 @@ mod tests {
             assert!(LIST.contains(&format!("\n{} ", kernel.name())), "{} is missing in launches.txt", kernel.name());
         }
         for launch in list().unwrap() {
-            assert!(workspace::root().join(&launch.kernel).is_file(), "{}: {}", launch.name, launch.kernel);
+            assert!(packed::place(&workspace::root().join(&launch.kernel)).is_file(), "{}: {}", launch.name, launch.kernel);
         }
     }
 }
