@@ -33,7 +33,7 @@ fn simulate(ptx: &str, launch: &Value) -> Counts {
     }
     arguments.extend(["m", "n", "k"].map(|name| Arg::I32(number(&launch[name]) as i32)));
     let mut config = LaunchConfig::new(size(&launch["grid"]), size(&launch["block"]));
-    config.dynamic_shared_bytes = number(&launch["shared"]) as u32;
+    config.dynamic_shared_bytes = number(&launch["shared_bytes"]) as u32;
     config.shared_opt_in = true;
     let mut counters = Counters::new();
     simt::launch(&kernel, &mut memory, &config, &arguments, &mut counters).unwrap();

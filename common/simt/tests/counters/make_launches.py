@@ -64,7 +64,7 @@ def launch(kernel, name, b, shared=4 * SPACE, m=SPACE, sizes=(32768, 128, 32768)
         "kernel": f"{kernel}.ptx",
         "grid": [1, 1, 1],
         "block": [32, 1, 1],
-        "shared": shared,
+        "shared_bytes": shared,
         "m": m,
         "n": 1,
         "k": 1,

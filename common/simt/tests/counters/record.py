@@ -5,7 +5,7 @@
 
 Needs a GPU, nvcc and ncu. Each list is a JSON array of
     {"name", "kernel": file (.ptx or .cu, in the list's folder or from a folder above it on), "options": [nvcc options for .cu],
-     "grid": [x, y, z], "block": [x, y, z], "shared": dynamic bytes, "m", "n", "k" (optional where the next are given),
+     "grid": [x, y, z], "block": [x, y, z], "shared_bytes": dynamic bytes, "m", "n", "k" (optional where the next are given),
      "entry": name of the kernel (optional; default matmul),
      "args": [{"a", "b", "c" or "workspace": element of 4 bytes to point to, or "int": value}, ...] (optional; default A, B, C, m, n, k),
      "bytes": [A, B, C, workspace] (optional; default 4-byte matrices), "b": [integers for the start of B] (optional)}
@@ -222,7 +222,7 @@ def main():
             text = source.read_text() if source.suffix == ".cu" else text_of(path.resolve().parent, launch["kernel"])
             entry = launch.get("entry", "matmul")
             hashes[f"{launch['kernel']} {entry}"] = hashlib.sha256(code_of(text, entry).encode()).hexdigest()
-            values = [files[key], entry, *launch["grid"], *launch["block"], launch.get("shared", 0)]
+            values = [files[key], entry, *launch["grid"], *launch["block"], launch.get("shared_bytes", 0)]
             values += [*sizes, len(start), *start, len(args), *(value for arg in args for value in arg)]
             lines.append(" ".join(map(str, values)))
         (work / "list").write_text("\n".join(lines) + "\n")
