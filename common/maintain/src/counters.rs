@@ -30,7 +30,7 @@ pub fn run(options: &Options) -> Result<bool> {
         // A launch takes a line, for `record.py`.
         let launches = list()?;
         let lines: Vec<String> = launches.iter().map(serde_json::to_string).collect::<Result<_, _>>()?;
-        files::write(file, &format!("[\n{}\n]\n", lines.join(",\n")))?;
+        files::write(file, format!("[\n{}\n]\n", lines.join(",\n")))?;
         return print(&format!("{} launches in {}\n", launches.len(), file.display())).map(|()| true);
     }
     let (File { gpu, driver, date, .. }, launches) = read()?;

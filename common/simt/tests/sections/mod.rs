@@ -19,25 +19,22 @@ pub fn text(name: impl AsRef<Path>) -> String {
 /// Returns the programs of a file with their names, in order. Those written by hand may be files of their own, in a folder named as
 /// the file is; then all are in the order of their names.
 pub fn read(name: impl AsRef<Path>) -> Vec<(String, String)> {
-    let text = text(&name);
     let mut programs: Vec<(String, String)> = vec![];
-    for line in text.split_inclusive('\n') {
+    for line in text(&name).split_inclusive('\n') {
         match (line.strip_prefix("//// "), programs.last_mut()) {
             (Some(name), _) => programs.push((name.trim_end().to_string(), String::new())),
             (None, Some((_, program))) => program.push_str(line),
             (None, None) => {} // the text above the first program is about all of them
         }
     }
-    let folder = std::fs::read_dir(path(&name).with_extension("")).into_iter().flatten();
-    let by_hand: Vec<PathBuf> = folder.map(|file| file.unwrap().path()).filter(is_ptx).collect();
-    if !by_hand.is_empty() {
-        let program = |file: &PathBuf| (file.file_stem().unwrap().to_string_lossy().into_owned(), self::text(file));
-        programs.extend(by_hand.iter().map(program));
+    let beside =
+        std::fs::read_dir(path(&name).with_extension("")).into_iter().flatten().map(|file| file.unwrap().path());
+    let by_hand = beside.filter(|file| file.extension().is_some_and(|extension| extension == "ptx"));
+    let by_hand = by_hand.map(|file| (file.file_stem().unwrap().to_string_lossy().into_owned(), text(file)));
+    let compiled = programs.len();
+    programs.extend(by_hand);
+    if programs.len() > compiled {
         programs.sort();
     }
     programs
-}
-
-fn is_ptx(file: &PathBuf) -> bool {
-    file.extension().is_some_and(|extension| extension == "ptx")
 }
