@@ -455,7 +455,7 @@ mod tests {
         let older = "the committed PTX of slow.cu is for compute capability 8.0 and newer, this device has 7.5";
         assert_eq!(error(Dtype::F32, 75), older);
         let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("slow-f32-64x64v4.sm75.ptx"), "").unwrap();
+        std::fs::write(folder.path().join("slow-f32-64x64v4.sm75.ptx.gz"), "").unwrap();
         let of_form = |name: &str| {
             let specialisation = Specialisation::named(name, Dtype::F32, &[]);
             source.committed(&specialisation, &DeviceInfo::simulated(0), folder.path()).unwrap_err().to_string()
