@@ -1,5 +1,8 @@
 //! Runs of kernels and requests about them; `cases.txt` has the expected answers.
 
+#[path = "../../simt/tests/sections/packed.rs"]
+mod packed;
+
 use explorer::engine::Engine;
 use explorer::instructions::operands;
 use explorer::matrices::{elements, equal};
@@ -14,8 +17,7 @@ use std::path::Path;
 
 /// The text of a file of the workspace; a name that is not a file is returned as it is.
 fn read(path: &str) -> String {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path);
-    std::fs::read_to_string(file).unwrap_or_else(|_| path.to_owned())
+    packed::text(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)).unwrap_or_else(|_| path.to_owned())
 }
 
 /// A request to run a kernel: of step 4 by its name, or as JSON that names files.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use anyhow::{Context, Error, Result, ensure};
-use common::basics::{print, workspace};
+use common::basics::{packed, print, workspace};
 use common::code::assembled::{Assembled, MachineCode};
 use common::code::{self, Source};
 use common::program::cli::parse_size;
@@ -30,7 +30,7 @@ pub fn run(options: &Options) -> Result<bool> {
         // A launch takes a line, for `record.py`.
         let launches = list()?;
         let lines: Vec<String> = launches.iter().map(serde_json::to_string).collect::<Result<_, _>>()?;
-        files::write(file, &format!("[\n{}\n]\n", lines.join(",\n")))?;
+        files::write(file, format!("[\n{}\n]\n", lines.join(",\n")))?;
         return print(&format!("{} launches in {}\n", launches.len(), file.display())).map(|()| true);
     }
     let (File { gpu, driver, date, .. }, launches) = read()?;
@@ -51,7 +51,7 @@ pub fn run(options: &Options) -> Result<bool> {
 }
 
 /// The readings of all steps and counter-examples, relative to the workspace.
-pub const FILE: &str = "docs/results/counters/steps.readings.json";
+pub const FILE: &str = "docs/results/counters/steps.readings.json.gz";
 
 /// The file as `common/simt/tests/counters/record.py` writes it. Fields with the same value in all launches are written once.
 #[derive(Deserialize)]
@@ -75,7 +75,7 @@ impl File {
         let values: Vec<Option<f64>> = serde_json::from_value(fields.remove("metrics").unwrap_or_default())?;
         let launch: Launch = serde_json::from_value(Value::Object(fields))?;
         let metrics = self.metrics.iter().cloned().zip(values).filter_map(|(name, value)| Some((name, value?)));
-        let kernel = format!("{} {}", launch.kernel, launch.entry);
+        let kernel = format!("{} {}", launch.kernel, launch.planned.entry);
         let kernel_sha256 = self.kernels.get(&kernel).cloned().unwrap_or_default();
         Ok(Reading { launch, kernel_sha256, metrics: metrics.collect() })
     }
@@ -121,7 +121,8 @@ fn code_of(ptx: &str, entry: &str) -> String {
 
 /// The committed readings, and where they are from.
 pub fn read() -> Result<(File, Vec<Reading>)> {
-    let text = files::read(&workspace::root().join(FILE))?;
+    let path = workspace::root().join(FILE);
+    let text = packed::read(&path).with_context(|| format!("{FILE} cannot be read; restore it with git"))?;
     let wrong = || format!("{FILE} has no readings; record them again with common/simt/tests/counters/record.py");
     let file: File = serde_json::from_str(&text).with_context(wrong)?;
     let launches: Result<_> = file.readings.iter().map(|fields| file.reading(fields)).collect();
@@ -133,16 +134,16 @@ impl Reading {
     /// instructions of the bound on the time, which may not exceed the GPU's. Last come instructions and shared loads, which always
     /// differ, because the simulator counts those of the PTX and the GPU those of the assembler.
     pub fn compare(&self) -> Result<Vec<Compared>> {
-        let launch = &self.launch;
-        let path = workspace::root().join(&launch.kernel);
-        let ptx = std::fs::read_to_string(&path)
+        let Launch { kernel, planned: launch, bytes, .. } = &self.launch;
+        let path = workspace::root().join(kernel);
+        let ptx = packed::read(&packed::place(&path))
             .with_context(|| format!("{} cannot be read; record the counters again", workspace::display(&path)))?;
         let hash = code::hash(&code_of(&ptx, &launch.entry));
         ensure!(hash == self.kernel_sha256, "the kernel has changed since; record its counters again");
         let kernel = Module::parse(&ptx)?.kernel(&launch.entry)?;
         let mut memory = GlobalMemory::new();
         let mut all = Vec::new();
-        for (name, bytes) in ["A", "B", "C", "workspace"].into_iter().zip(launch.bytes) {
+        for (name, bytes) in ["A", "B", "C", "workspace"].into_iter().zip(*bytes) {
             let pointer = memory.alloc(name, bytes.max(4), 4)?;
             memory.fill(pointer, 1.0_f32)?;
             all.push(pointer);
@@ -154,7 +155,7 @@ impl Reading {
         let args: Vec<Arg> = launch.args.iter().map(arg).collect();
         let [grid, block] = [launch.grid, launch.block].map(|[x, y, z]| (x, y, z));
         let mut config = LaunchConfig::new(grid, block);
-        config.dynamic_shared_bytes = launch.shared;
+        config.dynamic_shared_bytes = launch.shared_bytes;
         config.shared_opt_in = true;
         let mut counters = Counters::new();
         simt::launch(&kernel, &mut memory, &config, &args, &mut counters)?;
@@ -207,13 +208,8 @@ pub struct Launch {
     pub name: String,
     /// The committed PTX, relative to the workspace.
     pub kernel: String,
-    pub entry: String,
-    pub grid: [u32; 3],
-    pub block: [u32; 3],
-    /// Dynamic shared memory per block in bytes.
-    pub shared: u32,
-    /// The arguments, as in a plan.
-    pub args: Vec<plan::Arg>,
+    #[serde(flatten)]
+    pub planned: plan::Launch,
     /// Bytes of A, B, C and the workspace.
     pub bytes: [u64; 4],
 }
@@ -236,18 +232,10 @@ fn of_kernel(kernel: Kernel, size: [u64; 3]) -> Result<Vec<Launch>> {
     let file = source.committed_folder().unwrap_or_default().join(source.committed_name(&plan.specialisation));
     let variant = kernel.variant_name().map(|variant| format!(" {variant}")).unwrap_or_default();
     let elements = [problem.a_elements(), problem.b_elements(), problem.c_elements(), plan.workspace_elements];
-    let launch = |launch: plan::Launch| {
-        let part = if launch.entry == "matmul" { String::new() } else { format!(" {}", launch.entry) };
-        Launch {
-            name: format!("{}{variant}{part} {}", kernel.step.name, size.map(|edge| edge.to_string()).join("x")),
-            kernel: workspace::display(&file),
-            entry: launch.entry,
-            grid: launch.grid,
-            block: launch.block,
-            shared: launch.shared_bytes,
-            args: launch.args,
-            bytes: elements.map(|count| count * 4),
-        }
+    let launch = |planned: plan::Launch| {
+        let part = if planned.entry == "matmul" { String::new() } else { format!(" {}", planned.entry) };
+        let name = format!("{}{variant}{part} {}", kernel.step.name, size.map(|edge| edge.to_string()).join("x"));
+        Launch { name, kernel: workspace::display(&file), planned, bytes: elements.map(|count| count * 4) }
     };
     Ok(plan.launches.into_iter().map(launch).collect())
 }
@@ -280,8 +268,8 @@ mod tests {
         for kernel in STEPS.iter().flat_map(|step| Kernel::of(step)).filter(|kernel| kernel.role() != Role::Rust) {
             assert!(LIST.contains(&format!("\n{} ", kernel.name())), "{} is missing in launches.txt", kernel.name());
         }
-        for launch in list().unwrap() {
-            assert!(workspace::root().join(&launch.kernel).is_file(), "{}: {}", launch.name, launch.kernel);
+        for Launch { name, kernel, .. } in list().unwrap() {
+            assert!(packed::place(&workspace::root().join(&kernel)).is_file(), "{name}: {kernel}");
         }
     }
 }

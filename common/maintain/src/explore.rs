@@ -36,7 +36,7 @@ pub fn run(options: &Options) -> Result<bool> {
             recorded(kernel, form, size).with_context(|| format!("{} as {} at {size:?}", kernel.id, form.id))
         };
         let runs: Vec<Value> = runs(&data).map(recorded).collect::<Result<_>>()?;
-        files::write(path, &format!("{}\n", json!({ "runs": runs })))?;
+        files::write(path, format!("{}\n", json!({ "runs": runs })))?;
         print(&format!("{}: {} runs\n", workspace::display(path), runs.len()))?;
         return Ok(true);
     }

@@ -5,8 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use common::basics::workspace;
-use course::files::{below, write};
+use common::basics::{packed, workspace};
+use course::files::below;
 
 /// The state of the files that were generated so far.
 pub struct Generated {
@@ -26,7 +26,7 @@ impl Generated {
     pub fn file(&mut self, path: &Path, fresh: &str) -> Result<bool> {
         self.kept.insert(path.to_owned());
         // Git may have changed the line endings.
-        let now = fs::read_to_string(path).unwrap_or_default().replace("\r\n", "\n");
+        let now = packed::read(path).unwrap_or_default().replace("\r\n", "\n");
         if now == fresh {
             return Ok(true);
         }
@@ -35,7 +35,7 @@ impl Generated {
         if self.check {
             self.text += &format!("stale: {name}{}\n", first_difference(&now, fresh));
         } else {
-            write(path, fresh)?;
+            packed::write(path, fresh)?;
             self.text += &format!("made {name}\n");
         }
         Ok(!self.check)
@@ -43,7 +43,8 @@ impl Generated {
 
     /// Removes PTX of a folder that nothing generates any more, or only reports it.
     pub fn left_over(&mut self, folder: &Path) -> Result<()> {
-        for path in below(folder, "ptx").into_iter().filter(|path| !self.kept.contains(path)) {
+        let all = ["ptx", "gz"].into_iter().flat_map(|extension| below(folder, extension));
+        for path in all.filter(|path| !self.kept.contains(path)) {
             self.stale += 1;
             let what = if self.check { "left over:" } else { "removed" };
             self.text += &format!("{what} {}\n", workspace::display(&path));

@@ -3,9 +3,13 @@
 //! On 2 cores with AVX-512, the aim for the kernel with a tile per thread is 2.5 billion unchecked, 1.2 billion with counters and
 //! 0.1 billion with checks. For the kernel with an element per thread it is a third of each.
 
+#[path = "../tests/sections/packed.rs"]
+mod packed;
+
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use simt::{Analysis, Arg, Counters, GlobalMemory, Hazards, Kernel, LaunchConfig, Module};
 use std::hint::black_box;
+use std::path::Path;
 
 const SIZE: usize = 512;
 
@@ -38,15 +42,17 @@ impl Case {
     }
 }
 
+fn ptx(name: &str) -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/kernels");
+    packed::text(&folder.join(format!("{name}.ptx"))).expect("it is committed")
+}
+
 fn speed(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("simt");
     group.throughput(Throughput::Elements((SIZE * SIZE * SIZE) as u64)).sample_size(10);
-    let kernels = [
-        ("tile_per_thread", include_str!("kernels/tile_per_thread.ptx"), 64, (64, 1)),
-        ("element_per_thread", include_str!("kernels/element_per_thread.ptx"), 32, (32, 32)),
-    ];
-    for (name, ptx, tile, block) in kernels {
-        let mut case = Case::new(ptx, tile, block);
+    let kernels = [("tile_per_thread", 64, (64, 1)), ("element_per_thread", 32, (32, 32))];
+    for (name, tile, block) in kernels {
+        let mut case = Case::new(&ptx(name), tile, block);
         group.bench_function(format!("{name}/unchecked"), |bencher| {
             bencher.iter(|| case.run(()));
         });
@@ -58,7 +64,7 @@ fn speed(criterion: &mut Criterion) {
         });
     }
     group.finish();
-    let text = include_str!("kernels/tile_per_thread.ptx");
+    let text = &*ptx("tile_per_thread");
     criterion.bench_function("simt/parse and lower", |bencher| {
         bencher.iter(|| Module::parse(black_box(text)).and_then(|module| module.kernel("matmul")));
     });

@@ -1,5 +1,5 @@
-//! Compares the counters with what Nsight Compute read on an H100 for the same PTX: `tests/counters/launches.readings.json`,
-//! `sharing.readings.json` and `copies.readings.json`, recorded by `record.py`. `cargo x counters` compares those of the course's own
+//! Compares the counters with what Nsight Compute read on an H100 for the same PTX: `launches.readings.json.gz`,
+//! `sharing.readings.json.gz` and `copies.readings.json.gz`, recorded by `record.py`. `cargo x counters` compares those of the course's own
 //! kernels.
 
 use super::sections;
@@ -12,7 +12,7 @@ fn size(value: &Value) -> Dim3 {
     Dim3::new(part(0), part(1), part(2))
 }
 
-/// Returns the kernels that the launches use, by name. They are kept in `pattern.ptx` and `copy.ptx`.
+/// Returns the kernels that the launches use, by name. They are kept in `pattern.ptx.gz` and `copy.ptx.gz`.
 fn kernels() -> BTreeMap<String, String> {
     ["counters/pattern.ptx", "counters/copy.ptx"].into_iter().flat_map(sections::read).collect()
 }
@@ -33,7 +33,7 @@ fn simulate(ptx: &str, launch: &Value) -> Counts {
     }
     arguments.extend(["m", "n", "k"].map(|name| Arg::I32(number(&launch[name]) as i32)));
     let mut config = LaunchConfig::new(size(&launch["grid"]), size(&launch["block"]));
-    config.dynamic_shared_bytes = number(&launch["shared"]) as u32;
+    config.dynamic_shared_bytes = number(&launch["shared_bytes"]) as u32;
     config.shared_opt_in = true;
     let mut counters = Counters::new();
     simt::launch(&kernel, &mut memory, &config, &arguments, &mut counters).unwrap();
@@ -60,8 +60,8 @@ fn compare(counts: &Counts, launch: &Value) -> Vec<(&'static str, u64, u64)> {
 
 /// Returns the launches of a list. Each gets the fields that the record stores once for all, and its readings by metric name.
 fn readings(list: &str) -> Vec<Value> {
-    let file = sections::path(format!("counters/{list}.readings.json"));
-    let recorded: Value = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
+    let text = sections::text(format!("counters/{list}.readings.json"));
+    let recorded: Value = serde_json::from_str(&text).unwrap();
     let names = recorded["metrics"].as_array().unwrap();
     let mut launches = recorded["readings"].as_array().unwrap().clone();
     for launch in &mut launches {

@@ -6,6 +6,7 @@ mod control;
 mod corpus;
 mod counters;
 mod instructions;
+mod launch;
 mod products;
 mod provenance;
 mod robust;

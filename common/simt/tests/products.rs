@@ -3,7 +3,7 @@
 //!
 //! The first line of a program is `// launch GRIDX,GRIDY BLOCKX,BLOCKY DYNAMIC_SHARED_BYTES`; `corpus/make_ptx.py` makes the PTX.
 
-use super::corpus::{launch, numbers};
+use super::launch::{launch, numbers};
 use super::sections;
 
 const SIZE: usize = 64;

@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 
 fn programs() -> Vec<(String, String)> {
     let corpus = ["corpus/fail.ptx", "corpus/pass.ptx"].into_iter().flat_map(sections::read);
-    let bulk = std::fs::read_to_string(sections::path("verdicts/bulk_copies.ptx")).unwrap();
+    let bulk = sections::text("verdicts/bulk_copies.ptx");
     corpus.chain([("bulk_copies".into(), bulk)]).collect()
 }
 

@@ -75,8 +75,7 @@ fn verdicts() {
     let mut count = 0;
     let topics = "accesses barriers bulk_copies copies counters flags idioms locks memory_barriers warpgroups warps";
     for topic in topics.split(' ') {
-        let read =
-            |extension: &str| std::fs::read_to_string(sections::path(format!("verdicts/{topic}.{extension}"))).unwrap();
+        let read = |extension: &str| sections::text(format!("verdicts/{topic}.{extension}"));
         let module = Module::parse(&read("ptx")).unwrap_or_else(|error| panic!("{topic}.ptx: {error}"));
         for case in cases(&read("cu")) {
             let (kinds, text) = judge(&module, &case, 1).unwrap_or_else(|error| panic!("{}: {error}", case.name));

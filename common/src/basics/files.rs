@@ -14,9 +14,18 @@ use super::workspace;
 /// The most bytes that a text may have. The largest PTX of the course has a hundredth of that.
 pub const LARGEST: u64 = 32 << 20;
 
-/// Reads a text that somebody else may have put there. Refuses pipes, which could block, devices, which have no end, and files that
-/// would fill the memory. Leaves out the byte order mark with which some editors begin a text.
+/// Reads a text that somebody else may have put there, as [`bytes`] does. Leaves out the byte order mark with which some editors begin
+/// a text.
 pub fn text(path: &Path) -> io::Result<String> {
+    let Ok(text) = String::from_utf8(bytes(path)?) else {
+        return Err(io::Error::other("it is not a text in UTF-8: save it as one"));
+    };
+    Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
+}
+
+/// Reads a file that somebody else may have put there. Refuses pipes, which could block, devices, which have no end, and files that
+/// would fill the memory.
+pub fn bytes(path: &Path) -> io::Result<Vec<u8>> {
     let other = |why: String| Err(io::Error::other(why));
     let metadata = fs::metadata(path)?;
     if !metadata.is_file() {
@@ -33,8 +42,7 @@ pub fn text(path: &Path) -> io::Result<String> {
         let bytes = metadata.len().max(LARGEST + 1);
         return other(format!("it has {} bytes, and may have {}", grouped(bytes), grouped(LARGEST)));
     }
-    let Ok(text) = String::from_utf8(bytes) else { return other("it is not a text in UTF-8: save it as one".into()) };
-    Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
+    Ok(bytes)
 }
 
 /// The kind of a kernel by its file's name, in capitals or not: `cu`, `rs` or `ptx`.
@@ -64,9 +72,9 @@ pub fn below(folder: &Path, extension: &str) -> Vec<PathBuf> {
     found
 }
 
-/// Writes a text to a temporary file beside its place, so that a full disk or an interrupted program leaves the old file and no
+/// Writes bytes to a temporary file beside its place, so that a full disk or an interrupted program leaves the old file and no
 /// half-written one. The file is deleted unless it is moved to its place.
-fn part(path: &Path, text: &str) -> io::Result<TempPath> {
+fn part(path: &Path, bytes: &[u8]) -> io::Result<TempPath> {
     let folder = folder_of(path);
     // If a file is in the folder's place, the system would only say that it exists.
     fs::create_dir_all(folder).map_err(|why| if folder.exists() { ErrorKind::NotADirectory.into() } else { why })?;
@@ -74,9 +82,9 @@ fn part(path: &Path, text: &str) -> io::Result<TempPath> {
     name.push(".");
     // With the usual permissions, because a temporary file could otherwise be read by its owner only.
     let make = |path: &Path| File::create_new(path);
-    room(text.len())?;
+    room(bytes.len())?;
     let (mut file, part) = tempfile::Builder::new().prefix(&name).suffix(".part").make_in(folder, make)?.into_parts();
-    file.write_all(text.as_bytes())?;
+    file.write_all(bytes)?;
     file.sync_all()?;
     Ok(part)
 }
@@ -110,14 +118,14 @@ pub fn second_name(path: &Path, name: &Path) -> io::Result<()> {
 
 /// Writes a file, and makes its folder if there is none. A reader finds the old text or the new one, never a part. The old file is
 /// overwritten; [`replace`] and [`create`] protect it.
-pub fn write(path: &Path, text: &str) -> Result<()> {
-    let written = part(path, text).and_then(|part| part.persist(path).map_err(io::Error::from));
+pub fn write(path: &Path, text: impl AsRef<[u8]>) -> Result<()> {
+    let written = part(path, text.as_ref()).and_then(|part| part.persist(path).map_err(io::Error::from));
     written.map_err(|error| not_written(path, &error))
 }
 
 /// Writes a new file. Returns `false` if something is there already.
 pub fn create(path: &Path, text: &str) -> Result<bool> {
-    match part(path, text).and_then(|part| second_name(&part, path)) {
+    match part(path, text.as_bytes()).and_then(|part| second_name(&part, path)) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
         written => written.map(|()| true).map_err(|error| not_written(path, &error)),
     }

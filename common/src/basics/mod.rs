@@ -7,6 +7,7 @@ pub mod host;
 pub mod json;
 pub mod nvidia_smi;
 pub mod output;
+pub mod packed;
 pub mod process;
 pub mod table;
 pub mod units;

@@ -9,7 +9,7 @@ use hmac_sha256::Hash;
 use simt::{Param, Type};
 
 use crate::basics::driver::driver_version;
-use crate::basics::{escape, files, io_reason, workspace};
+use crate::basics::{escape, files, io_reason, packed, workspace};
 use crate::code::assembled::{Assembled, Kernels};
 use crate::code::child::Job;
 use crate::code::includes::{Headers, beside, headers};
@@ -308,9 +308,9 @@ impl Source {
             self.display
         );
         let name = self.committed_name(specialisation);
-        let path = folder.join(&name);
+        let path = packed::place(&folder.join(&name));
         let origin = workspace::display(&path);
-        let ptx = std::fs::read_to_string(&path).map_err(|_| match specialisation.dtype {
+        let ptx = packed::read(&path).map_err(|_| match specialisation.dtype {
             Dtype::I32 => anyhow!("{} is committed for --dtype f32 only (there is no {origin})", self.display),
             Dtype::F32 if self.has_wide_form(specialisation, folder) => {
                 anyhow!("{} is committed for an N that is a multiple of 4 only (there is no {origin})", self.display)
@@ -334,7 +334,7 @@ impl Source {
     fn has_wide_form(&self, specialisation: &Specialisation, folder: &Path) -> bool {
         let wide = specialisation.name.strip_suffix("v1").map(|tile| format!("{tile}v4"));
         let wide = wide.map(|name| self.committed_name(&Specialisation { name, ..specialisation.clone() }));
-        wide.is_some_and(|name| folder.join(name).is_file())
+        wide.is_some_and(|name| packed::place(&folder.join(name)).is_file())
     }
 
     fn with_constants(&self, specialisation: &Specialisation) -> (String, Vec<(String, i64)>) {
@@ -455,7 +455,7 @@ mod tests {
         let older = "the committed PTX of slow.cu is for compute capability 8.0 and newer, this device has 7.5";
         assert_eq!(error(Dtype::F32, 75), older);
         let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("slow-f32-64x64v4.sm75.ptx"), "").unwrap();
+        std::fs::write(folder.path().join("slow-f32-64x64v4.sm75.ptx.gz"), "").unwrap();
         let of_form = |name: &str| {
             let specialisation = Specialisation::named(name, Dtype::F32, &[]);
             source.committed(&specialisation, &DeviceInfo::simulated(0), folder.path()).unwrap_err().to_string()

@@ -5,6 +5,8 @@
 mod command_line;
 mod diagnostics;
 mod gpu;
+#[path = "../../simt/tests/launch.rs"]
+mod launch;
 mod mistakes;
 mod outputs;
 mod rust;

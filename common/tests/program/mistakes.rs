@@ -2,7 +2,7 @@
 //! `mistakes.txt` has the messages about it, without and with `--check`. The cause must come first, and alone if all else follows
 //! from it. `SNAPSHOTS=overwrite cargo test -p common --test program mistake` writes the file again; read the diff.
 //!
-//! The first line of a kernel is its launch, the second its problem. Their PTX is in `mistakes.ptx`, made by
+//! The first line of a kernel is its launch, the second its problem. Their PTX is in `mistakes.ptx.gz`, made by
 //! `simt/tests/corpus/make_ptx.py`.
 
 use anyhow::{Result, bail};

@@ -29,31 +29,29 @@ impl Tools {
         Some(Self { ptxas: program("cuda_nvcc/bin/ptxas")?, nvdisasm: program("cu13/bin/nvdisasm")? })
     }
 
-    /// Adds the kernels of a PTX file; takes them from `known` if the file has not changed.
-    pub fn add(&self, assembled: &mut Assembled, known: &Assembled, file: &Path, ptx: &str) -> Result<()> {
-        let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    /// Adds the kernels of the PTX of this name; takes them from `known` if the file has not changed.
+    pub fn add(&self, assembled: &mut Assembled, known: &Assembled, name: String, ptx: &str) -> Result<()> {
         let hash = code::hash(ptx);
         assembled.architecture = architecture("");
         assembled.tools = PACKAGES.map(str::to_owned).to_vec();
         let same = known.files.get(&name).filter(|(of, _)| *of == hash && known.tools == assembled.tools);
         let kernels = match same {
             Some((_, kernels)) => kernels.clone(),
-            None => self.assemble(file, ptx)?,
+            None => self.assemble(&name, ptx)?,
         };
         assembled.files.insert(name, (hash, kernels));
         Ok(())
     }
 
-    fn assemble(&self, file: &Path, ptx: &str) -> Result<Kernels> {
+    fn assemble(&self, name: &str, ptx: &str) -> Result<Kernels> {
         let suffix = if ptx.contains("\n.target sm_90a") { "a" } else { "" };
-        let machine = std::env::temp_dir().join(format!("assembled-{}.cubin", std::process::id()));
+        let folder = tempfile::tempdir()?;
+        let [file, machine] = [name, "machine.cubin"].map(|name| folder.path().join(name));
+        fs::write(&file, ptx)?;
         let architecture = architecture(suffix);
         let arguments = ["--verbose", "--gpu-name", &architecture, "--output-file"].map(OsStr::new);
         let log = output(&self.ptxas, arguments.into_iter().chain([machine.as_os_str(), file.as_os_str()]))?;
-        let listing = output(&self.nvdisasm, [OsStr::new("--print-code"), machine.as_os_str()]);
-        // The file goes even if nvdisasm failed. If it cannot be removed, it stays in the folder for temporary files.
-        let _ = fs::remove_file(&machine);
-        let listing = listing?;
+        let listing = output(&self.nvdisasm, [OsStr::new("--print-code"), machine.as_os_str()])?;
         let kernels = registers(&log)?.into_iter().map(|(name, registers)| {
             let (fma, others) = densest(&listing, &name);
             (name, MachineCode { registers, fma, others })

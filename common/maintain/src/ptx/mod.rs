@@ -2,14 +2,13 @@
 
 mod assembled;
 
-use std::fs;
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail, ensure};
 use beyond::STEP;
 use beyond::several;
-use common::basics::{json, output, workspace};
+use common::basics::{json, output, packed, workspace};
 use common::code::assembled::Assembled;
 use common::code::nvrtc::PINNED_PACKAGE;
 use common::code::{Source, file_of, folder_of, nvrtc, rustc};
@@ -46,23 +45,26 @@ pub fn run(options: &Options) -> Result<bool> {
     ensure!(nvrtc.version == PINNED, "{path} is {name}, and the committed PTX is made by {major}.{minor}; {install}");
     let tools = Tools::beside(nvrtc);
     let mut generated = Generated::new(options.check);
-    let mut folders: Vec<(PathBuf, Sources)> = Vec::new();
+    let mut folders: Vec<(PathBuf, Sources, bool)> = Vec::new();
     let wanted =
         |step: &str| options.steps.is_empty() || options.steps.iter().any(|name| step.starts_with(name.as_str()));
     if wanted("beyond") {
-        folders.push((several::folder("ptx"), of(&STEP, STEP.variants.iter().map(Some))?));
-        folders.push((several::folder("several/ptx"), several::sources()?));
+        // What learners do not read is packed.
+        folders.push((several::folder("ptx"), of(&STEP, STEP.variants.iter().map(Some))?, true));
+        folders.push((several::folder("several/ptx"), several::sources()?, true));
     }
     for step in STEPS.iter().filter(|step| wanted(step.name)) {
         let variants = std::iter::once(None).chain(step.variants.iter().map(Some));
-        folders.push((folder_of(step).join("ptx"), of(step, variants)?));
+        folders.push((folder_of(step).join("ptx"), of(step, variants)?, false));
     }
-    for (folder, sources) in folders {
+    for (folder, sources, is_packed) in folders {
         let known = Assembled::read(&folder);
         let mut made = Assembled::default();
         for (source, specialisations) in sources {
             for specialisation in &specialisations {
-                let file = folder.join(source.committed_name(specialisation));
+                let name = source.committed_name(specialisation);
+                let file = folder.join(&name);
+                let file = if is_packed { packed::packed(&file) } else { file };
                 let fresh = if source.is_rust() {
                     compile_rust(&source, specialisation, &file, options.check)?
                 } else {
@@ -71,7 +73,7 @@ pub fn run(options: &Options) -> Result<bool> {
                 if generated.file(&file, &fresh)?
                     && let Some(tools) = &tools
                 {
-                    tools.add(&mut made, &known, &file, &fresh)?;
+                    tools.add(&mut made, &known, name, &fresh)?;
                 }
             }
         }
@@ -96,7 +98,7 @@ fn compile(source: &Source, specialisation: &Specialisation, file: &Path) -> Res
     const ATTEMPTS: usize = 8;
     const HEADER_LINES: usize = 3;
     let fresh = source.compile_to_commit(specialisation)?;
-    let committed = fs::read_to_string(file).unwrap_or_default().replace("\r\n", "\n");
+    let committed = packed::read(file).unwrap_or_default().replace("\r\n", "\n");
     if committed == fresh || !committed.lines().take(HEADER_LINES).eq(fresh.lines().take(HEADER_LINES)) {
         return Ok(fresh);
     }
@@ -113,7 +115,7 @@ fn compile(source: &Source, specialisation: &Specialisation, file: &Path) -> Res
 /// The PTX of a kernel in Rust. Compilers differ, so a check only requires that the committed PTX was made from this source with
 /// these constants. The same holds if rustc has no core library for GPUs.
 fn compile_rust(source: &Source, specialisation: &Specialisation, file: &Path, check: bool) -> Result<String> {
-    let committed = fs::read_to_string(file).unwrap_or_default().replace("\r\n", "\n");
+    let committed = packed::read(file).unwrap_or_default().replace("\r\n", "\n");
     match rustc::find() {
         Ok(_) if !check => source.compile_to_commit(specialisation),
         _ if source.gave(specialisation, &committed) => Ok(committed),

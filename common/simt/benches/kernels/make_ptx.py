@@ -6,6 +6,7 @@ import sys
 here = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(here.parents[1] / "tests"))
 import nvrtc
+import packed
 
 for path in sorted(here.glob("*.cu")):
-    path.with_suffix(".ptx").write_text(nvrtc.compile_program(sys.argv[1], path), encoding="utf-8")
+    packed.write(path.with_suffix(".ptx"), nvrtc.compile_program(sys.argv[1], path))

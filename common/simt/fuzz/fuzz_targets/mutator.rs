@@ -4,6 +4,7 @@
 
 use crate::attempt::Random;
 use crate::program::{Program, Word, kind, words};
+use flate2::read::GzDecoder;
 use libfuzzer_sys::fuzzer_mutate;
 use std::sync::LazyLock;
 
@@ -166,19 +167,19 @@ type Piece = Vec<String>;
 
 const IDIOMS: &str = include_str!("idioms.ptx");
 const OTHERS: &str = include_str!("../../tests/instructions/others.txt");
-const REAL: &[&str] = &[
-    include_str!("../../tests/corpus/pass.ptx"),
-    include_str!("../../tests/counters/copy.ptx"),
-    include_str!("../../tests/counters/pattern.ptx"),
-    include_str!("../../tests/products.ptx"),
-    include_str!("../../tests/verdicts/accesses.ptx"),
-    include_str!("../../tests/verdicts/barriers.ptx"),
-    include_str!("../../tests/verdicts/copies.ptx"),
-    include_str!("../../tests/verdicts/counters.ptx"),
-    include_str!("../../tests/verdicts/flags.ptx"),
-    include_str!("../../tests/verdicts/locks.ptx"),
-    include_str!("../../tests/verdicts/warpgroups.ptx"),
-    include_str!("../../tests/verdicts/warps.ptx"),
+const REAL: &[&[u8]] = &[
+    include_bytes!("../../tests/corpus/pass.ptx.gz"),
+    include_bytes!("../../tests/counters/copy.ptx.gz"),
+    include_bytes!("../../tests/counters/pattern.ptx.gz"),
+    include_bytes!("../../tests/products.ptx.gz"),
+    include_bytes!("../../tests/verdicts/accesses.ptx.gz"),
+    include_bytes!("../../tests/verdicts/barriers.ptx.gz"),
+    include_bytes!("../../tests/verdicts/copies.ptx.gz"),
+    include_bytes!("../../tests/verdicts/counters.ptx.gz"),
+    include_bytes!("../../tests/verdicts/flags.ptx.gz"),
+    include_bytes!("../../tests/verdicts/locks.ptx.gz"),
+    include_bytes!("../../tests/verdicts/warpgroups.ptx.gz"),
+    include_bytes!("../../tests/verdicts/warps.ptx.gz"),
 ];
 
 /// Whether the simulator accepts a statement, in a kernel that declares what the statements in `OTHERS` use.
@@ -218,7 +219,7 @@ static IDIOM_LIST: LazyLock<Vec<Piece>> = LazyLock::new(|| {
 });
 
 /// Lines of real kernels that are complete: no declarations, and no braces that other lines close.
-static REAL_LINES: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
+static REAL_LINES: LazyLock<Piece> = LazyLock::new(|| {
     let whole = |line: &&str| {
         !line.is_empty()
             && !line.starts_with(['.', '/', '(', ')', '{', '}'])
@@ -226,7 +227,9 @@ static REAL_LINES: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
             && line.matches('{').count() == line.matches('}').count()
             && !line.contains("call")
     };
-    REAL.iter().flat_map(|text| text.lines()).map(str::trim).filter(whole).collect()
+    let texts = REAL.iter().map(|packed| std::io::read_to_string(GzDecoder::new(*packed)).expect("it was packed"));
+    let lines = |text: String| text.lines().map(str::trim).filter(whole).map(Into::into).collect::<Piece>();
+    texts.flat_map(lines).collect()
 });
 
 fn piece(random: &mut Random) -> Piece {
@@ -237,7 +240,7 @@ fn piece(random: &mut Random) -> Piece {
         _ => {
             let first = random.below(REAL_LINES.len());
             let length = 1 + random.below(12);
-            REAL_LINES[first..].iter().take(length).map(|&line| line.into()).collect()
+            REAL_LINES[first..].iter().take(length).cloned().collect()
         }
     }
 }

@@ -8,6 +8,9 @@ import random
 import sys
 
 here = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(here.parent))
+import packed
+
 random.seed(20250101)
 lanes = range(32)
 SPACE = 2048  # words of shared memory; patterns of wider accesses stay below SPACE / width
@@ -61,7 +64,7 @@ def launch(kernel, name, b, shared=4 * SPACE, m=SPACE, sizes=(32768, 128, 32768)
         "kernel": f"{kernel}.ptx",
         "grid": [1, 1, 1],
         "block": [32, 1, 1],
-        "shared": shared,
+        "shared_bytes": shared,
         "m": m,
         "n": 1,
         "k": 1,
@@ -197,7 +200,7 @@ for kernel, count in (
 
 for name, list_of in (("launches", launches), ("copies", copies), ("sharing", sharing)):
     if sys.argv[1:] == ["--check"]:
-        record = json.loads((here / f"{name}.readings.json").read_text())
+        record = json.loads(packed.read(here / f"{name}.readings.json"))
         recorded = [{key: {**record["same"], **reading}.get(key) for key in list_of[0]} for reading in record["readings"]]
         if recorded != list_of:
             sys.exit(f"{name}.readings.json has other launches; record them again with record.py")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compiles pattern.cu and copy.cu to pattern.ptx and copy.ptx: make_ptx.py PATH_TO_LIBNVRTC.
+"""Compiles pattern.cu and copy.cu to pattern.ptx.gz and copy.ptx.gz: make_ptx.py PATH_TO_LIBNVRTC.
 
 Each holds several kernels, which begin after a line `//// NAME`. The simulator and the GPU must run the same PTX, so it is
 committed, made by a pinned NVRTC (12.1)."""
@@ -9,6 +9,7 @@ import sys
 here = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(here.parent))
 import nvrtc
+import packed
 
 
 kernels = {"pattern": "", "copy": ""}
@@ -26,4 +27,4 @@ for width in (1, 2, 4):
 compile("copy", "copy128_bypass", "-DWIDTH=4", '-DLEVEL="cg"')
 compile("copy", "copy128_bypass_p0", "-DWIDTH=4", '-DLEVEL="cg"', "-DALONE")
 for name, text in kernels.items():
-    (here / f"{name}.ptx").write_text(text)
+    packed.write(here / f"{name}.ptx", text)

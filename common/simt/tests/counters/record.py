@@ -5,13 +5,13 @@
 
 Needs a GPU, nvcc and ncu. Each list is a JSON array of
     {"name", "kernel": file (.ptx or .cu, in the list's folder or from a folder above it on), "options": [nvcc options for .cu],
-     "grid": [x, y, z], "block": [x, y, z], "shared": dynamic bytes, "m", "n", "k" (optional where the next are given),
+     "grid": [x, y, z], "block": [x, y, z], "shared_bytes": dynamic bytes, "m", "n", "k" (optional where the next are given),
      "entry": name of the kernel (optional; default matmul),
      "args": [{"a", "b", "c" or "workspace": element of 4 bytes to point to, or "int": value}, ...] (optional; default A, B, C, m, n, k),
      "bytes": [A, B, C, workspace] (optional; default 4-byte matrices), "b": [integers for the start of B] (optional)}
-All memory is filled with ones. A kernel that is no file of its own is looked for in the other .ptx files of the list's folder,
-after a line `//// NAME`. One JSON file for each list is written to FOLDER under the list's name, or beside the list as
-NAME.readings.json if there is no FOLDER:
+All memory is filled with ones. A kernel that is no file of its own is looked for in the packed .ptx files of the list's folder,
+after a line `//// NAME`. One packed JSON file for each list is written to FOLDER under the list's name, or beside the list as
+NAME.readings.json.gz if there is no FOLDER:
     {"gpu", "driver", "tool", "date",
      "same": {what all launches of the list have in common}, "kernels": {"FILE ENTRY": SHA-256 of its code}, "metrics": [names],
      "readings": [{the rest of the launch, "metrics": [a value for each name, or null]}, one a line]}
@@ -28,6 +28,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import packed
 
 METRICS = """
 smsp__inst_executed.sum
@@ -124,15 +127,19 @@ def run(*command):
 
 
 def file_of(folder, kernel):
-    return next((above / kernel for above in (folder, *folder.parents) if (above / kernel).exists()), folder / kernel)
+    files = (above / kernel for above in (folder, *folder.parents))
+    return next((file for file in files if file.exists() or packed.place(file).exists()), folder / kernel)
 
 
 def text_of(folder, kernel):
-    """The text of a kernel's file, which may be a part of another file."""
-    if file_of(folder, kernel).exists():
-        return file_of(folder, kernel).read_text()
-    for file in sorted(folder.glob("*.ptx")):
-        programs = re.split(r"^//// (.*)\n", file.read_text(), flags=re.MULTILINE)
+    """The text of a kernel's file, which may be packed, and a part of another file."""
+    file = file_of(folder, kernel)
+    if file.exists():
+        return file.read_text()
+    if packed.place(file).exists():
+        return packed.read(file)
+    for file in sorted(folder.glob("*.ptx.gz")):
+        programs = re.split(r"^//// (.*)\n", packed.read(file.with_suffix("")), flags=re.MULTILINE)
         if kernel in programs[1::2]:
             return programs[2::2][programs[1::2].index(kernel)]
     sys.exit(f"{folder / kernel} is missing")
@@ -215,7 +222,7 @@ def main():
             text = source.read_text() if source.suffix == ".cu" else text_of(path.resolve().parent, launch["kernel"])
             entry = launch.get("entry", "matmul")
             hashes[f"{launch['kernel']} {entry}"] = hashlib.sha256(code_of(text, entry).encode()).hexdigest()
-            values = [files[key], entry, *launch["grid"], *launch["block"], launch.get("shared", 0)]
+            values = [files[key], entry, *launch["grid"], *launch["block"], launch.get("shared_bytes", 0)]
             values += [*sizes, len(start), *start, len(args), *(value for arg in args for value in arg)]
             lines.append(" ".join(map(str, values)))
         (work / "list").write_text("\n".join(lines) + "\n")
@@ -232,8 +239,8 @@ def main():
         head = {"gpu": gpu, "driver": driver, "tool": f"ncu {version}", "date": datetime.date.today().isoformat()}
         out = options.out / f"{path.stem}.readings.json" if options.out else path.with_suffix(".readings.json")
         out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_text(compact(head, launches, hashes, values))
-        print(f"{len(values)} readings of {gpu}, driver {driver}, in {out}")
+        packed.write(out, compact(head, launches, hashes, values))
+        print(f"{len(values)} readings of {gpu}, driver {driver}, in {packed.place(out)}")
 
 
 if __name__ == "__main__":

@@ -9,11 +9,11 @@ Needs a GPU of compute capability 9.0 and its driver, nothing else. FILE has the
 `SIMT_PRODUCTS=FILE cargo test -p simt --test main products` writes there. Otherwise three files come of it; those in
 `tensor_cores`, of TIMES 1, are what the tests of `exec::sums` and `exec::descriptor` hold the simulator to.
 
-- sums.txt and sums.bin: products of matrices by `mma.sync` and `wgmma`. A line names the instruction, the rows and columns of D,
-  the length k, the types of A (and B) and of C (and D), the family of operands, and how many products there are. The binary
+- sums.txt and sums.bin.gz: products of matrices by `mma.sync` and `wgmma`. A line names the instruction, the rows and columns of D,
+  the length k, the types of A (and B) and of C (and D), the family of operands, and how many products there are. The packed
   file has of each product A, B, C and D, each in row order, in the order of the lines. Of `wgmma` it has the sixteen
   rows of the first warp.
-- layouts.txt: which element of shared memory `wgmma` takes for which element of an operand. A line names the operand, its type,
+- layouts.txt.gz: which element of shared memory `wgmma` takes for which element of an operand. A line names the operand, its type,
   whether it is transposed, its rows (A) or columns (B), its length k, the descriptor without the address of the array, and a
   hash (FNV-1a) of the elements' numbers in the array, each in two bytes, in row order of the operand (A) or of its
   transpose (B)."""
@@ -23,6 +23,9 @@ import pathlib
 import random
 import struct
 import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import packed as packing
 
 HEAD = ".version 8.0\n.target sm_90a\n.address_size 64\n"
 # For each type: bits of the exponent, bits of the fraction, zero bits below the fraction, bits in total.
@@ -409,7 +412,7 @@ def ask_sums(gpu, folder, times):
                 lines.append([key, 0])
             lines[-1][1] += 1
     (folder / "sums.txt").write_text("".join(f"{key}{count}\n" for key, count in lines))
-    (folder / "sums.bin").write_bytes(data)
+    packing.write(folder / "sums.bin", bytes(data))
 
 
 def layout_cases():
@@ -457,7 +460,7 @@ def ask_layouts(gpu, folder):
             else:
                 numbers = [number_of(word, kind) for word in d]
             lines.append(f"{operand}\t{kind}\t{trans}\t{size}\t{k}\t{descriptor}\t{hashed(numbers)}\n")
-    (folder / "layouts.txt").write_text("".join(lines))
+    packing.write(folder / "layouts.txt", "".join(lines))
 
 
 def ask_products(gpu, file):

@@ -1,8 +1,9 @@
 //! Compares every instruction that computes, with every type and modifier that the simulator accepts, with a GPU. The forms come from
 //! the table of instructions and from what the decoder accepts, so the test also fails for a form that is not recorded.
 //!
-//! `results.txt` has a line for each form and each statement of `statements.txt`: [`hashes`] of its results, one for 128 results each.
-//! `ask_gpu.py` compares these results with a GPU's. `SIMT_BLESS=1` regenerates them, to be reviewed as a diff and checked on a GPU.
+//! `results.txt.gz` has a line for each form and each statement of `statements.txt`: [`hashes`] of its results, one for 128 results
+//! each.
+//! `ask_gpu.py` compares these results with a GPU's. `SIMT_BLESS=1` regenerates them, to be checked on a GPU.
 
 mod cases;
 mod matrices;
@@ -10,8 +11,11 @@ mod warpgroups;
 
 use super::sections;
 use cases::{COUNT, Case, format};
+use flate2::{Compression, write::GzEncoder};
 use simt::{Error, InstructionSet, Module};
 use std::collections::HashMap;
+use std::fs::File;
+use std::io::Write as _;
 
 const GROUP: usize = 128;
 
@@ -84,13 +88,14 @@ fn wrong(case: &Case, recorded: &str, results: &[u64]) -> Option<String> {
 fn every_form_of_every_instruction() {
     let cases = cases::all();
     assert!(cases.len() > 1500, "{}", cases.len());
-    let text = include_str!("results.txt");
+    let text = sections::text("instructions/results.txt");
     if std::env::var_os("SIMT_BLESS").is_some() {
         let mut text: String = text.split_inclusive('\n').filter(|line| line.starts_with('#')).collect();
         for case in &cases {
             text += &format!("{}\t{}\n", case.key(), hashes(&case.run(InstructionSet::Plain).unwrap()));
         }
-        return std::fs::write(sections::path("instructions/results.txt"), text).unwrap();
+        let file = File::create(sections::path("instructions/results.txt.gz")).unwrap();
+        return GzEncoder::new(file, Compression::best()).write_all(text.as_bytes()).unwrap();
     }
     let mut recorded: HashMap<&str, &str> = text.lines().filter_map(|line| line.split_once('\t')).collect();
     let (plain, mut messages) = (simt::forms(), vec![]);

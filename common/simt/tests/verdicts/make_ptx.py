@@ -7,9 +7,10 @@ import sys
 here = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(here.parent))
 import nvrtc
+import packed
 
 for path in sorted(here.glob("*.cu")):
     ptx = nvrtc.compile(sys.argv[1], path, "--std=c++17", f"--include-path={here}")
     # Drop the compiler's comments and blank lines.
     lines = [line for line in ptx.split("\n") if line and not line.startswith("//")]
-    path.with_suffix(".ptx").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    packed.write(path.with_suffix(".ptx"), "\n".join(lines) + "\n")

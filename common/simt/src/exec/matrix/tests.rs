@@ -1,6 +1,9 @@
 //! Compares the model with the sums of an H200 (`tests/instructions/ask_tensor_cores.py`). Models that differ in one thing must not
 //! agree. `SIMT_TENSOR_CORES=FOLDER` reads another record, `-- --nocapture` shows how many elements agree with each model.
 
+#[path = "../../../tests/sections/packed.rs"]
+pub(in crate::exec) mod packed;
+
 use super::*;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -19,8 +22,8 @@ pub(in crate::exec) fn folder() -> PathBuf {
 }
 
 fn recorded() -> Vec<Recorded> {
-    let list = std::fs::read_to_string(folder().join("sums.txt")).unwrap();
-    let all = std::fs::read(folder().join("sums.bin")).unwrap();
+    let list = packed::text(&folder().join("sums.txt")).unwrap();
+    let all = packed::bytes(&folder().join("sums.bin")).unwrap();
     let mut rest = &all[..];
     let mut products = vec![];
     for line in list.lines() {

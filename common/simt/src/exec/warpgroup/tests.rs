@@ -2,11 +2,11 @@
 //! orders, distances of every size, starts inside the pattern, and numbers of the first row.
 
 use super::*;
-use crate::exec::matrix::tests::folder;
+use crate::exec::matrix::tests::{folder, packed};
 
 #[test]
 fn the_same_places_as_a_gpu() {
-    let list = std::fs::read_to_string(folder().join("layouts.txt")).unwrap();
+    let list = packed::text(&folder().join("layouts.txt")).unwrap();
     let mut count = 0;
     for text in list.lines() {
         let words: Vec<&str> = text.split('\t').collect();
