@@ -1,7 +1,9 @@
 //! The contents of a page: steps, smaller tiles where the usual ones show only one block, tours, counters.
 
+use std::path::PathBuf;
+
 use anyhow::{Context, Result, ensure};
-use common::basics::{output, workspace};
+use common::basics::{output, packed, workspace};
 use common::code::Source;
 use explorer::planner::Planner;
 use plan::{DeviceInfo, Dtype, Specialisation, Step};
@@ -78,8 +80,11 @@ pub fn of_step(step: &'static Step) -> Result<(Vec<Chapter>, Vec<Kernel>)> {
         let source = Source::read(&workspace::root().join(&kernel.file))?;
         let found = kernel.forms.iter().filter_map(|form| data::smaller(kernel, form, &source));
         let found = found.filter(|(file, _)| file.is_file());
-        let added: Vec<Form> =
-            found.map(|(file, form)| Ok(Form { ptx: files::read(&file)?, ..form })).collect::<Result<_>>()?;
+        let read = |(file, form): (PathBuf, Form)| -> Result<Form> {
+            let ptx = packed::read(&file).with_context(|| format!("cannot read {}", workspace::display(&file)))?;
+            Ok(Form { ptx, ..form })
+        };
+        let added: Vec<Form> = found.map(read).collect::<Result<_>>()?;
         kernel.forms.extend(added);
         kernel.choose_first();
         kernel.measured = records.iter().filter_map(|(_, record)| measured(record, &kernel.id)).collect();

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use common::basics::workspace;
+use common::basics::{packed, workspace};
 use common::code::Source;
 use explorer::planner::{LARGEST, Planner, SmallerTile};
 use explorer::request::{self, Order, RunRequest};
@@ -198,7 +198,7 @@ pub fn smaller(kernel: &Kernel, usual: &Form, source: &Source) -> Option<(PathBu
     let tile = SmallerTile { tile: [columns, rows], tile_k: TILE_K, block, defines: defines.clone() };
     let name = format!("{}small{rows}x{columns}", usual.specialisation);
     let smaller = Specialisation { name, defines, ..specialisation.clone() };
-    let file = smaller_folder().join(&kernel.step).join(source.committed_name(&smaller));
+    let file = packed::packed(&smaller_folder().join(&kernel.step).join(source.committed_name(&smaller)));
     // The form for any N and the one for multiples of 4 may have the same tile.
     let wide = if usual.specialisation.ends_with("v4") { " v4" } else { "" };
     let form = Form {
