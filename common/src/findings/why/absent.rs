@@ -77,6 +77,7 @@ impl Teller<'_> {
             let arrived = Side::BOTH.iter().flat_map(|&side| self.arrived(side));
             let stores: BTreeSet<u32> = arrived.map(|(_, arrived)| arrived.stored).collect();
             marks.extend(stores.into_iter().map(|stored| self.stores(stored, None, "this stores to shared memory")));
+            self.set_by(value.shared.map(|passage| passage.loaded), READ, &mut marks);
             let cause = "unset, and needed for nothing that is known";
             return Some(self.told(Mistake::Unset, cause, marks, &self.found(value)));
         };
