@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::around::{Part, READ, is_shared};
+use super::around::{LOOPS, Part, READ, is_shared};
 use super::source::Set;
 use super::spot::Spot;
 use super::underline::Mark;
@@ -93,6 +93,21 @@ impl Spot {
     pub fn stores_of(&self, array: &str) -> Vec<Mark> {
         let is_one = |set: &&Set| set.indexed && (set.root() == array || set.last() == array);
         self.other_lines(2, self.sets().iter().filter(is_one), &format!("{array} is stored here"))
+    }
+
+    /// The lines that set a pointer to a place in an array, the first two.
+    pub fn pointers_to(&self, array: &str) -> Vec<Mark> {
+        let is_one = |set: &&Set| self.is_pointer(set) && self.names(&set.value).iter().any(|name| name == array);
+        self.other_lines(2, self.sets().iter().filter(is_one), &format!("this points to {array}"))
+    }
+
+    /// The loops around a place that begin with a number other than 0.
+    pub fn late(&self) -> Vec<Mark> {
+        let of_file =
+            self.sets().iter().filter(|set| self.begins_with_number(set.at) && self.text(set.value.start) != "0");
+        let late: Vec<u32> = of_file.map(|set| set.line).collect();
+        let loops = self.around(LOOPS).into_iter().filter(|line| late.contains(line));
+        self.at_lines(loops, "this loop does not begin with 0")
     }
 
     /// The lines of what is set, but for that of the place: at most so many.

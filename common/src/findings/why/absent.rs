@@ -96,6 +96,7 @@ impl Teller<'_> {
             }
             self.read_set_by(passage, READ, &mut marks);
             self.set_by(arrived.stored, STORE, &mut marks);
+            add(&mut marks, self.place(arrived.stored).late());
             let (mistake, same) = if self.same_but_for_buffer(passage.address, arrived.address) {
                 (Mistake::Stale, "buffer")
             } else {
@@ -123,9 +124,13 @@ impl Teller<'_> {
         if stores.is_empty() {
             let read = value.shared.map(|passage| self.place(passage.loaded))?;
             let cell = self.cell(value);
-            for store in read.stores_of(array_name(&cell).unwrap_or_default()) {
+            let array = array_name(&cell).unwrap_or_default();
+            let direct = read.stores_of(array);
+            let through = if direct.is_empty() { read.pointers_to(array) } else { vec![] };
+            for store in direct.into_iter().chain(through) {
                 let heads = store.spot.conditions(store.spot.around(HEADS));
-                add(&mut marks, [store].into_iter().chain(heads));
+                let index = store.spot.set_by(Part { array, ..STORE });
+                add(&mut marks, [store].into_iter().chain(heads).chain(index));
             }
         }
         for &stored in &stores {
