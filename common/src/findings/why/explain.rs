@@ -140,7 +140,7 @@ impl Teller<'_> {
                 let at = value.shared.map(|passage| passage.loaded).or(value.loaded)?;
                 // An element may be read in another line than the one that adds it.
                 let sets = self.store().map_or(vec![], |store| self.place(store).value_set());
-                let adds = sets.into_iter().rfind(|mark| mark.spot.code().contains('+'));
+                let adds = sets.into_iter().rfind(|mark| mark.spot.adds_several());
                 let mark = adds.map_or_else(|| self.mark(at, None, ""), |mark| Mark { aside: false, ..mark });
                 let line = mark.spot.at.line.map_or_else(String::new, |line| format!("line {line}"));
                 let mark = Mark { label: "is added here".into(), ..mark };
