@@ -60,6 +60,13 @@ pub fn hazard(hazard: &Hazard, one_warp: bool) -> Diagnostic {
         marks.extend(spots[0].marks_of(if one_block && one_line { spots[0].set_by_thread() } else { vec![] }));
         for spot in &spots {
             add(&mut marks, spot.set_by(STORE));
+            // A loop that takes one turn too many comes to the elements of another thread, and so does one that a condition lets through.
+            if role == Role::Output {
+                add(&mut marks, spot.depends(LOOPS));
+                let heads = spot.guards().into_iter().filter_map(|line| spot.on_line(line).statement());
+                let returned = heads.flat_map(|head| spot.returns(head)).map(|(name, line)| (0, name, line));
+                add(&mut marks, spot.marks_of(returned.collect()));
+            }
         }
     }
     match (kind, &spots[..], array) {
@@ -89,7 +96,10 @@ pub fn hazard(hazard: &Hazard, one_warp: bool) -> Diagnostic {
         (HazardKind::Race, [first, _], Some(name)) if sides.iter().all(|side| side.action != Action::Updates) => {
             add(&mut marks, first.shared_by_threads(name).map(|(_, declared)| declared));
         }
-        (HazardKind::UnsetRegister, [read], _) => add(&mut marks, read.without_value()),
+        (HazardKind::UnsetRegister, [read], _) => {
+            add(&mut marks, read.without_value());
+            add(&mut marks, read.depends(LOOPS));
+        }
         _ => {}
     }
     let laid_out = match (kind, sides, array) {

@@ -136,6 +136,16 @@ impl Spot {
         Some(help("row times another size", &words([("columns", columns), ("wrong", wrong), ("layout", layout)])))
     }
 
+    /// What to do about a line that sets a pointer into a matrix, if its row is multiplied by the wrong size.
+    pub fn of_pointer(&self, array: &str, columns: &str, layout: &str) -> Option<String> {
+        let mut own = self.and_callers().filter_map(|place| place.statement());
+        let is_one = |set: &&Set| self.is_pointer(set) && self.has(set.at, |word| word == array);
+        own.find_map(|own| {
+            let mut lines = self.sets_around(own).filter(is_one).map(|set| set.line);
+            lines.find_map(|line| self.on_line(line).stride(array, columns, layout))
+        })
+    }
+
     /// What to do about a call, or a macro, that is told another size than the columns of a matrix.
     pub fn of_call(&self, wrong: &str, columns: &str, layout: &str) -> Option<String> {
         let is_between = |before: &str, after: &str| matches!((before, after), ("," | "(", "," | ")"));

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::around::{Part, READ};
+use super::around::{LOOPS, Part, READ, is_shared};
 use super::source::Set;
 use super::spot::Spot;
 use super::underline::Mark;
@@ -11,13 +11,22 @@ use crate::code::places;
 
 /// Lines that set variables are shown in a picture, at most so many. With more, a learner no longer sees which of them matters.
 const MOST_SETS: usize = 4;
+const MOST_CONSTANTS: usize = 2;
 
 impl Spot {
     /// The lines that set what a place uses.
     pub fn set_by(&self, part: Part) -> Vec<Mark> {
         let mut marks = self.marks_of(self.ranked(part, 2));
-        let of_callers = self.and_callers().skip(1).flat_map(|call| self.marks_of(call.ranked(READ, 2)));
-        marks.extend(of_callers.map(|mark| Mark { rank: mark.rank + 2, ..mark }));
+        let own: Vec<u32> = self.statement().map_or(vec![], |own| self.function(own).map(|at| self.line(at)).collect());
+        for call in self.and_callers().skip(1) {
+            // What the function returns is nothing that the place uses.
+            let mut found = call.ranked(Part { array: part.array, ..READ }, 2);
+            found.retain(|(.., line)| !own.contains(line));
+            found.extend(
+                call.statement().into_iter().flat_map(|at| self.operators(at)).map(|(name, line)| (1, name, line)),
+            );
+            marks.extend(self.marks_of(found).into_iter().map(|mark| Mark { rank: mark.rank + 2, ..mark }));
+        }
         marks
     }
 
@@ -86,6 +95,21 @@ impl Spot {
         self.other_lines(2, self.sets().iter().filter(is_one), &format!("{array} is stored here"))
     }
 
+    /// The lines that set a pointer to a place in an array, the first two.
+    pub fn pointers_to(&self, array: &str) -> Vec<Mark> {
+        let is_one = |set: &&Set| self.is_pointer(set) && self.names(&set.value).iter().any(|name| name == array);
+        self.other_lines(2, self.sets().iter().filter(is_one), &format!("this points to {array}"))
+    }
+
+    /// The loops around a place that begin with a number other than 0.
+    pub fn late(&self) -> Vec<Mark> {
+        let of_file =
+            self.sets().iter().filter(|set| self.begins_with_number(set.at) && self.text(set.value.start) != "0");
+        let late: Vec<u32> = of_file.map(|set| set.line).collect();
+        let loops = self.around(LOOPS).into_iter().filter(|line| late.contains(line));
+        self.at_lines(loops, "this loop does not begin with 0")
+    }
+
     /// The lines of what is set, but for that of the place: at most so many.
     fn other_lines<'a>(&self, most: usize, of: impl Iterator<Item = &'a Set>, label: &str) -> Vec<Mark> {
         let mut lines: Vec<u32> = of.map(|set| set.line).filter(|line| Some(*line) != self.at.line).collect();
@@ -108,7 +132,10 @@ impl Spot {
     /// The lines that declare the variables which a place uses without a value.
     pub fn without_value(&self) -> Vec<Mark> {
         let Some(own) = self.access() else { return vec![] };
-        let is_bare = |name: &String| self.sets_around(own).any(|set| set.path == *name && set.declares && !set.sets);
+        let is_bare = |name: &String| {
+            self.sets_around(own)
+                .any(|set| set.path == *name && set.declares && !set.sets && !self.has(set.at, is_shared))
+        };
         let names = self.names(&self.statements[own].tokens).into_iter().filter(is_bare);
         names.filter_map(|name| self.declared_above(&name, "has no value")).collect()
     }
@@ -151,14 +178,29 @@ pub fn with_calls(mut marks: Vec<Mark>) -> Vec<Mark> {
             let label = if places::is_ptx(&place.at, line) { "this is what it calls" } else { "it is called here" };
             add(&mut marks, [place.at_line(line, label)]);
         }
-        for (line, text) in (1..).zip(place.lines.iter()) {
-            let name = text.strip_prefix("#define ").and_then(|rest| rest.split_once('(')).map(|(name, _)| name);
-            if name.is_some_and(|name| place.has_word(|word| word == name)) {
-                add(&mut marks, [place.at_line(line, "it is defined here")]);
-            }
-        }
+        let macros = place.macros(true).into_iter().filter(|(name, _)| place.has_word(|word| word == name));
+        add(&mut marks, macros.map(|(_, line)| place.at_line(line, "it is defined here")));
     }
+    let constants = constants(&marks);
+    add(&mut marks, constants);
     marks
+}
+
+/// The lines at the head of the file that define the constants which most of the marked lines use, the first two.
+fn constants(marks: &[Mark]) -> Vec<Mark> {
+    // Only if an index is in question.
+    let Some(Mark { spot: file, .. }) = marks.first().filter(|_| marks.iter().any(|mark| mark.rank > 0)) else {
+        return vec![];
+    };
+    let is_one = |set: &&Set| file.statements[set.at].function == 0 && file.is_constant(set.at);
+    let mut known = file.macros(false);
+    known.extend(file.sets().iter().filter(is_one).map(|set| (set.path.clone(), set.line)));
+    let uses = |name: &str| marks.iter().filter(|mark| mark.spot.has_word(|word| word == name)).count();
+    let mut used: Vec<(usize, String, u32)> = known.into_iter().map(|(name, line)| (uses(&name), name, line)).collect();
+    used.retain(|(count, ..)| *count > 0);
+    used.sort_by_key(|(count, ..)| std::cmp::Reverse(*count));
+    let mark = |(_, name, line)| file.at_line(line, format!("`{name}` is set here"));
+    used.into_iter().take(MOST_CONSTANTS).map(mark).collect()
 }
 
 /// Adds marks to lines that have none, or one that is left out before them.

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use super::statements::{Statement, Token, closing, is_word, statements, tokens};
+use super::statements::{Statement, Token, closing, is_name, is_word, statements, tokens};
 
 /// A file as statements, in the order of its text.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -136,6 +136,21 @@ impl Source {
         self.words(&self.statements[number].tokens).iter().any(|token| is_it(&token.text))
     }
 
+    /// The macros that the file defines, with parameters or without, and the line of each.
+    pub fn macros(&self, with_parameters: bool) -> Vec<(String, u32)> {
+        let one = |(line, text): (u32, &String)| {
+            let rest = text.strip_prefix("#define ")?.trim_start();
+            let end = rest.find(|c| !is_name(c)).filter(|end| *end > 0)?;
+            ((rest[end..].starts_with('(')) == with_parameters).then(|| (rest[..end].to_owned(), line))
+        };
+        (1..).zip(self.lines.iter()).filter_map(one).collect()
+    }
+
+    /// Whether a statement sets what never changes.
+    pub fn is_constant(&self, number: usize) -> bool {
+        self.has(number, |word| ["const", "constexpr"].contains(&word)) && self.has(number, |word| word == "=")
+    }
+
     /// Whether the first value that a statement sets is a number.
     pub fn begins_with_number(&self, number: usize) -> bool {
         let value = self.sets_of(number).next().and_then(|set| self.tokens.get(set.value.start));
@@ -167,7 +182,11 @@ impl Source {
     fn is_object(&self, at: usize) -> bool {
         let is_it =
             |set: &Set| set.declares && set.path == self.text(at) && !["[", "|"].contains(&self.text(set.value.start));
-        self.text(at + 1) == "(" && self.sets().iter().any(is_it)
+        let is_parameter = |head: &Statement| {
+            let ends = |at: usize| matches!(self.text(at + 1), "," | ")") && self.text(at - 1) != "(";
+            head.keyword == "fn" && head.tokens.clone().skip(1).any(|of| self.text(of) == self.text(at) && ends(of))
+        };
+        self.text(at + 1) == "(" && (self.sets().iter().any(is_it) || self.statements.iter().any(is_parameter))
     }
 
     /// The parts of an expression that are added.
@@ -211,6 +230,17 @@ impl Source {
         };
         let is_head = self.statements[number].keyword == "fn";
         (0..self.statements.len()).filter(|_| !is_head).filter_map(returned).collect()
+    }
+
+    /// Where the operators of the file's own that a statement has return a value, each with its name: `operator*()`.
+    pub fn operators(&self, number: usize) -> Vec<(String, u32)> {
+        let returned = |at: usize| {
+            let Statement { keyword, function, ref tokens, .. } = self.statements[at];
+            let name = self.functions.get(function.checked_sub(1)?).filter(|name| !is_word(name))?;
+            let is_it = keyword == "return" && tokens.len() > 1 && self.has(number, |word| word == name);
+            is_it.then(|| (format!("operator{name}()"), self.line(at)))
+        };
+        (0..self.statements.len()).filter_map(returned).collect()
     }
 
     pub fn function(&self, number: usize) -> impl Iterator<Item = usize> {

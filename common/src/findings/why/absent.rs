@@ -77,6 +77,7 @@ impl Teller<'_> {
             let arrived = Side::BOTH.iter().flat_map(|&side| self.arrived(side));
             let stores: BTreeSet<u32> = arrived.map(|(_, arrived)| arrived.stored).collect();
             marks.extend(stores.into_iter().map(|stored| self.stores(stored, None, "this stores to shared memory")));
+            self.set_by(value.shared.map(|passage| passage.loaded), READ, &mut marks);
             let cause = "unset, and needed for nothing that is known";
             return Some(self.told(Mistake::Unset, cause, marks, &self.found(value)));
         };
@@ -95,6 +96,7 @@ impl Teller<'_> {
             }
             self.read_set_by(passage, READ, &mut marks);
             self.set_by(arrived.stored, STORE, &mut marks);
+            add(&mut marks, self.place(arrived.stored).late());
             let (mistake, same) = if self.same_but_for_buffer(passage.address, arrived.address) {
                 (Mistake::Stale, "buffer")
             } else {
@@ -122,9 +124,13 @@ impl Teller<'_> {
         if stores.is_empty() {
             let read = value.shared.map(|passage| self.place(passage.loaded))?;
             let cell = self.cell(value);
-            for store in read.stores_of(array_name(&cell).unwrap_or_default()) {
+            let array = array_name(&cell).unwrap_or_default();
+            let direct = read.stores_of(array);
+            let through = if direct.is_empty() { read.pointers_to(array) } else { vec![] };
+            for store in direct.into_iter().chain(through) {
                 let heads = store.spot.conditions(store.spot.around(HEADS));
-                add(&mut marks, [store].into_iter().chain(heads));
+                let index = store.spot.set_by(Part { array, ..STORE });
+                add(&mut marks, [store].into_iter().chain(heads).chain(index));
             }
         }
         for &stored in &stores {

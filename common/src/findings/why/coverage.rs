@@ -379,8 +379,9 @@ impl Teller<'_> {
         let no_zeros = self.element.with_zeros.len() as u64 + lost < depth + lost.min(64);
         let sets = place.set_by_line().is_some_and(|set| !place.keeps(&set));
         let turns = self.element.with_zeros.len() as u64;
-        // Of each tile, one product is left.
-        if tile.is_some_and(|it| it > 1 && turns == depth.div_ceil(it))
+        // Of each tile, one product is left; or those of the last step of a loop that runs from the end.
+        let of_last = came && no_zeros && missing.first() == Some(&(depth - lost));
+        if (of_last || tile.is_some_and(|it| it > 1 && turns == depth.div_ceil(it)))
             && let Some(replaced) = self.replaced(gap, vec![])
         {
             return replaced;

@@ -49,6 +49,9 @@ impl Factor {
     }
 }
 
+/// The stores to C, by the index of the element, each in order.
+pub type StoresOfC = BTreeMap<u64, Vec<Store>>;
+
 /// A product in a sum.
 #[derive(Clone, Copy, Debug)]
 pub struct Pair {
@@ -159,8 +162,8 @@ impl Origins {
     }
 
     /// The stores to each element of C that was stored, by its place in memory.
-    pub(super) fn stores_of_c(&self) -> BTreeMap<u64, Vec<Store>> {
-        let mut stores: BTreeMap<u64, Vec<Store>> = BTreeMap::new();
+    pub(super) fn stores_of_c(&self) -> StoresOfC {
+        let mut stores = StoresOfC::new();
         for store in self.provenance.stores().into_iter().filter(|store| self.arrays[store.array] == "C") {
             stores.entry(store.index).or_default().push(store);
         }
@@ -168,7 +171,7 @@ impl Origins {
     }
 
     /// One element of C, of these stores.
-    pub(super) fn element(&self, asked: &Asked, index: u64, stores: &BTreeMap<u64, Vec<Store>>) -> Element {
+    pub(super) fn element(&self, asked: &Asked, index: u64, stores: &StoresOfC) -> Element {
         let mut earlier = stores.get(&index).cloned().unwrap_or_default();
         let store = earlier.pop();
         let mut formed = store.as_ref().map(|store| self.provenance.formed(store)).unwrap_or_default();

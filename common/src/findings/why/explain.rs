@@ -6,7 +6,7 @@ use plan::Problem;
 use simt::analyses::provenance::{Store, Value};
 
 use super::asked::{Asked, Kind, Place, Side};
-use super::element::{Element, Factor, Origins, Pair};
+use super::element::{Element, Factor, Origins, Pair, StoresOfC};
 use super::judge::{Verdict, judge, whole};
 use super::rule;
 use super::teller::{Teller, helped, listed, noted};
@@ -88,7 +88,7 @@ pub fn explain(origins: &Origins, asked: &Asked) -> Option<HazardReport> {
     let teller = Teller { origins, asked, alike: &alike, element: &of_blocks.first()?.0, moved, count, looked_at };
     let arrives = |one: &(Element, Verdict)| Teller { element: &one.0, ..teller }.has_arrived(&one.1);
     let (element, verdict) = of_blocks.iter().min_by_key(|one| (arrives(one), clear(one)))?;
-    Teller { element, ..teller }.tell(verdict)
+    Teller { element, ..teller }.tell(verdict, &stored)
 }
 
 /// At most so many elements of C are looked at, products in them, and elements kept for each mistake.
@@ -128,18 +128,23 @@ fn count(counts: &mut Vec<(Key, u64)>, key: Key) -> u64 {
 const LATER: usize = 100;
 
 impl Teller<'_> {
-    fn tell(&self, verdict: &Verdict) -> Option<HazardReport> {
+    fn tell(&self, verdict: &Verdict, stored: &StoresOfC) -> Option<HazardReport> {
         let element = self.element;
         Some(match verdict {
             Verdict::Right | Verdict::Unknown => return None,
-            Verdict::Unwritten => self.unwritten()?,
+            Verdict::Unwritten => self.unwritten(stored)?,
             Verdict::Empty => self.empty(),
             Verdict::Zero(side, at, k) => self.zero(*side, &element.with_zeros[*at], *k),
             Verdict::Added => {
                 let value = element.formed.rest.first()?;
                 let at = value.shared.map(|passage| passage.loaded).or(value.loaded)?;
-                let marks = vec![self.mark(at, None, "is added here")];
-                self.told(Mistake::Operands, "elements added", marks, &[("line", self.line(at))])
+                // An element may be read in another line than the one that adds it.
+                let sets = self.store().map_or(vec![], |store| self.place(store).value_set());
+                let adds = sets.into_iter().rfind(|mark| mark.spot.adds_several());
+                let mark = adds.map_or_else(|| self.mark(at, None, ""), |mark| Mark { aside: false, ..mark });
+                let line = mark.spot.at.line.map_or_else(String::new, |line| format!("line {line}"));
+                let mark = Mark { label: "is added here".into(), ..mark };
+                self.told(Mistake::Operands, "elements added", vec![mark], &[("line", line)])
             }
             Verdict::Overwritten => self.overwritten(),
             Verdict::Unset(at) => self.unset(*at)?,
@@ -154,7 +159,7 @@ impl Teller<'_> {
             Verdict::Elsewhere(place) => self.elsewhere(*place),
             Verdict::Outside(place) => self.outside(*place),
             Verdict::Mixed(at) => self.mixed(&element.pairs[*at]),
-            Verdict::Factor(side, at, k) => self.also_stored().or_else(|| self.factor(*side, *at, *k))?,
+            Verdict::Factor(side, at, k) => self.also_stored(stored).or_else(|| self.factor(*side, *at, *k))?,
             Verdict::Part(missing, repeated) => self.part(missing, repeated),
             Verdict::Weight => self.weight(),
             Verdict::Chosen(instruction) if self.place(*instruction).at.instruction.contains("abs.") => {
@@ -246,8 +251,7 @@ impl Teller<'_> {
         self.told(Mistake::Weight, cause, marks, &words)
     }
 
-    fn unwritten(&self) -> Option<HazardReport> {
-        let stores = self.origins.stores_of_c();
+    fn unwritten(&self, stores: &StoresOfC) -> Option<HazardReport> {
         // The last one of the kernel that was executed.
         let instruction = stores.values().flatten().map(|store| store.instruction).max()?;
         let place = self.place(instruction);
@@ -305,7 +309,7 @@ impl Teller<'_> {
             _ => None,
         });
         if let Some((side, taken, value)) = wrong.filter(|(side, ..)| pair.of(side.other()).is_none()) {
-            let first = pair.of(side).map_or(vec![], |(place, _)| self.arrivals(side, place));
+            let first = self.arrivals(side, taken);
             let places: BTreeSet<u32> = first.iter().map(|arrived| arrived.address).collect();
             let own = value.shared.is_some_and(|passage| places.len() == 1 && places.contains(&passage.address));
             let words = [("taken", self.asked.name(side, taken)), ("array", self.asked.array(side.other()).to_owned())];
@@ -454,9 +458,8 @@ impl Teller<'_> {
     }
 
     /// The same sum is stored in the element that it is for.
-    fn also_stored(&self) -> Option<HazardReport> {
+    fn also_stored(&self, stores: &StoresOfC) -> Option<HazardReport> {
         let (row, col) = whole(self.element)?;
-        let stores = self.origins.stores_of_c();
         let own = self.element.store?;
         let is_same = |store: &&Store| (store.block, store.value) == (own.block, own.value);
         let columns = self.asked.columns();

@@ -110,7 +110,8 @@ impl Teller<'_> {
         let size = rule.wrong_size(side, asked);
         let stride = written.filter(|_| rows != columns).and_then(|at| {
             let in_call = || at.of_call(size?, columns, &layout);
-            at.stride(array, columns, &layout).or_else(in_call).or_else(|| at.of_vector())
+            let begins = || at.of_pointer(array, columns, &layout);
+            at.stride(array, columns, &layout).or_else(begins).or_else(in_call).or_else(|| at.of_vector())
         });
         // If one index alone is wrong, and not the pointer to a product of a batch, only its part of what is written counts.
         let own = taken.0 != needed.0;

@@ -145,16 +145,24 @@ impl Teller<'_> {
         if self.origins.field(address).is_none_or(|field| !field.extents.is_empty()) {
             return place;
         }
-        // By instruction: the first address, and the bytes of an element.
-        let mut begins: BTreeMap<u32, (u32, u32)> = BTreeMap::new();
+        // By place, as an unrolled loop has many instructions for one: the first address, and the bytes of an element.
+        let mut begins: Vec<(simt::Location, u32, u32)> = vec![];
+        let mut stored = BTreeMap::new();
         for (_, arrived) in Side::BOTH.into_iter().flat_map(|side| self.arrived(side)) {
-            let known = begins.entry(arrived.stored).or_insert((arrived.address, 4));
-            *known = (arrived.address.min(known.0), if arrived.address.is_multiple_of(4) { known.1 } else { 2 });
+            let place = stored.entry(arrived.stored).or_insert_with(|| self.origins.location(arrived.stored));
+            let is_it = |(known, ..): &&mut (simt::Location, u32, u32)| {
+                (known.line, known.column, &known.calls) == (place.line, place.column, &place.calls)
+            };
+            let size = if arrived.address.is_multiple_of(4) { 4 } else { 2 };
+            match begins.iter_mut().find(is_it) {
+                Some((_, begin, bytes)) => (*begin, *bytes) = (arrived.address.min(*begin), size.min(*bytes)),
+                None => begins.push((place.clone(), arrived.address, size)),
+            }
         }
-        let before = begins.into_iter().filter(|(_, (begin, _))| *begin <= address);
-        let named = before.max_by_key(|(_, (begin, _))| *begin).and_then(|(stored, (begin, size))| {
+        let before = begins.into_iter().filter(|(_, begin, _)| *begin <= address);
+        let named = before.max_by_key(|(_, begin, _)| *begin).and_then(|(place, begin, size)| {
             let index = u64::from((address - begin) / size);
-            Some(element_of(self.place(stored).set_by_line()?.last(), Space::Shared, vec![index]))
+            Some(element_of(Spot::of(&place).set_by_line()?.last(), Space::Shared, vec![index]))
         });
         named.unwrap_or(place)
     }
