@@ -103,7 +103,7 @@ struct Seen {
 /// A product's work is M·N·K, and these are the kernel's integers. A side shorter than a tile counts as a whole tile. In a block
 /// of less than a warp, each instruction does less work.
 fn instruction_limit(launch: &Launch, args: &[Value]) -> u64 {
-    const LEAST: u64 = 1_000_000;
+    const LEAST: u64 = 2_000_000;
     const PER_MULTIPLY_ADD: u64 = 32;
     const TILE: u64 = 32;
     let lanes = launch.block.map(u64::from).into_iter().fold(1, u64::saturating_mul).clamp(1, 32);
