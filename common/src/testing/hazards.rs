@@ -47,6 +47,8 @@ const PROBLEMS: &[([u64; 3], u32)] = &[
     ([250, 253, 64], 1),
     // More tiles than a block has room for at a time.
     ([200, 264, 300], 1),
+    // So deep that every stage of a ring is filled again, with the largest tiles, too.
+    ([130, 140, 600], 2),
     // Few rows and few columns.
     ([5, 140, 1100], 1),
     ([40, 5, 1100], 1),
