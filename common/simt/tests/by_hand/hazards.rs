@@ -9,7 +9,7 @@ use simt::{
 
 #[test]
 fn rules() {
-    script("rules.txt", include_str!("rules.txt"), run);
+    script("by_hand/rules.txt", run);
 }
 
 /// What the shadows may take decides whether a launch is refused: about a hundred bytes for each word that is written, and more where
