@@ -235,9 +235,8 @@ impl Real {
             (Nan, _) | (_, Nan) => return Nan,
             (Infinite { .. }, Infinite { .. }) => return if x == y { self } else { Nan },
             (Infinite { .. }, _) => return self,
-            (_, Infinite { .. }) => return other,
             (Finite { bits: 0, .. }, Finite { bits: 0, .. }) => return Self::zero(if x == y { x } else { down }),
-            (Finite { bits: 0, .. }, _) => return other,
+            (_, Infinite { .. }) | (Finite { bits: 0, .. }, _) => return other,
             (_, Finite { bits: 0, .. }) => return self,
             (Finite { bits, exponent, .. }, Finite { bits: b, exponent: f, .. }) => {
                 (Self::spread(bits, exponent), Self::spread(b, f))

@@ -4,8 +4,7 @@
 use super::{BODY, Request, arrival, begin, kernel, mask, memory, number, script};
 use simt::analyses::counters::Wavefronts;
 use simt::{
-    Access, Analysis, Arrival, BlockInfo, CopyAccess, Counters, Counts, Dim3, Kernel, Observer, Space, WarpgroupStep,
-    Work,
+    Analysis, Arrival, BlockInfo, CopyAccess, Counters, Counts, Dim3, Kernel, Observer, Space, WarpgroupStep, Work,
 };
 
 /// Returns the counters of a launch of one block, whose events `run` makes.

@@ -16,9 +16,8 @@ fn waiting_body() -> String {
 }
 
 fn kernel(body: &str) -> Kernel {
-    let head = ".version 8.1\n.target sm_80\n.address_size 64\n.extern .shared .align 16 .b8 d[];\n\
-                .visible .entry k(.param .u64 a, .param .u32 n)";
-    Module::parse(&format!("{head}\n{{{body}\n}}")).and_then(|module| module.kernel("k")).unwrap()
+    let text = include_str!("module.ptx").replace("BODY", body);
+    Module::parse(&text).and_then(|module| module.kernel("k")).unwrap()
 }
 
 /// Returns the number of the first instruction whose text begins with `start`. If it is lowered to several steps, that is the last
@@ -98,5 +97,5 @@ fn script(name: &str, run: impl Fn(&str) -> Vec<String>) {
             }
         }
     }
-    sections::compare(name, &found);
+    super::compare(name, &found);
 }

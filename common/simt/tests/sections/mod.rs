@@ -16,18 +16,6 @@ pub fn text(name: impl AsRef<Path>) -> String {
     packed::text(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
 }
 
-/// Compares a text with a file. `SIMT_BLESS=1` regenerates the file, to be reviewed as a diff.
-pub fn compare(name: &str, found: &str) {
-    if std::env::var_os("SIMT_BLESS").is_some() {
-        return std::fs::write(path(name), found).unwrap();
-    }
-    let recorded = text(name);
-    for (number, (found, recorded)) in (1..).zip(found.lines().zip(recorded.lines())) {
-        assert_eq!(found, recorded, "{name}, line {number}");
-    }
-    assert_eq!(found.len(), recorded.len(), "{name}");
-}
-
 /// Returns the programs of a file with their names, in order. Those written by hand may be files of their own, in a folder named as
 /// the file is; then all are in the order of their names.
 pub fn read(name: impl AsRef<Path>) -> Vec<(String, String)> {
