@@ -11,7 +11,7 @@ use crate::state::{Block, GARBAGE, State, Warp};
 use crate::step::step;
 use serde_json::{Value, json};
 use simt::analyses::counters::{Wavefront, Wavefronts};
-use simt::{AccessKind, CopyAccess, Space};
+use simt::{Access, AccessKind, CopyAccess, Space};
 use std::collections::BTreeSet;
 
 const READ_BY_LANE: u32 = 1;
@@ -68,7 +68,8 @@ fn request(run: &Run, launch: &LaunchTape, number: u32, now: u32) -> Value {
     let filled = |lane: usize| request.addresses[if mask >> lane & 1 != 0 { lane } else { first_lane(mask) }].into();
     let found = (request.space == Space::Shared).then(|| {
         let (kernel, filled) = (&launch.program.kernel, std::array::from_fn(filled));
-        Wavefronts::of_access(kernel, event.instruction, request.kind, mask, request.bytes, &filled)
+        let by = (event.warp, event.instruction, mask);
+        Wavefronts::of_access(kernel, &Access::new(by, (request.kind, request.space), request.bytes, &filled))
     });
     let (mut to, mut note) = (Value::Null, None);
     if let Some(copy) = &request.copy {

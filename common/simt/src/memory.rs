@@ -246,8 +246,7 @@ impl GlobalMemory {
 
     /// Where an address points: into which array, or how far outside the nearest one.
     pub(crate) fn place(&self, address: u64) -> Place {
-        let Some(index) = self.at_or_before(address).or(if self.allocations.is_empty() { None } else { Some(0) })
-        else {
+        let Some(index) = self.at_or_before(address).or((!self.allocations.is_empty()).then_some(0)) else {
             return Place::NoMemory(address);
         };
         let distance = |allocation: &Allocation| {

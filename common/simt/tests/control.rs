@@ -89,14 +89,6 @@ const LIMIT: u64 = 1_000_000;
 
 const WORDS: usize = 512;
 
-fn body(statements: &str) -> String {
-    format!(
-        ".version 8.1\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 out)\n{{\n\
-         .reg .b64 %rd<9>; .reg .b32 %t; .reg .pred %p<9>;\n\
-         mov.u32 %t, %tid.x; ld.param.u64 %rd1, [out]; mul.wide.u32 %rd2, %t, 4; add.u64 %rd3, %rd1, %rd2;\n{statements}\nret;\n}}"
-    )
-}
-
 /// Runs `blocks` blocks of `threads` threads on `host` host threads, and returns the contents of `out`.
 fn run(text: &str, (blocks, threads): (u32, u32), limit: u64, host: usize) -> Result<Vec<u32>, simt::Error> {
     let kernel = Module::parse(text)?.kernel("k")?;
@@ -132,7 +124,8 @@ fn kernels() {
         let each = text.lines().find_map(|line| line.strip_prefix("// EACH: ")).unwrap_or_default();
         for each in each.split(" | ") {
             let text = text.replace("EACH", each);
-            let text = if text.contains(".version") { text } else { body(&text) };
+            let text =
+                if text.contains(".version") { text } else { include_str!("control_body.ptx").replace("BODY", &text) };
             for host in 1..=blocks.min(3) as usize {
                 let found = run(&text, shape, limit, host);
                 let right = match &found {

@@ -13,3 +13,15 @@ mod robust;
 mod sections;
 mod steps;
 mod verdicts;
+
+/// Compares a text with a file. `SIMT_BLESS=1` regenerates the file, to be reviewed as a diff.
+fn compare(name: &str, found: &str) {
+    if std::env::var_os("SIMT_BLESS").is_some() {
+        return std::fs::write(sections::path(name), found).unwrap();
+    }
+    let recorded = sections::text(name);
+    for (number, (found, recorded)) in (1..).zip(found.lines().zip(recorded.lines())) {
+        assert_eq!(found, recorded, "{name}, line {number}");
+    }
+    assert_eq!(found.len(), recorded.len(), "{name}");
+}

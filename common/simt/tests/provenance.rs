@@ -1,9 +1,16 @@
 //! Provenance: in the course's kernels, each element of C is the sum of the right products, in order.
 
 use simt::analyses::provenance::{Source, Value};
-use simt::{Arg, GlobalMemory, Kernel, LaunchConfig, Module, Provenance};
+use simt::{Arg, DevicePointer, GlobalMemory, Kernel, LaunchConfig, Module, Provenance};
 
 use super::sections;
+
+/// Allocates an array with these words.
+fn array(memory: &mut GlobalMemory, name: &str, words: &[u32]) -> DevicePointer {
+    let pointer = memory.alloc(name, 4 * words.len() as u64, 4).unwrap();
+    memory.upload(pointer, 0, words).unwrap();
+    pointer
+}
 
 /// Multiplies M×K by K×N with a kernel of the course. Returns where C came from, the kernel, and C.
 fn run(
@@ -19,17 +26,10 @@ fn run(
     });
     let kernel = Module::parse(&text).unwrap().kernel("matmul").unwrap();
     let mut memory = GlobalMemory::new();
-    let pointers = [("A", m * k), ("B", k * n), ("C", m * n)].map(|(name, elements)| {
-        let pointer = memory.alloc(name, 4 * elements as u64, 4).unwrap();
-        let values: Vec<u32> =
-            (0..elements as u32)
-                .map(|i| {
-                    if file.contains("i32") { i % 7919 } else { (i.wrapping_mul(2_654_435_761) as f32 / 4e9).to_bits() }
-                })
-                .collect();
-        memory.upload(pointer, 0, &values).unwrap();
-        pointer
-    });
+    let real = |i: u32| (i.wrapping_mul(2_654_435_761) as f32 / 4e9).to_bits();
+    let value = |i: u32| if file.contains("i32") { i % 7919 } else { real(i) };
+    let pointers = [("A", m * k), ("B", k * n), ("C", m * n)]
+        .map(|(name, elements)| array(&mut memory, name, &(0..elements as u32).map(value).collect::<Vec<_>>()));
     let mut arguments: Vec<Arg> = pointers.map(Arg::Pointer).to_vec();
     arguments.extend([m, n, k].map(|size| Arg::I32(size as i32)));
     let mut config =
@@ -120,12 +120,8 @@ fn a_sum_that_is_scaled_or_added_to_keeps_its_products() {
         let text = include_str!("provenance.ptx").replace("FORMULA", formula);
         let kernel = Module::parse(&text).unwrap().kernel("one").unwrap();
         let mut memory = GlobalMemory::new();
-        let mut arguments: Vec<Arg> =
-            ["A", "B", "C"].map(|name| Arg::Pointer(memory.alloc(name, 8, 4).unwrap())).into();
-        for pointer in &arguments {
-            let Arg::Pointer(pointer) = pointer else { unreachable!() };
-            memory.upload(*pointer, 0, &[1.5f32.to_bits(), 2.5f32.to_bits()]).unwrap();
-        }
+        let numbers = [1.5f32, 2.5].map(f32::to_bits);
+        let mut arguments = ["A", "B", "C"].map(|name| Arg::Pointer(array(&mut memory, name, &numbers))).to_vec();
         arguments.extend([Arg::U32(3.0f32.to_bits()), Arg::Bytes((-2.0f64).to_le_bytes().into())]);
         let (provenance, ended) = Provenance::of(&kernel, &mut memory, &LaunchConfig::new((1, 1), (32, 1)), &arguments);
         ended.unwrap();

@@ -15,19 +15,7 @@ static WORDS: LazyLock<Vec<Vec<&str>>> = LazyLock::new(|| {
 });
 
 /// Replaces a text that is not a program.
-const FRAME: &str = "\
-.version 8.1
-.target sm_90a
-.address_size 64
-.entry k(
-.param .u64 a,
-.param .u64 b,
-.param .u32 n
-)
-{
-ret;
-}
-";
+const FRAME: &str = include_str!("frame.ptx");
 
 /// Changes the first `size` bytes in place, and returns the new size.
 pub fn mutate(data: &mut [u8], size: usize, max_size: usize, seed: u32) -> usize {
@@ -184,12 +172,7 @@ const REAL: &[&[u8]] = &[
 
 /// Whether the simulator accepts a statement, in a kernel that declares what the statements in `OTHERS` use.
 fn is_known(statement: &str) -> bool {
-    let text = format!(
-        ".version 8.1 .target sm_90a .address_size 64
-        .global .align 16 .b8 g[512]; .const .align 16 .b8 c[64]; .entry k(.param .u64 a, .param .u64 b) {{
-        .reg .pred %p<9>; .reg .b16 %h<9>; .reg .b32 %r<9>; .reg .f32 %f<9>; .reg .b64 %d<9>; .reg .f64 %x<9>;
-        .shared .align 16 .b8 s[512]; .local .align 16 .b8 l[64]; {statement} END: ret; }}"
-    );
+    let text = include_str!("statement.ptx").replace("STATEMENT", statement);
     simt::Module::parse(&text).and_then(|module| module.kernel("k")).is_ok()
 }
 

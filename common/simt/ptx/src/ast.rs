@@ -67,6 +67,9 @@ impl Type {
     }
 }
 
+/// An address of a variable in initial bytes: position, name, addend, and a mask of the bits that are kept.
+pub type Symbol = (usize, String, i64, u64);
+
 #[derive(Debug, Clone)]
 pub struct Variable {
     pub name: String,
@@ -82,8 +85,8 @@ pub struct Variable {
     pub external: bool,
     /// Initial bytes; the rest is zero.
     pub init: Vec<u8>,
-    /// Pieces of `init` that are addresses of other variables: position, name, addend, and a mask of the bits that are kept.
-    pub init_symbols: Vec<(usize, String, i64, u64)>,
+    /// Pieces of `init` that are addresses of other variables.
+    pub init_symbols: Vec<Symbol>,
     pub line: u32,
 }
 
@@ -123,10 +126,12 @@ pub enum Operand {
     Opaque,
 }
 
+/// `@%p` or `@!%p`: the register, and whether it is negated.
+pub type Guard = Option<(u32, bool)>;
+
 #[derive(Debug, Clone)]
 pub struct Statement {
-    /// `@%p` or `@!%p`: the register, and whether it is negated.
-    pub guard: Option<(u32, bool)>,
+    pub guard: Guard,
     /// Opcode and modifiers: `ld`, `global`, `f32`.
     pub words: Vec<String>,
     pub operands: Vec<Operand>,

@@ -36,12 +36,9 @@ impl Parsed {
         let mut know = |name: &String, line: u32, defines: bool| {
             let first: &mut u32 = declared.entry(name.clone()).or_insert(line);
             *first = line.min(*first);
-            match defines.then(|| defined.insert(name.clone(), line)).flatten() {
-                Some(first) => {
-                    Err(Error::parse(line, format!("{name} is defined a second time (first in line {first})")))
-                }
-                None => Ok(()),
-            }
+            let before = defines.then(|| defined.insert(name.clone(), line)).flatten();
+            let again = |first| Error::parse(line, format!("{name} is defined a second time (first in line {first})"));
+            before.map_or(Ok(()), |first| Err(again(first)))
         };
         for (number, function) in program.functions.iter().enumerate() {
             know(&function.name, function.line, function.defined)?;

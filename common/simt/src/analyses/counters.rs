@@ -305,13 +305,8 @@ struct Memo {
 impl Memo {
     /// Returns the result for these addresses, and computes it only if the shape differs from that of the latest request.
     #[inline]
-    fn look_up(
-        &mut self,
-        lanes: u32,
-        modulus: u64,
-        addresses: &[u64; 32],
-        count: impl FnOnce(u32, &[u64; 32]) -> (u32, u32),
-    ) -> (u32, u32) {
+    fn look_up(&mut self, access: &Access<'_>, modulus: u64, count: impl FnOnce() -> (u32, u32)) -> (u32, u32) {
+        let &Access { lanes, addresses, .. } = access;
         let first = addresses[lanes.trailing_zeros() as usize & 31];
         let phase = (first % modulus) as u32;
         let mut different = self.lanes ^ lanes | self.phase ^ phase;
@@ -326,7 +321,7 @@ impl Memo {
             for (distance, &address) in self.distance.iter_mut().zip(addresses) {
                 *distance = address.wrapping_sub(first);
             }
-            self.result = count(lanes, addresses);
+            self.result = count();
         }
         self.result
     }
@@ -336,9 +331,8 @@ impl Memo {
 #[inline]
 fn shared_passes(memo: &mut Memo, merged: Merged, access: &Access<'_>) -> Option<(u32, u32)> {
     let (bytes, before) = merged.piece(access.bytes)?;
-    Some(memo.look_up(access.lanes, 4, access.addresses, |lanes, addresses| {
-        wavefronts(access.kind, lanes, bytes, &addresses.map(|address| address.wrapping_sub(before)))
-    }))
+    let addresses = || access.addresses.map(|address| address.wrapping_sub(before));
+    Some(memo.look_up(access, 4, || wavefronts(access.kind, access.lanes, bytes, &addresses())))
 }
 
 impl BlockCounters {
@@ -411,7 +405,7 @@ impl Observer for BlockCounters {
                 self.work.add_accesses(1, 1);
             }
             (Space::Global, _) => {
-                let (touched, lines) = memo.look_up(access.lanes, 128, access.addresses, sectors_and_lines);
+                let (touched, lines) = memo.look_up(access, 128, || sectors_and_lines(access.lanes, access.addresses));
                 self.work.add_accesses(1, if load { lines.div_ceil(LINES).max(access.bytes / 4) } else { 1 });
                 count.global_bytes_requested += bytes;
                 if load {

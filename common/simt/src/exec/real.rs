@@ -137,15 +137,13 @@ impl Real {
     /// Returns the bits of the nearest number of the format in the direction of rounding.
     #[inline]
     pub const fn round(self, format: Format, rounding: Rounding) -> u64 {
+        let sign = if self.negative() { format.sign() } else { 0 };
         let (negative, bits, exponent) = match self {
             Nan => return format.nan(),
-            Infinite { negative } => return format.infinity() | if negative { format.sign() } else { 0 },
+            Infinite { .. } => return sign | format.infinity(),
+            Finite { bits: 0, .. } => return sign,
             Finite { negative, bits, exponent } => (negative, bits, exponent),
         };
-        let sign = if negative { format.sign() } else { 0 };
-        if bits == 0 {
-            return sign;
-        }
         let size = exponent + bits.ilog2() as i32;
         let size = if size < format.least() { format.least() } else { size };
         let whole = whole(negative, bits, size - format.fraction as i32 - exponent, rounding);
@@ -170,10 +168,7 @@ impl Real {
     /// after rounding to as many digits as a normal number has. NVIDIA's assembler converts a double with `.ftz` in this way. The
     /// products and quotients of an H200 agree with this, but they would also agree with a test before rounding.
     pub const fn flushed(self, format: Format, rounding: Rounding) -> Self {
-        let Finite { negative, bits, exponent } = self else { return self };
-        if bits == 0 {
-            return self;
-        }
+        let Finite { negative, bits: bits @ 1.., exponent } = self else { return self };
         let size = exponent + bits.ilog2() as i32;
         let digits = whole(negative, bits, size - format.fraction as i32 - exponent, rounding);
         let carry = (digits >> (format.fraction + 1)) as i32;
@@ -234,36 +229,32 @@ impl Real {
 
     /// Returns the sum. The direction of rounding decides the sign of a zero that is the difference of equal numbers.
     pub const fn plus(self, other: Self, rounding: Rounding) -> Self {
-        let (x, y) = match (self, other) {
+        let (x, y) = (self.negative(), other.negative());
+        let down = matches!(rounding, Rounding::Down);
+        let ((mut a, mut e), (mut b, f)) = match (self, other) {
             (Nan, _) | (_, Nan) => return Nan,
-            (Infinite { negative: x }, Infinite { negative: y }) => return if x == y { self } else { Nan },
+            (Infinite { .. }, Infinite { .. }) => return if x == y { self } else { Nan },
             (Infinite { .. }, _) => return self,
-            (_, Infinite { .. }) => return other,
-            (Finite { negative, bits, exponent }, Finite { negative: n, bits: b, exponent: e }) => {
-                ((negative, bits, exponent), (n, b, e))
+            (Finite { bits: 0, .. }, Finite { bits: 0, .. }) => return Self::zero(if x == y { x } else { down }),
+            (_, Infinite { .. }) | (Finite { bits: 0, .. }, _) => return other,
+            (_, Finite { bits: 0, .. }) => return self,
+            (Finite { bits, exponent, .. }, Finite { bits: b, exponent: f, .. }) => {
+                (Self::spread(bits, exponent), Self::spread(b, f))
             }
         };
-        let down = matches!(rounding, Rounding::Down);
-        match (x.1, y.1) {
-            (0, 0) => return Self::zero(if x.0 == y.0 { x.0 } else { down }),
-            (0, _) => return other,
-            (_, 0) => return self,
-            _ => {}
-        }
-        let ((mut a, mut e), (mut b, f)) = (Self::spread(x.1, x.2), Self::spread(y.1, y.2));
         if e >= f {
             b = shift_right(b, (e - f) as u32);
         } else {
             a = shift_right(a, (f - e) as u32);
             e = f;
         }
-        if x.0 == y.0 {
-            return Finite { negative: x.0, bits: a + b, exponent: e };
+        if x == y {
+            return Finite { negative: x, bits: a + b, exponent: e };
         }
         if a == b {
             return Self::zero(down);
         }
-        let negative = if a > b { x.0 } else { y.0 };
+        let negative = if a > b { x } else { y };
         Finite { negative, bits: a.abs_diff(b), exponent: e }
     }
 

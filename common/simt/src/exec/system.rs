@@ -79,7 +79,7 @@ impl Memory<'_, '_> {
         }
         let bytes = self.context.code.local_bytes;
         if let Some(word) = within(LOCAL_WINDOW, bytes) {
-            return Some(of(self.warp.local.read(self.lane * bytes as usize / 4 + word)));
+            return Some(of(self.warp.local.words[self.lane * bytes as usize / 4 + word]));
         }
         let allocation = self.context.launch.memory.holding(address, 1)?;
         let word = (address - allocation.base.0) as usize / 4;

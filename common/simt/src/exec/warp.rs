@@ -286,7 +286,7 @@ const PAGE: usize = 1024;
 #[derive(Default)]
 pub(super) struct LocalMemory {
     /// Fresh from the operating system, which provides a page only when it is written.
-    words: Vec<u32>,
+    pub words: Vec<u32>,
     /// By page: whether this block has written it.
     written: Vec<bool>,
 }
@@ -296,10 +296,6 @@ impl LocalMemory {
     pub fn new(bytes: u32) -> Self {
         let words = bytes as usize * 8;
         Self { words: vec![0; words], written: vec![false; words.div_ceil(PAGE)] }
-    }
-
-    pub fn read(&self, word: usize) -> u32 {
-        self.words[word]
     }
 
     /// Returns all words. The caller may write the word that holds byte `at`, and those after it up to the next multiple of 16

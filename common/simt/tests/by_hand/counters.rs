@@ -4,8 +4,7 @@
 use super::{BODY, Request, arrival, begin, kernel, mask, memory, number, script};
 use simt::analyses::counters::Wavefronts;
 use simt::{
-    Access, Analysis, Arrival, BlockInfo, CopyAccess, Counters, Counts, Dim3, Kernel, Observer, Space, WarpgroupStep,
-    Work,
+    Analysis, Arrival, BlockInfo, CopyAccess, Counters, Counts, Dim3, Kernel, Observer, Space, WarpgroupStep, Work,
 };
 
 /// Returns the counters of a launch of one block, whose events `run` makes.
@@ -126,11 +125,11 @@ fn step(kernel: &Kernel, block: &mut dyn Observer, step: &str) -> u64 {
             let [first, stride] = [first, stride].map(|word| word.parse::<u64>().unwrap());
             let addresses = std::array::from_fn(|lane| first + stride * lane as u64);
             let request = Request { start, warp: 0, lanes: mask(lanes), addresses, data: None };
-            let Access { instruction, kind, space, lanes, bytes, .. } = request.access(kernel);
-            block.access(&request.access(kernel));
-            if space == Space::Shared {
-                let passes = Wavefronts::of_access(kernel, instruction, kind, lanes, bytes, &addresses).unwrap().passes;
-                assert_eq!(passes.iter().fold(0, |served, pass| served | pass.lanes), lanes, "{step}");
+            let access = request.access(kernel);
+            block.access(&access);
+            if access.space == Space::Shared {
+                let passes = Wavefronts::of_access(kernel, &access).unwrap().passes;
+                assert_eq!(passes.iter().fold(0, |served, pass| served | pass.lanes), access.lanes, "{step}");
                 return passes.len() as u64;
             }
         }
@@ -141,7 +140,7 @@ fn step(kernel: &Kernel, block: &mut dyn Observer, step: &str) -> u64 {
 
 #[test]
 fn requests() {
-    script("requests.txt", include_str!("requests.txt"), |line| {
+    script("by_hand/requests.txt", |line| {
         let mut passes = 0;
         let counters = counted(|kernel, block| passes = line.split(';').map(|text| step(kernel, block, text)).sum());
         let counts = counters.total();

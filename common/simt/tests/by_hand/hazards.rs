@@ -9,7 +9,7 @@ use simt::{
 
 #[test]
 fn rules() {
-    script("rules.txt", include_str!("rules.txt"), run);
+    script("by_hand/rules.txt", run);
 }
 
 /// What the shadows may take decides whether a launch is refused: about a hundred bytes for each word that is written, and more where
@@ -100,10 +100,7 @@ fn run(script: &str) -> Vec<String> {
 fn run_kernel(body: &str) -> Vec<String> {
     let body =
         body.replace("SET", "@!%p1 bra SKIP; mov.u32 %r2, 5; SKIP:").replace("STORE", "st.global.u32 [%rd3], %r3");
-    let head = ".reg .b32 %r<20>; .reg .b64 %rd<9>; .reg .pred %p<9>; .shared .align 16 .b8 s[512];
-        ld.param.u64 %rd1, [a]; mov.u32 %r1, %tid.x; setp.lt.u32 %p1, %r1, 40;
-        mul.wide.u32 %rd2, %r1, 4; add.s64 %rd3, %rd1, %rd2;";
-    let kernel = kernel(&format!("{head} {body} ret;"));
+    let kernel = kernel(&include_str!("launched.ptx").replace("BODY", &body));
     let (mut memory, a, _) = memory();
     let mut hazards = Hazards::new();
     let arguments = [Arg::Pointer(a), Arg::U32(7)];

@@ -4,6 +4,7 @@
 mod counters;
 mod hazards;
 
+use super::sections;
 use simt::{Access, AccessKind, Arrival, DevicePointer, GlobalMemory, Kernel, LaunchConfig, LaunchInfo, Module, Space};
 
 /// A kernel body in which tests find an instruction by how its text begins; `[%r5]` and `[%rd5]` are addresses of unknown origin.
@@ -11,22 +12,12 @@ const BODY: &str = include_str!("body.ptx");
 
 /// [`BODY`] with instructions that let threads wait for each other elsewhere than at barriers of the whole block.
 fn waiting_body() -> String {
-    let more = "
-    bar.sync 1, 64;
-    bar.sync 1, 96;
-    bar.red.popc.u32 %r2, 0, %p1;
-    ld.volatile.global.u32 %r2, [%rd5];
-    atom.global.cta.add.u32 %r2, [%rd5], %r1;
-    membar.cta;
-    membar.gl;
-    ret;";
-    BODY.replace("\n    ret;", more)
+    BODY.replace("    ret;", include_str!("waiting.ptx").trim_end())
 }
 
 fn kernel(body: &str) -> Kernel {
-    let head = ".version 8.1\n.target sm_80\n.address_size 64\n.extern .shared .align 16 .b8 d[];\n\
-                .visible .entry k(.param .u64 a, .param .u32 n)";
-    Module::parse(&format!("{head}\n{{{body}\n}}")).and_then(|module| module.kernel("k")).unwrap()
+    let text = include_str!("module.ptx").replace("BODY", body);
+    Module::parse(&text).and_then(|module| module.kernel("k")).unwrap()
 }
 
 /// Returns the number of the first instruction whose text begins with `start`. If it is lowered to several steps, that is the last
@@ -95,11 +86,10 @@ fn mask(word: &str) -> u32 {
     }
 }
 
-/// Compares what `run` returns for each line of a text with the indented lines below that line. `SIMT_BLESS=1` regenerates the text, to
-/// be reviewed as a diff; `path` is the path of the text below `tests/by_hand`.
-fn script(path: &str, text: &str, run: impl Fn(&str) -> Vec<String>) {
+/// Compares what `run` returns for each line of a file with the indented lines below that line.
+fn script(name: &str, run: impl Fn(&str) -> Vec<String>) {
     let mut found = String::new();
-    for line in text.lines().filter(|line| !line.starts_with(' ')) {
+    for line in sections::text(name).lines().filter(|line| !line.starts_with(' ')) {
         found += &format!("{line}\n");
         if !line.is_empty() && !line.starts_with('#') {
             for said in run(line) {
@@ -107,12 +97,5 @@ fn script(path: &str, text: &str, run: impl Fn(&str) -> Vec<String>) {
             }
         }
     }
-    if std::env::var_os("SIMT_BLESS").is_some() {
-        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/by_hand");
-        return std::fs::write(folder.join(path), &found).unwrap();
-    }
-    for (number, (found, expected)) in (1..).zip(found.lines().zip(text.lines())) {
-        assert_eq!(found, expected, "{path}, line {number}");
-    }
-    assert_eq!(found.lines().count(), text.lines().count());
+    super::compare(name, &found);
 }

@@ -275,13 +275,8 @@ pub fn invalid() -> Vec<Case> {
 
 /// Returns a PTX file with a kernel `k` that contains a statement of `others.txt` or `refused.txt`.
 pub fn file(statement: &str) -> String {
-    let header = if statement.contains("wgmma") { HEADER.replace("sm_90", "sm_90a") } else { HEADER.into() };
-    format!(
-        "{header}.file 1 \"k.cu\"\n.global .align 16 .b32 g[8]; .const .align 16 .b32 c[8];\n\
-         .visible .entry k(.param .u64 a)\n{{\n.reg .pred %p<9>; .reg .b16 %h<9>; .reg .b32 %r<9>; .reg .f32 %f<9>;\n\
-         .reg .b64 %d<9>; .reg .f64 %x<9>; .shared .align 16 .b8 s[64]; .local .align 16 .b8 l[64];\n\
-         {statement}\nEND: ret;\n}}\n"
-    )
+    let target = if statement.contains("wgmma") { "sm_90a" } else { "sm_90" };
+    include_str!("statement.ptx").replace("TARGET", target).replace("STATEMENT", statement)
 }
 
 /// Returns the statements of `others.txt` with their marks, and a PTX file for each.

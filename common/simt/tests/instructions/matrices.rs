@@ -6,7 +6,7 @@
 //! whole numbers, so that no sum depends on the order of addition. `SIMT_BLESS=1` regenerates the hashes, to be reviewed as a diff.
 //! `SIMT_PRODUCTS=FILE` writes all products to a file, for which `ask_tensor_cores.py --products FILE` prints a GPU's hashes.
 
-use super::{sections, warpgroups};
+use super::warpgroups;
 use serde_json::json;
 use simt::{Arg, Counters, DevicePointer, Error, GlobalMemory, LaunchConfig, Module};
 use std::fmt::Write as _;
@@ -150,10 +150,7 @@ impl<'a> Case<'a> {
 
     fn kernel(&self) -> String {
         let Self { saturates, shape: [m, n, k], types, layouts } = *self;
-        let mut text = String::from(
-            ".version 8.1\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 a, .param .u64 b, .param .u64 c, \
-             .param .u64 d)\n{\n.reg .b64 %at, %base; .reg .b32 %t;\nmov.u32 %t, %tid.x;\n",
-        );
+        let mut text = String::from(include_str!("matrix.ptx"));
         let (mut operands, mut moved) = ([const { String::new() }; 4], [const { String::new() }; 4]);
         for (part, name) in ["d", "a", "b", "c"].into_iter().enumerate() {
             let ((rows, columns), kind) = (self.size(part), types[part]);
@@ -220,13 +217,7 @@ fn products() {
         assert_ne!(result, product.arrays[product.arrays.len() - 1], "{name}: nothing was stored");
         writeln!(found, "{name}: {:08x}", super::hash(result.into_iter().map(u64::from))).unwrap();
     }
-    if std::env::var_os("SIMT_BLESS").is_some() {
-        return std::fs::write(sections::path("instructions/products.txt"), found).unwrap();
-    }
-    for (found, recorded) in found.lines().zip(PRODUCTS.lines()) {
-        assert_eq!(found, recorded);
-    }
-    assert_eq!(found.len(), PRODUCTS.len());
+    crate::compare("instructions/products.txt", &found);
 }
 
 /// Each product is refused for devices older than the first one for which `ptxas` accepts it.

@@ -3,13 +3,13 @@
 use super::code::Code;
 use super::inst::{Inst, Preset};
 use super::order::MemoryOrder;
-use crate::ast::{Position, Type};
+use crate::ast::{Guard, Position, Type};
 
 /// A decoded instruction whose operands are numbers of values.
 #[derive(Debug, Clone)]
 pub struct Raw {
     pub inst: Inst,
-    pub guard: Option<(u32, bool)>,
+    pub guard: Guard,
     pub targets: Vec<u32>,
     pub position: Position,
     pub order: MemoryOrder,

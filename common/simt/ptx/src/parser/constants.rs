@@ -34,26 +34,18 @@ enum Term {
     Float { single: u32, double: u64 },
 }
 
-/// The operators of two integers, and how tightly each binds. An operator comes before those it begins with.
-const OPERATORS: [(&str, u8); 18] = [
-    ("||", 1),
-    ("&&", 2),
-    ("|", 3),
-    ("^", 4),
-    ("&", 5),
-    ("==", 6),
-    ("!=", 6),
-    ("<=", 7),
-    (">=", 7),
-    ("<<", 8),
-    (">>", 8),
-    ("<", 7),
-    (">", 7),
-    ("+", 9),
-    ("-", 9),
-    ("*", 10),
-    ("/", 10),
-    ("%", 10),
+/// The operators of two integers, by how tightly they bind. An operator comes before those it begins with.
+const OPERATORS: [(u8, &[&str]); 10] = [
+    (1, &["||"]),
+    (2, &["&&"]),
+    (3, &["|"]),
+    (4, &["^"]),
+    (5, &["&"]),
+    (6, &["==", "!="]),
+    (8, &["<<", ">>"]),
+    (7, &["<=", ">=", "<", ">"]),
+    (9, &["+", "-"]),
+    (10, &["*", "/", "%"]),
 ];
 
 /// Returns the result of an operator, or `None` for a division that is not defined.
@@ -132,7 +124,8 @@ impl Cursor<'_> {
             [mark] => self.is(*mark) || (*mark == b'%' && self.peek().text == operator),
             marks => self.is(marks[0]) && self.second_is(marks[1]),
         };
-        OPERATORS.into_iter().find(|(operator, _)| follows(operator))
+        let found = |operators: &[&'static str]| operators.iter().copied().find(|operator| follows(operator));
+        OPERATORS.iter().find_map(|&(rank, operators)| Some((found(operators)?, rank)))
     }
 
     fn integer(&mut self, depth: u32) -> Result<Constant, Error> {

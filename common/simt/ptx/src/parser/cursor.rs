@@ -16,7 +16,8 @@ const SHOWN: usize = 4;
 /// A position among the tokens.
 pub(super) struct Cursor<'a> {
     tokens: &'a [Token<'a>],
-    at: usize,
+    /// The number of the next one.
+    pub at: usize,
     /// The place of the latest `.loc` in the kernel's own file. What a header's function does counts for the line that calls it.
     pub location: Loc,
     /// From each place in an inlined function, where that function is called.
@@ -147,11 +148,6 @@ impl<'a> Cursor<'a> {
         while !self.eat(b';') && self.next().kind != Kind::End {}
     }
 
-    /// Returns the current position, for [`Cursor::skip_braces`].
-    pub(super) const fn place(&self) -> usize {
-        self.at
-    }
-
     /// Skips tokens up to a mark, and the mark.
     pub(super) fn skip_to(&mut self, mark: u8) -> Result<(), Error> {
         while !self.eat(mark) {
@@ -162,9 +158,8 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
-    /// Goes past the brace that closes the one just before `place`.
-    pub(super) fn skip_braces(&mut self, place: usize) -> Result<(), Error> {
-        self.at = place;
+    /// Goes past the brace that closes the one just before the next token.
+    pub(super) fn skip_braces(&mut self) -> Result<(), Error> {
         let mut depth = 1u32;
         while depth > 0 {
             match self.next().kind {

@@ -4,7 +4,7 @@ use super::cursor::{Cursor, unsupported, wrong};
 use super::scope::{Body, Scope};
 use super::variables::DECLARATIONS;
 use crate::Error;
-use crate::ast::{Function, Item, Operand, Position, Statement};
+use crate::ast::{Function, Guard, Item, Operand, Position, Statement};
 use crate::lexer::{Kind, Token};
 use crate::place::Space;
 use std::sync::Arc;
@@ -36,12 +36,13 @@ impl Cursor<'_> {
                     body.function.defined = true;
                     self.location = (0, 0, 0);
                     self.inlined.push(Box::default());
-                    let start = self.place();
+                    let start = self.at;
                     match self.statements(&mut body) {
                         // This affects only this function. The others of the file can still run.
                         Err(refused @ Error::Unsupported { .. }) => {
                             body.function.refused.get_or_insert(refused);
-                            self.skip_braces(start)?;
+                            self.at = start;
+                            self.skip_braces()?;
                         }
                         other => other?,
                     }
@@ -186,13 +187,7 @@ impl Cursor<'_> {
     }
 
     /// Parses an instruction, whose text begins at `start`.
-    fn instruction(
-        &mut self,
-        body: &mut Body,
-        guard: Option<(u32, bool)>,
-        opcode: Token<'_>,
-        start: usize,
-    ) -> Result<(), Error> {
+    fn instruction(&mut self, body: &mut Body, guard: Guard, opcode: Token<'_>, start: usize) -> Result<(), Error> {
         let mut words: Vec<String> = opcode.text.split('.').map(Into::into).collect();
         // There may be spaces between modifiers: `add .s32`.
         while self.peek().kind == Kind::Word

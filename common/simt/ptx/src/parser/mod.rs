@@ -67,7 +67,7 @@ impl<'a> Parser<'a> {
                 (Kind::Word, ".file") => self.source_file()?,
                 (Kind::Word, ".section") => {
                     self.cursor.skip_to(b'{')?;
-                    self.cursor.skip_braces(self.cursor.place())?;
+                    self.cursor.skip_braces()?;
                 }
                 (Kind::Word, ".loc") => self.cursor.loc()?,
                 // `.alias` gives a function another name, which may never be used.
@@ -78,10 +78,8 @@ impl<'a> Parser<'a> {
                 }
                 _ => {
                     let found = token.text.chars().take(40).collect::<String>();
-                    return Err(Error::parse(
-                        token.line,
-                        format!("expected a directive such as `.version`, found `{found}`"),
-                    ));
+                    let message = format!("expected a directive such as `.version`, found `{found}`");
+                    return Err(Error::parse(token.line, message));
                 }
             }
         }

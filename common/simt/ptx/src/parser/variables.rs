@@ -2,7 +2,7 @@
 
 use super::cursor::{Cursor, unsupported};
 use crate::Error;
-use crate::ast::{Operand, Type, Variable};
+use crate::ast::{Operand, Symbol, Type, Variable};
 use crate::lexer::{Kind, Token};
 use crate::place::Space;
 
@@ -79,7 +79,7 @@ impl Cursor<'_> {
         let mut bytes = count.saturating_mul(u64::from(element_bytes));
         let (mut init, mut init_symbols) = (vec![], vec![]);
         if self.eat(b'=') {
-            self.initialiser(kind, &mut init, &mut init_symbols)?;
+            (init, init_symbols) = self.initialiser(kind)?;
             if unsized_array {
                 bytes = init.len() as u64;
                 unsized_array = false;
@@ -102,12 +102,9 @@ impl Cursor<'_> {
         Ok(Variable { name, space, align, kind, element_bytes, bytes, external, init, init_symbols, line })
     }
 
-    fn initialiser(
-        &mut self,
-        kind: Type,
-        bytes: &mut Vec<u8>,
-        symbols: &mut Vec<(usize, String, i64, u64)>,
-    ) -> Result<(), Error> {
+    /// Parses an initial value. Returns what [`Variable`] calls `init` and `init_symbols`.
+    fn initialiser(&mut self, kind: Type) -> Result<(Vec<u8>, Vec<Symbol>), Error> {
+        let (mut bytes, mut symbols) = (vec![], vec![]);
         let mut depth = 0u32;
         loop {
             let token = self.peek();
@@ -136,10 +133,8 @@ impl Cursor<'_> {
                         return Err(Error::parse(line, "an integer in a floating-point variable (one is written 1.0)"));
                     }
                     Operand::Float { .. } if kind.is_integer() => {
-                        return Err(Error::parse(
-                            line,
-                            "a floating-point number in an integer variable (one is written 1)",
-                        ));
+                        let message = "a floating-point number in an integer variable (one is written 1)";
+                        return Err(Error::parse(line, message));
                     }
                     Operand::Integer(value) => bytes.extend(&value.to_le_bytes().repeat(2)[..size]),
                     Operand::Float { double, .. } if size == 8 => bytes.extend(double.to_le_bytes()),
@@ -159,7 +154,7 @@ impl Cursor<'_> {
                 }
             }
             if depth == 0 {
-                return Ok(());
+                return Ok((bytes, symbols));
             }
             if !self.eat(b',') && !self.is(b'}') {
                 return Err(self.wrong("`,` or `}`"));

@@ -2,7 +2,7 @@
 //! The rules were derived from readings of an H100 (`tests/counters`).
 
 use crate::lanes::select;
-use crate::observe::CopyAccess;
+use crate::observe::{Access, CopyAccess};
 use crate::{AccessKind, Kernel};
 use ptx::lower::Merged;
 use std::collections::BTreeMap;
@@ -205,14 +205,8 @@ pub struct Wavefronts {
 
 impl Wavefronts {
     /// Returns the passes of a load or store of the kernel, or `None` if the assembler merges it into another access.
-    pub fn of_access(
-        kernel: &Kernel,
-        instruction: u32,
-        kind: AccessKind,
-        lanes: u32,
-        bytes: u32,
-        addresses: &[u64; 32],
-    ) -> Option<Self> {
+    pub fn of_access(kernel: &Kernel, access: &Access<'_>) -> Option<Self> {
+        let &Access { instruction, kind, lanes, bytes, addresses, .. } = access;
         let merged = kernel.code.facts.get(instruction as usize).map_or(Merged::Alone, |facts| facts.merged);
         let (bytes, before) = merged.piece(bytes)?;
         let addresses = addresses.map(|address| address.wrapping_sub(before));

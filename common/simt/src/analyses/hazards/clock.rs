@@ -35,7 +35,7 @@ pub(super) struct Clock {
     pub block: u32,
     warps: usize,
     /// The lanes that each warp has.
-    full: Vec<u32>,
+    pub full: Vec<u32>,
     times: Vec<u32>,
     /// One row for each warp: the times up to which it knows the accesses of each warp.
     known: Vec<u32>,
@@ -66,11 +66,6 @@ impl Clock {
         let row = extent.warps * size_of::<u32>() as u64;
         // For each warp: its row, pairs of lanes, exchanges, views, time and lanes. For each of 16 barriers: a row.
         extent.warps * (row + 4 * 32 * 32 + (size_of::<Exchanges>() + size_of::<Views>() + 8) as u64) + 16 * row
-    }
-
-    /// Returns the mask of the lanes that a warp has.
-    pub(super) fn full(&self, warp: u32) -> u32 {
-        self.full[warp as usize]
     }
 
     #[inline]

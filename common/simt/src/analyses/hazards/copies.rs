@@ -35,10 +35,8 @@ pub(super) struct Copies {
 impl Copies {
     pub(super) fn new(setup: &Setup) -> Self {
         let words = (setup.shared_units << setup.extent.unit).div_ceil(4);
-        Self {
-            fillers: vec![Filler::default(); if setup.code().copies.is_empty() { 0 } else { words }],
-            arriving: vec![],
-        }
+        let count = if setup.code().copies.is_empty() { 0 } else { words };
+        Self { fillers: vec![Filler::default(); count], arriving: vec![] }
     }
 
     pub(super) fn bytes(extent: &Extent) -> u64 {

@@ -109,20 +109,14 @@ impl Fences {
     pub(super) fn fence(&mut self, clock: &mut Clock, warp: u32, lanes: u32, order: MemoryOrder) {
         let scopes = if order.scope > Scope::Block { 2 } else { 1 };
         let own = warp as usize;
-        for lane in each(lanes) {
-            let thread = warp * 32 + lane as u32;
-            if order.acquire {
-                for pending in &mut self.pending[own][..scopes] {
-                    clock.learn(thread, pending.of(lane));
-                    pending.set(lane, View::default());
-                }
-            }
-            if order.release {
-                let known = clock.knowledge(thread);
-                self.released[..scopes].iter_mut().for_each(|released| released.warps[own].set(lane, known.clone()));
-            }
+        if order.acquire {
+            self.acquire(clock, warp, lanes, scopes);
         }
         if order.release {
+            for lane in each(lanes) {
+                let known = clock.knowledge(warp * 32 + lane as u32);
+                self.released[..scopes].iter_mut().for_each(|released| released.warps[own].set(lane, known.clone()));
+            }
             clock.step(warp);
         }
     }
@@ -175,7 +169,7 @@ impl Fences {
 
     /// Notes that lanes of a warp arrive at a barrier, which is a fence for what they have read.
     pub(super) fn arrive(&mut self, clock: &mut Clock, warp: u32, lanes: u32, id: u32) {
-        self.acquire(clock, warp, lanes);
+        self.acquire(clock, warp, lanes, 2);
         self.passed_on().for_each(|known| known.arrive(warp, lanes, id));
     }
 
@@ -185,13 +179,14 @@ impl Fences {
     }
 
     pub(super) fn lanes_meet(&mut self, clock: &mut Clock, warp: u32, lanes: u32) {
-        self.acquire(clock, warp, lanes);
-        let full = clock.full(warp);
+        self.acquire(clock, warp, lanes, 2);
+        let full = clock.full[warp as usize];
         self.passed_on().for_each(|known| known.warps[warp as usize].meet(lanes, full));
     }
 
-    fn acquire(&mut self, clock: &mut Clock, warp: u32, lanes: u32) {
-        for pending in &mut self.pending[warp as usize] {
+    /// Lets lanes know what they have read in the first `scopes` of the two scopes.
+    fn acquire(&mut self, clock: &mut Clock, warp: u32, lanes: u32, scopes: usize) {
+        for pending in &mut self.pending[warp as usize][..scopes] {
             for lane in each(lanes) {
                 clock.learn(warp * 32 + lane as u32, pending.of(lane));
                 pending.set(lane, View::default());

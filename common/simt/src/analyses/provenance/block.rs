@@ -124,8 +124,7 @@ impl BlockOrigins {
     /// Returns the tags of an operand. They are those from before the instruction, until its result is set.
     pub(super) fn operand(&mut self, step: &Executed<'_>, place: u32) -> Tags {
         if let Some(&wide) = self.constants.get(&place) {
-            let place = if wide { Home::Double(place) } else { Home::Word(place) };
-            return [self.nodes.constant(step.registers.values(place)[0]); 32];
+            return [self.nodes.constant(values(step, place, wide)[0]); 32];
         }
         let start = place as usize;
         let tags = &self.warps[step.warp as usize].tags;
@@ -203,8 +202,7 @@ impl BlockOrigins {
             }
             Function::NegDouble => self.derived(step, inst, (true, true), Some(Change::Negated)),
             Function::Cvt => {
-                let float = |kind: Type| matches!(kind, Type::F32 | Type::F64);
-                let keeps = float(detail.kind) && float(detail.source);
+                let keeps = detail.kind.is_float() && detail.source.is_float();
                 let change = (!keeps).then_some(Change::Converted(step.instruction));
                 self.derived(step, inst, (detail.wide[1], detail.wide[0]), change);
             }
@@ -489,6 +487,7 @@ impl Observer for BlockOrigins {
             }
         }
         let instruction = step.instruction;
+        let wide = matches!(inst.op, Op::MulF64 | Op::AddF64 | Op::SubF64 | Op::FmaF64);
         match inst.op {
             Op::Matrix | Op::Warpgroup => self.matrix(step, inst, &requests),
             _ if !requests.is_empty() => {}
@@ -501,15 +500,11 @@ impl Observer for BlockOrigins {
                 let tags = std::array::from_fn(|lane| if chosen[lane] != 0 { one[lane] } else { other[lane] });
                 self.result(step, inst.d, inst.op == Op::Selp64, &tags);
             }
-            Op::MulF32 | Op::Mul32 => self.computed(step, inst, false, Operation::Multiply),
-            Op::AddF32 | Op::Add32 => self.computed(step, inst, false, Operation::Add),
-            Op::SubF32 | Op::Sub32 => self.computed(step, inst, false, Operation::Subtract),
-            Op::DivF32 => self.computed(step, inst, false, Operation::Divide),
-            Op::FmaF32 | Op::Mad32 => self.computed(step, inst, false, Operation::MultiplyAdd),
-            Op::MulF64 => self.computed(step, inst, true, Operation::Multiply),
-            Op::AddF64 => self.computed(step, inst, true, Operation::Add),
-            Op::SubF64 => self.computed(step, inst, true, Operation::Subtract),
-            Op::FmaF64 => self.computed(step, inst, true, Operation::MultiplyAdd),
+            Op::MulF32 | Op::Mul32 | Op::MulF64 => self.computed(step, inst, wide, Operation::Multiply),
+            Op::AddF32 | Op::Add32 | Op::AddF64 => self.computed(step, inst, wide, Operation::Add),
+            Op::SubF32 | Op::Sub32 | Op::SubF64 => self.computed(step, inst, wide, Operation::Subtract),
+            Op::DivF32 => self.computed(step, inst, wide, Operation::Divide),
+            Op::FmaF32 | Op::Mad32 | Op::FmaF64 => self.computed(step, inst, wide, Operation::MultiplyAdd),
             Op::MinF32 | Op::MaxF32 => self.chosen(step, inst),
             Op::NegF32 | Op::Neg32 => self.derived(step, inst, (false, false), Some(Change::Negated)),
             // An `and` with a constant takes the part of a number that tensor cores multiply. No other `and` is followed.

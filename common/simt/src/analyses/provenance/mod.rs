@@ -81,14 +81,11 @@ impl Provenance {
     pub fn arrived(&self, block: Dim3) -> Vec<Arrived> {
         let blocks = lock(&self.blocks);
         let of_block = blocks.iter().filter(|it| it.index == block);
-        let placed = of_block.flat_map(|block| block.placed.iter().map(|placed| (&block.nodes, *placed)));
-        let arrived = |(nodes, Placed { value, address, stored, by }): (&Nodes, Placed)| Placed {
-            value: nodes.value(value),
-            address,
-            stored,
-            by,
+        let arrived = |nodes: &Nodes, &Placed { value, address, stored, by }: &Placed| {
+            let value = nodes.value(value);
+            Placed { value, address, stored, by }
         };
-        placed.map(arrived).collect()
+        of_block.flat_map(|block| block.placed.iter().map(|placed| arrived(&block.nodes, placed))).collect()
     }
 
     /// Returns the index of a thread, given its number in its block.

@@ -56,12 +56,9 @@ fn move_fragment(context: &mut Context, at: At, matrix: &Matrix) -> Checked<()> 
         });
         let word = |lane: usize| u32::from_le_bytes(std::array::from_fn(|byte| bytes[4 * lane + byte]));
         let data: [[u32; 4]; 32] = std::array::from_fn(|lane| [word(lane), 0, 0, 0]);
-        let what = (
-            if store { AccessKind::Store } else { AccessKind::Load },
-            if shared { Space::Shared } else { Space::Global },
-        );
-        let access =
-            Access { data: store.then_some(&data), ..Access::new((warp, inst.pc, u32::MAX), what, 4, &addresses) };
+        let kind = if store { AccessKind::Store } else { AccessKind::Load };
+        let (by, space) = ((warp, inst.pc, u32::MAX), if shared { Space::Shared } else { Space::Global });
+        let access = Access { data: store.then_some(&data), ..Access::new(by, (kind, space), 4, &addresses) };
         let cache = check(context, &access)?;
         show(context, &access);
         for (lane, to) in bytes.chunks_exact_mut(4).enumerate() {

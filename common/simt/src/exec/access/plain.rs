@@ -143,7 +143,7 @@ pub(crate) fn local(context: &mut Context, at: At, memory: &mut LocalMemory, win
     show(context, &access);
     let place = |lane: usize, before: usize| lane * size as usize + addresses[lane] as usize + before;
     if load {
-        load_lanes(at, shape, |lane, before| load_element(|word| memory.read(word), place(lane, before), shape));
+        load_lanes(at, shape, |lane, before| load_element(|word| memory.words[word], place(lane, before), shape));
     } else {
         store_lanes(at, shape, |lane, before, value| {
             let place = place(lane, before);

@@ -18,9 +18,8 @@ impl Decoder<'_> {
             Type::S16 | Type::S32 | Type::S64 => ordered && !unsigned,
             kind => (kind.is_float() || kind.is_half()) && !unsigned,
         };
-        if !fits || ftz && !matches!(kind, Type::F32 | Type::F16 | Type::F16x2) {
-            return Err(self.malformed("a comparison this type does not have"));
-        }
+        let flushes = !ftz || matches!(kind, Type::F32 | Type::F16 | Type::F16x2);
+        self.malformed_if(!(fits && flushes), "a comparison this type does not have")?;
         Ok(relation)
     }
 
@@ -86,9 +85,8 @@ impl Decoder<'_> {
         let source = self.kind(&mut words)?;
         self.done(&words)?;
         self.count(statement, 4)?;
-        if !matches!(source, Type::S32 | Type::F32) || ftz && source != Type::F32 || !is_choice(kind) {
-            return Err(self.malformed("a type this instruction does not have"));
-        }
+        let decides = source == Type::F32 || source == Type::S32 && !ftz;
+        self.malformed_if(!decides || !is_choice(kind), "a type this instruction does not have")?;
         let detail = Detail { source, ftz, ..Detail::new(Function::Slct, kind) };
         let from = [(&operands[1], kind), (&operands[2], kind), (&operands[3], source)];
         self.generic(detail, (&operands[0], kind), &from)

@@ -1,6 +1,6 @@
 //! Branches, exits, and calls of functions that the device provides: `printf`, and what a failed `assert` calls.
 
-use super::decoder::{Decoder, Words};
+use super::decoder::{Decoder, Words, add};
 use crate::Error;
 use crate::ast::{Item, Operand, Statement, Type};
 use crate::lower::inst::{Inst, Op, System, SystemCall};
@@ -64,12 +64,9 @@ impl Decoder<'_> {
             SystemCall::Print => (2, 1),
             SystemCall::Assert => (5, 0),
         };
-        self.malformed_if(
-            arguments.len() != takes || results.len() > gives,
-            "a call with other parameters than the function has",
-        )?;
-        let imm = self.code.systems.len() as i32;
-        self.code.systems.push(System { call, result: results.first().copied(), arguments });
+        let fits = arguments.len() == takes && results.len() <= gives;
+        self.malformed_if(!fits, "a call with other parameters than the function has")?;
+        let imm = add(&mut self.code.systems, System { call, result: results.first().copied(), arguments });
         self.finish(Inst { imm, ..Inst::new(Op::System) })
     }
 

@@ -6,7 +6,7 @@
 //! expects are stored elsewhere (`simt::exec::access::copies`). The manual allows counts of 20 bits, but `cuda_awbarrier.h` counts
 //! every thread 32,769 times, so it needs the larger counts of the hardware.
 
-use super::decoder::{Decoder, Words, space};
+use super::decoder::{Decoder, Words, add, space};
 use crate::Error;
 use crate::ast::{Operand, Statement, Type};
 use crate::lower::inst::{Atomic, AtomicOp, Compare, Copy, CopyCount, Detail, Function, Inst, NONE, Op, Preset, Shape};
@@ -78,8 +78,7 @@ impl Decoder<'_> {
                 inst.c = self.source(operand, kind)?;
             }
         }
-        inst.imm = self.code.copies.len() as i32;
-        self.code.copies.push(copy);
+        inst.imm = add(&mut self.code.copies, copy);
         self.finish(inst)
     }
 
@@ -102,10 +101,8 @@ impl Decoder<'_> {
         let (e, offset, wide) = self.address(barrier, Space::Shared)?;
         let bulk = Some((offset, wide));
         let copy = Copy { bytes: 16, to_offset, from_offset, wide_to, bypass: true, count: CopyCount::Bytes, bulk };
-        let inst = Inst { a, b, c: self.source(bytes, Type::U32)?, e, ..Inst::new(Op::CopyAsync) };
-        self.push(Inst { imm: self.code.copies.len() as i32, ..inst });
-        self.code.copies.push(copy);
-        Ok(())
+        let (c, imm) = (self.source(bytes, Type::U32)?, add(&mut self.code.copies, copy));
+        self.finish(Inst { a, b, c, e, imm, ..Inst::new(Op::CopyAsync) })
     }
 
     pub(super) fn mbarrier(&mut self, statement: &Statement, mut words: Words<'_>) -> Result<(), Error> {
@@ -121,9 +118,8 @@ impl Decoder<'_> {
         let count = operands.len();
         let wait = matches!(name, "test_wait" | "try_wait");
         let arrive = matches!(name, "arrive" | "arrive_drop");
-        if kind != Type::B64 || parity && !wait || (!complete || expects && name != "expect_tx") && !arrive {
-            return Err(self.refuse("this form of the instruction"));
-        }
+        let fits = (wait || !parity) && (arrive || complete && (!expects || name == "expect_tx"));
+        self.refuse_if(kind != Type::B64 || !fits, "this form of the instruction")?;
         let (load, store) = match place {
             Space::Shared => (Op::LdShared, Op::StShared),
             _ => (Op::LdGeneric, Op::StGeneric),
@@ -228,8 +224,7 @@ impl Decoder<'_> {
                 self.widened(bytes)
             }
         };
-        let imm = self.code.atomics.len() as i32;
-        self.code.atomics.push(Atomic { op, kind: Type::B64, space, offset, leaves: false });
+        let imm = add(&mut self.code.atomics, Atomic { op, kind: Type::B64, space, offset, leaves: false });
         self.finish(Inst { d, a, b, c, imm, ..Inst::new(Op::Atom) })
     }
 

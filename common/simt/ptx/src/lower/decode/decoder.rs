@@ -2,7 +2,7 @@
 //! and the helpers that add instructions and report errors.
 
 use crate::Error;
-use crate::ast::{Operand, Position, Statement, Type};
+use crate::ast::{Guard, Operand, Position, Statement, Type};
 use crate::lower::code::Code;
 use crate::lower::inst::{Detail, Inst, NONE, Op, Preset};
 use crate::lower::layout::Layout;
@@ -27,7 +27,7 @@ pub(super) struct Decoder<'a> {
     // The current statement.
     pub frame: usize,
     pub position: Position,
-    pub guard: Option<(u32, bool)>,
+    pub guard: Guard,
     pub order: MemoryOrder,
 }
 
@@ -160,10 +160,8 @@ impl<'a> Decoder<'a> {
         self.finish(inst)
     }
 
-    /// Adds the fixed part of an instruction, and returns its number.
     pub(super) fn detail(&mut self, detail: Detail) -> i32 {
-        self.code.details.push(detail);
-        self.code.details.len() as i32 - 1
+        add(&mut self.code.details, detail)
     }
 
     /// Returns the register of a result, or [`NONE`] if the result is discarded.
@@ -204,6 +202,12 @@ impl<'a> Decoder<'a> {
     pub(super) fn done(&self, words: &Words<'_>) -> Result<(), Error> {
         words.left().next().map_or(Ok(()), |word| Err(self.refuse(format!("the word .{word}"))))
     }
+}
+
+/// Adds the fixed part of an instruction, and returns its number.
+pub(super) fn add<T>(parts: &mut Vec<T>, part: T) -> i32 {
+    parts.push(part);
+    parts.len() as i32 - 1
 }
 
 /// Splits `a|b` into its two destinations. There may be only one.

@@ -1,6 +1,6 @@
 //! Matrix instructions: `mma.sync`, `ldmatrix`, `stmatrix` and `wmma` of a warp, and `wgmma` of a warpgroup.
 
-use super::decoder::{Decoder, Words, parts, space};
+use super::decoder::{Decoder, Words, add, parts, space};
 use crate::Error;
 use crate::ast::{Operand, Statement, Type};
 use crate::lower::inst::{Inst, Op, SHARED_WINDOW};
@@ -83,9 +83,8 @@ fn wmma_fragment(part: char, kind: Type, (m, n, k): Shape, by_column: bool) -> F
 impl Decoder<'_> {
     pub(super) fn matrix(&mut self, statement: &Statement, mut words: Words<'_>) -> Result<(), Error> {
         let name = statement.words[0].as_str();
-        if !words.take("sync") || !words.take("aligned") {
-            return Err(self.refuse("an instruction on matrices without .sync.aligned"));
-        }
+        let together = words.take("sync") && words.take("aligned");
+        self.refuse_if(!together, "an instruction on matrices without .sync.aligned")?;
         match name {
             "ldmatrix" | "stmatrix" => self.move_rows(statement, words),
             "mma" => {
@@ -135,14 +134,13 @@ impl Decoder<'_> {
         layouts: Option<[bool; 2]>,
     ) -> Result<(), Error> {
         self.done(words)?;
-        let known =
-            if layouts.is_some() { has(&WMMA, shape, |kind| kind == a) } else { has(&MMA, shape, |kind| kind == a) };
+        let all: &[_] = if layouts.is_some() { &WMMA } else { &MMA };
+        let known = has(all, shape, |kind| kind == a);
         let same = a == b || layouts.is_none() && matches!((a, b), (Type::S8, Type::U8) | (Type::U8, Type::S8));
         let mixed = layouts.is_none() && d != c;
         let clamped = saturates && !d.is_integer();
-        if !known || !same || mixed || clamped || !adds(a, c) || !adds(a, d) {
-            return Err(self.refuse("this shape with these types"));
-        }
+        let fits = known && same && !mixed && !clamped && adds(a, c) && adds(a, d);
+        self.refuse_if(!fits, "this shape with these types")?;
         let least = if layouts.is_some() { wmma_target(a) } else { mma_target(a, shape) };
         self.needs_target(least, "this product of matrices", "it needs")?;
         let (m, n, k) = shape;
@@ -150,12 +148,13 @@ impl Decoder<'_> {
             [('d', d, false), ('a', a, left), ('b', b, right), ('c', c, false)]
                 .map(|(part, kind, by_column)| wmma_fragment(part, kind, shape, by_column))
         } else {
-            [
-                Fragment::new(d, (m, n), Spread::Sum),
-                Fragment::new(a, (m, k), Spread::Left),
-                Fragment::new(b, (k, n), Spread::Right),
-                Fragment::new(c, (m, n), Spread::Sum),
-            ]
+            let spread = [
+                (d, (m, n), Spread::Sum),
+                (a, (m, k), Spread::Left),
+                (b, (k, n), Spread::Right),
+                (c, (m, n), Spread::Sum),
+            ];
+            spread.map(|(kind, size, spread)| Fragment::new(kind, size, spread))
         };
         let operands = self.operands::<4>(statement)?;
         let mut registers = vec![];
@@ -183,9 +182,8 @@ impl Decoder<'_> {
         let exchanged = words.take("trans");
         let place = words.pick(space).unwrap_or(Space::Generic);
         let kind = self.last_kind(words)?;
-        if !eight || kind != Type::B16 || !matches!(place, Space::Shared | Space::Generic) {
-            return Err(self.refuse("this form of the instruction"));
-        }
+        let known = eight && kind == Type::B16 && matches!(place, Space::Shared | Space::Generic);
+        self.refuse_if(!known, "this form of the instruction")?;
         let name = statement.words[0].as_str();
         let store = name == "stmatrix";
         self.needs_target(if store { 90 } else { 75 }, name, "it needs")?;
@@ -213,9 +211,8 @@ impl Decoder<'_> {
         let kind = self.last_kind(words)?;
         let sum = matches!(part, 'c' | 'd');
         let known = has(&WMMA, shape, |of| if sum { adds(of, kind) } else { of == kind });
-        if !known || store != (part == 'd') || !matches!(place, Space::Generic | Space::Shared | Space::Global) {
-            return Err(self.refuse("this form of the instruction"));
-        }
+        let fits = store == (part == 'd') && matches!(place, Space::Generic | Space::Shared | Space::Global);
+        self.refuse_if(!(known && fits), "this form of the instruction")?;
         self.needs_target(wmma_target(kind), "this matrix", "it needs")?;
         let fragment = wmma_fragment(part, kind, shape, by_column);
         self.malformed_if(!matches!(statement.operands.len(), 2 | 3), "2 or 3 operands are needed")?;
@@ -234,8 +231,7 @@ impl Decoder<'_> {
     pub(super) fn push_matrix(&mut self, matrix: Matrix, inst: Inst) -> Result<(), Error> {
         let results = matrix.results as usize;
         let more = matrix.registers.iter().enumerate().map(|(index, &value)| (value, index < results)).collect();
-        let imm = self.code.matrices.len() as i32;
-        self.code.matrices.push(matrix);
+        let imm = add(&mut self.code.matrices, matrix);
         self.push(Inst { imm, ..inst });
         if let Some(raw) = self.raws.last_mut() {
             raw.more = more;
@@ -250,9 +246,8 @@ impl Decoder<'_> {
         }
         let name = statement.words.get(1).map_or("", String::as_str);
         let _ = words.take(name);
-        if !words.take("sync") || !words.take("aligned") {
-            return Err(self.refuse("an instruction of a warpgroup without .sync.aligned"));
-        }
+        let together = words.take("sync") && words.take("aligned");
+        self.refuse_if(!together, "an instruction of a warpgroup without .sync.aligned")?;
         let op = match name {
             "fence" => WarpgroupOp::Fence,
             "commit_group" => WarpgroupOp::Commit,
@@ -286,9 +281,8 @@ impl Decoder<'_> {
         // There are fewer shapes for integers.
         let step = if integers && columns > 24 { 16 } else { 8 };
         let good = rows == 64 && columns.is_multiple_of(step) && (8..=256).contains(&columns);
-        if !adds || !same || saturates && !integers || !good || length != 32 / kind.bytes() {
-            return Err(self.refuse("this shape with these types"));
-        }
+        let fits = adds && same && (integers || !saturates) && good && length == 32 / kind.bytes();
+        self.refuse_if(!fits, "this shape with these types")?;
         let operands = &statement.operands;
         let in_registers = matches!(operands.get(1), Some(Operand::Vector(_)));
         // Only matrices of 16-bit elements can be transposed, and only in shared memory.

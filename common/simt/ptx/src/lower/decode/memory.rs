@@ -1,6 +1,6 @@
 //! Loads, stores, and atomic operations (`atom`, `red`).
 
-use super::decoder::{Decoder, Words, parts, space};
+use super::decoder::{Decoder, Words, add, parts, space};
 use crate::Error;
 use crate::ast::{Operand, Statement, Type};
 use crate::lower::inst::{Atomic, AtomicOp, Inst, NONE, Op, Preset, Shape};
@@ -22,9 +22,8 @@ impl Decoder<'_> {
             let register = self.register_of(part).map_or(kind, |value| self.values[value as usize].kind);
             // A register may be wider than the type.
             let bytes = register.bytes();
-            if register == Type::Pred || bytes < kind.bytes() && !(kind.bytes() == 2 && bytes == 1) {
-                return Err(self.malformed("a data register that is too narrow"));
-            }
+            let narrow = register == Type::Pred || bytes < kind.bytes() && !(kind.bytes() == 2 && bytes == 1);
+            self.malformed_if(narrow, "a data register that is too narrow")?;
             *value = if load { self.destination(part, register)? } else { self.source(part, register)? };
             let this = bytes == 8;
             self.refuse_if(wide.is_some_and(|wide| wide != this), "registers of different widths")?;
@@ -128,9 +127,8 @@ impl Decoder<'_> {
         let Address::Param(start) = frame.places[*id as usize] else { return Ok(None) };
         let variable = &self.layout.inner.program.functions[frame.function].variables[*id as usize];
         let position = offset.wrapping_add(*more);
-        if position < 0 || position.saturating_add(1) > variable.bytes as i64 {
-            return Err(self.refuse("a position outside the parameter"));
-        }
+        let inside = position >= 0 && position.saturating_add(1) <= variable.bytes as i64;
+        self.refuse_if(!inside, "a position outside the parameter")?;
         Ok(Some(start + position as u32))
     }
 
@@ -181,10 +179,9 @@ impl Decoder<'_> {
         if inputs == 2 {
             inst.c = self.source(&operands[2], kind)?;
         }
-        inst.imm = self.code.atomics.len() as i32;
         let zero = matches!(operands[1], Operand::Integer(0));
         let leaves = zero && matches!(op, AtomicOp::Add | AtomicOp::Or | AtomicOp::Xor);
-        self.code.atomics.push(Atomic { op, kind, space: place, offset, leaves });
+        inst.imm = add(&mut self.code.atomics, Atomic { op, kind, space: place, offset, leaves });
         self.finish(inst)
     }
 }

@@ -169,9 +169,8 @@ impl Decoder<'_> {
         self.done(&words)?;
         let rounding = round.unwrap_or(Rounding::Nearest);
         let mut detail = Detail { source: from, ftz, sat, relu, rounding, ..Detail::new(Function::Cvt, to) };
-        if matches!((to, from, round), (Type::F16, Type::Bf16, None) | (Type::Bf16, Type::F16, None)) {
-            return Err(self.refuse("a conversion that does not say how it rounds"));
-        }
+        let between = matches!((to, from), (Type::F16, Type::Bf16) | (Type::Bf16, Type::F16));
+        self.refuse_if(between && round.is_none(), "a conversion that does not say how it rounds")?;
         self.refuse_if(finite && (to.is_half() || to == Type::Tf32), ".satfinite with this type")?;
         self.malformed_if(finite != to.is_brief() || !exists(&detail, round), "a conversion that does not exist")?;
         if to.is_packed() || to.is_brief() {

@@ -29,9 +29,8 @@ impl Decoder<'_> {
         self.refuse_if(cluster || usize::from(arrive) + usize::from(sync) + usize::from(reduce) != 1, "this barrier")?;
         if reduce {
             let (Some(kind), Some(result)) = (kind, result) else { return Err(self.malformed("no reduction")) };
-            if result != if kind == sub::POPC { Type::U32 } else { Type::Pred } {
-                return Err(self.malformed("a type this reduction does not have (.popc has .u32, .and and .or .pred)"));
-            }
+            let fits = result == if kind == sub::POPC { Type::U32 } else { Type::Pred };
+            self.malformed_if(!fits, "a type this reduction does not have (.popc has .u32, .and and .or .pred)")?;
             self.malformed_if(!matches!(operands.len(), 3 | 4), "3 or 4 operands are needed")?;
             let mut inst = Inst { sub: kind, ..Inst::new(Op::BarRed) };
             inst.d = self.destination(&operands[0], result)?;
@@ -60,9 +59,8 @@ impl Decoder<'_> {
         let name = statement.words[0].as_str();
         // Before Volta, no mask is given, and the active lanes take part.
         let sync = words.take("sync") || name == "activemask";
-        if !sync && (self.layout.inner.program.target >= 70 || !matches!(name, "vote" | "shfl")) {
-            return Err(self.refuse("warp-wide instructions without .sync"));
-        }
+        let needs_mask = self.layout.inner.program.target >= 70 || !matches!(name, "vote" | "shfl");
+        self.refuse_if(!sync && needs_mask, "warp-wide instructions without .sync")?;
         let mode = words.one_of(&[("up", sub::UP), ("down", sub::DOWN), ("bfly", sub::BFLY), ("idx", sub::IDX)]);
         let vote = words.one_of(&[("all", sub::ALL), ("any", sub::ANY), ("uni", sub::UNI), ("ballot", sub::BALLOT)]);
         let reduction = words.one_of(&[
@@ -87,9 +85,9 @@ impl Decoder<'_> {
             _ => matches!(kind, Type::U32 | Type::S32),
         };
         self.malformed_if(!fits, "a type this instruction does not have")?;
-        if second.is_some() && !matches!((name, vote), ("shfl" | "elect", _) | ("match", Some(sub::ALL))) {
-            return Err(self.malformed("a second destination, which this instruction does not have,"));
-        }
+        let has_two = matches!((name, vote), ("shfl" | "elect", _) | ("match", Some(sub::ALL)));
+        let surplus = second.is_some() && !has_two;
+        self.malformed_if(surplus, "a second destination, which this instruction does not have,")?;
         match (name, mode, vote, reduction) {
             ("activemask", ..) => {
                 self.count(statement, 1)?;
