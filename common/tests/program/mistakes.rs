@@ -9,7 +9,7 @@ use anyhow::{Result, bail};
 use common::Problem;
 use common::basics::Operands;
 use common::code::Code;
-use common::device::{self, Choice, Device, Session, SimOptions};
+use common::device::{Device as _, Session, SimDevice, SimOptions};
 use common::findings::{HazardReport, KernelFault, diagnostic};
 use common::verify::verify_on;
 use plan::OwnLaunch;
@@ -31,8 +31,7 @@ fn said(name: &str, ptx: &str, source: &str) -> Result<String> {
     code.source = (source.to_owned(), Vec::new());
     let options =
         SimOptions { check: true, instruction_limit: Some(1_000_000), one_by_one: true, ..SimOptions::default() };
-    let mut device = device::open(Choice::Sim, &options)?;
-    let device: &mut dyn Device = device.as_mut();
+    let device = &mut SimDevice::new(options);
     let session = Session::new(device, &problem, plan, &code)?;
     let verification = verify_on(device, &session, &problem, &Operands::new(&problem)?)?;
     let hazards = device.observations().beside(&verification).hazards.unwrap_or_default();
