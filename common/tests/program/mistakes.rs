@@ -14,7 +14,7 @@ use common::findings::{HazardReport, KernelFault, diagnostic};
 use common::verify::verify_on;
 use plan::OwnLaunch;
 
-use super::{said_of_each, tests};
+use super::{root, said_of_each};
 
 /// The edge of the kernels' tiles along K.
 const TILE_K: u32 = 16;
@@ -42,7 +42,7 @@ fn said(name: &str, ptx: &str, source: &str) -> Result<String> {
 }
 
 pub fn each() -> Result<()> {
-    said_of_each(&tests().join("mistakes"), "mistakes.txt", |name, ptx, source| {
+    said_of_each(&root().join("common/tests/mistakes"), "mistakes.txt", |name, ptx, source| {
         said(name, ptx, source).unwrap_or_else(|error| {
             let fault = KernelFault::behind(&error).and_then(KernelFault::diagnostic);
             fault.map_or_else(|| format!("error: {error:#}\n"), diagnostic::plain)
