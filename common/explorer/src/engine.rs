@@ -4,7 +4,7 @@ use crate::answer::{counts, real};
 use crate::hazard::{hazard, look_closer, picture, worst};
 use crate::log::LaunchTape;
 use crate::look::look;
-use crate::matrices::C;
+use crate::matrices::{C, shown};
 use crate::meaning::meaning;
 use crate::planner::entries;
 use crate::request::{CountRequest, LookRequest, Request};
@@ -84,7 +84,7 @@ fn summary(run: &Run) -> Value {
     let (c, wrong) = (run.c_at_end(), run.wrong_at_end().collect::<Vec<_>>());
     let first = wrong.first().map(|&at| {
         let [row, column] = run.row_column(C, at);
-        let [value, expected] = [c, &run.expected].map(|words| real(run.number(words[at as usize])));
+        let [value, expected] = [c, &run.expected].map(|words| real(shown(words[at as usize], run.dtype)));
         json!({ "row": row, "column": column, "value": value, "expected": expected })
     });
     let of_launch = |launch: &LaunchTape| {

@@ -3,7 +3,7 @@
 use crate::answer::{real, with};
 use crate::instructions::own_line;
 use crate::log::{LaunchTape, Touched};
-use crate::matrices::C;
+use crate::matrices::{C, shown};
 use crate::meaning::Place;
 use crate::names::element;
 use crate::run::{Access, Found, Run, Word};
@@ -82,7 +82,7 @@ fn held(run: &Run, (block, place): (u32, Option<Place<'_>>), (array, word): Word
     };
     let place = place.filter(|_| array.is_none());
     let words = place.and_then(|place| Some(place.value(place.placed(word, time)?.1.value).words));
-    json!({ "value": bits.map(|bits| real(run.number(bits))), "meaning": words })
+    json!({ "value": bits.map(|bits| real(shown(bits, run.dtype))), "meaning": words })
 }
 
 /// The number of the hazard that says most: the first that is between two warps and whose element of C is wrong, or else the first between
@@ -233,7 +233,7 @@ fn becomes(place: &Place<'_>, (thread, event): (u32, u32), word: u32) -> Option<
         |value: &provenance::Value| value.shared.is_some_and(|way| (way.address / 4, way.loaded) == (word, loaded));
     let uses =
         |term: &Term| term.thread == thread && place.block.event_of(term.tag) > event && term.factors.iter().any(is_it);
-    let nodes = place.block.nodes();
+    let nodes = &place.block.origins.nodes;
     let multiplies = |store: &&Store| nodes.formed(store.value).terms.iter().any(uses);
     // Or the cell holds a sum that is part of a larger one, or should hold one.
     let held: Vec<_> = tape.tags(event).map(|tags| tags[thread as usize % 32]).collect();
@@ -264,7 +264,7 @@ fn updates(run: &Run, launch: &LaunchTape, place: Option<Place<'_>>, sides: [&Ac
     let Some(last) = last.filter(|_| !copies) else { return false };
     // A sum, as far as values are followed.
     let place = place.filter(|_| array.is_none());
-    let sum = place.and_then(|place| Some(place.block.nodes().is_sum(place.placed(word, last + 1)?.1.value)));
+    let sum = place.and_then(|place| Some(place.block.origins.nodes.is_sum(place.placed(word, last + 1)?.1.value)));
     let start = launch.events.start.max(sides[0].1.saturating_sub(NEAR));
     let near = start..launch.events.end.min(sides[1].1 + NEAR);
     let does = |(block, thread): (u32, u32), is: fn(&Touched) -> bool| {

@@ -3,7 +3,7 @@
 
 use crate::instructions::{Instruction, Program};
 use crate::matrices::C;
-use simt::analyses::provenance::{BlockOrigins, Nodes, Placed, Store, Tag};
+use simt::analyses::provenance::{BlockOrigins, Placed, Store, Tag};
 use simt::{AccessKind, Counts, Dim3, Party, SharedArray, Space};
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
@@ -246,12 +246,6 @@ impl Log {
         let next = opened.clone().find(|&opened| opened >= event).map_or(launch.events.end, |opened| opened + 1);
         opened.rfind(|&opened| opened < event).map_or(launch.events.start, |opened| opened + 1)..next
     }
-
-    /// The barriers that opened after an event.
-    pub fn opened_after(&self, event: u32) -> impl Iterator<Item = &Opened> {
-        let first = self.opened.partition_point(|opened| opened.event < event);
-        self.opened[first..].iter().take_while(move |opened| opened.event == event)
-    }
 }
 
 /// Something that an instruction does besides writing registers.
@@ -388,10 +382,6 @@ impl Followed {
             let sums = self.origins.nodes.formed(store.value).sums;
             self.goals.extend(sums.into_iter().map(|tag| (tag, store.index as u32)));
         }
-    }
-
-    pub fn nodes(&self) -> &Nodes {
-        &self.origins.nodes
     }
 
     /// The event that made a value.

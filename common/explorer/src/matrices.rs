@@ -15,25 +15,11 @@ fn mixed(seed: u32, index: u32) -> u32 {
     x ^ x >> 16
 }
 
-pub fn number(bits: u32, dtype: Dtype) -> f64 {
-    match dtype {
-        Dtype::F32 => f64::from(f32::from_bits(bits)),
-        Dtype::I32 => f64::from(bits as i32),
-    }
-}
-
 /// The number to show of a word. Whole numbers around zero, whose bits no usual `f32` has, are shown as such: words may hold counts.
 /// All bits are set in a word that holds nothing.
 pub fn shown(bits: u32, dtype: Dtype) -> f64 {
     let whole = bits as i32;
-    if (1 - (1 << 23)..1 << 23).contains(&whole) && whole != -1 { f64::from(whole) } else { number(bits, dtype) }
-}
-
-fn bits(number: f64, dtype: Dtype) -> u32 {
-    match dtype {
-        Dtype::F32 => (number as f32).to_bits(),
-        Dtype::I32 => number as i32 as u32,
-    }
+    if (1 - (1 << 23)..1 << 23).contains(&whole) && whole != -1 { f64::from(whole) } else { dtype.value(bits) }
 }
 
 /// The elements of matrix number `seed`, as bits: whole numbers from 1 to 9, or quarters from -2 to 2 (integers from -9 to 9), none of
@@ -47,7 +33,7 @@ pub fn elements(seed: u32, count: u32, dtype: Dtype, fill: Fill) -> Vec<u32> {
             (Dtype::I32, Fill::Uniform) => sign * f64::from(word % 9 + 1),
             (Dtype::F32, Fill::Uniform) => sign * f64::from(word % 8 + 1) / 4.0,
         };
-        bits(number, dtype)
+        dtype.bits(number)
     };
     (0..count).map(element).collect()
 }
@@ -56,8 +42,8 @@ pub fn elements(seed: u32, count: u32, dtype: Dtype, fill: Fill) -> Vec<u32> {
 pub fn product(a: &[u32], b: &[u32], [m, n, k]: [u32; 3], dtype: Dtype) -> Vec<u32> {
     let [m, n, k] = [m, n, k].map(|side| side as usize);
     let element = |at: usize| {
-        let pairs = (0..k).map(|i| [a[at / n * k + i], b[i * n + at % n]].map(|bits| number(bits, dtype)));
-        bits(pairs.map(|[a, b]| a * b).sum(), dtype)
+        let pairs = (0..k).map(|i| [a[at / n * k + i], b[i * n + at % n]].map(|bits| dtype.value(bits)));
+        dtype.bits(pairs.map(|[a, b]| a * b).sum())
     };
     (0..m * n).map(element).collect()
 }
@@ -65,5 +51,5 @@ pub fn product(a: &[u32], b: &[u32], [m, n, k]: [u32; 3], dtype: Dtype) -> Vec<u
 /// Whether two elements are equal as numbers: NaN is equal to nothing.
 #[allow(clippy::float_cmp)] // Sums of such numbers are exact.
 pub fn equal(one: u32, other: u32, dtype: Dtype) -> bool {
-    number(one, dtype) == number(other, dtype)
+    dtype.value(one) == dtype.value(other)
 }

@@ -3,7 +3,7 @@
 use crate::answer::with;
 use crate::instructions::operands;
 use crate::log::{Followed, LaunchTape, Touched};
-use crate::matrices::{A, B, C, equal};
+use crate::matrices::{A, B, C, equal, shown};
 use crate::names::{Elements, blocks, element, named};
 use crate::request::{LookRequest, Subject};
 use crate::run::{Chosen, Run};
@@ -93,7 +93,7 @@ impl<'a> Place<'a> {
 
     /// What a value is, by its tag.
     pub fn value(&self, tag: Tag) -> Factor {
-        self.factor(&self.block.nodes().value(tag))
+        self.factor(&self.block.origins.nodes.value(tag))
     }
 
     pub fn factor(&self, value: &provenance::Value) -> Factor {
@@ -106,7 +106,7 @@ impl<'a> Place<'a> {
             }
             (Source::Constant(bits), _) => {
                 zero = equal(bits as u32, 0, self.run.dtype);
-                let number = if bits as u32 == u32::MAX { -1.0 } else { self.run.number(bits as u32) };
+                let number = if bits as u32 == u32::MAX { -1.0 } else { shown(bits as u32, self.run.dtype) };
                 ("constant", format!("the number {number}"))
             }
             (Source::Computed, _) => ("unknown", "a sum".into()),
@@ -133,7 +133,7 @@ impl<'a> Place<'a> {
 
     /// The meaning of a tag. Of a sum, only products before the event count; `stored` says that the sum is complete.
     fn tag(&self, tag: Tag, before: u32, stored: bool) -> Option<Value> {
-        if tag != 0 && self.block.nodes().is_sum(tag) {
+        if tag != 0 && self.block.origins.nodes.is_sum(tag) {
             return Some(self.told(self.sum(tag, before), stored));
         }
         let factor = self.value(tag);
@@ -156,7 +156,7 @@ impl<'a> Place<'a> {
 
     /// A sum with the products that were added before an event.
     pub fn sum(&self, tag: Tag, before: u32) -> Sum {
-        let formed = self.block.nodes().formed(tag);
+        let formed = self.block.origins.nodes.formed(tag);
         let goal = self.block.goal(tag).map(|index| self.run.row_column(C, index));
         let mut seen = BTreeSet::new();
         let bare = formed.terms.is_empty();

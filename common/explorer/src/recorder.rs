@@ -130,9 +130,9 @@ impl BlockRecorder {
     /// Follows the values of an executed instruction.
     fn follow(&mut self, log: &mut Log, step: &Executed<'_>) {
         let Some(followed) = &mut self.followed else { return };
-        let before = followed.nodes().count();
+        let before = followed.origins.nodes.count();
         followed.origins.executed(step);
-        log.followed += followed.nodes().count() - before;
+        log.followed += followed.origins.nodes.count() - before;
         followed.note(log.length());
         if log.followed > MOST {
             self.followed = None;

@@ -2,7 +2,7 @@
 //! right, and one in which it is wrong.
 
 use crate::log::{Array, LaunchTape};
-use crate::matrices::{self, A, B, C};
+use crate::matrices::{self, C};
 use crate::planner::Output;
 use crate::recorder::Recorder;
 use crate::request::{self, LookRequest, Order, RunRequest};
@@ -24,9 +24,6 @@ const TRIED: u64 = 64 << 20;
 const SPARE: u64 = 1 << 16;
 /// Blocks that run side by side, if they do.
 const SIDE_BY_SIDE: usize = 4;
-
-/// The number of the workspace among the arrays, behind A, B and C.
-const WORKSPACE: usize = 3;
 
 /// An access of a hazard: the thread, and the event.
 pub type Access = (Party, u32);
@@ -176,7 +173,7 @@ impl Setup {
     fn arguments(&self, launch: &plan::Launch, params: &[Param]) -> Vec<Arg> {
         let pasted = &self.kernel.planner.launch;
         let argument = |(at, argument): (usize, &plan::Arg)| {
-            let value = match pointed(argument) {
+            let value = match argument.pointed() {
                 Ok((array, offset)) => return Arg::Pointer(DevicePointer(self.arrays[array].base + 4 * offset)),
                 Err(value) => value,
             };
@@ -211,7 +208,7 @@ impl Setup {
             return Some(name.as_str().map_or_else(|| name.to_string(), str::to_owned));
         }
         let [m, n, k] = self.size.map(|side| side as i32);
-        Some(match (at, pointed(self.plan.launches.get(launch)?.args.get(at)?)) {
+        Some(match (at, self.plan.launches.get(launch)?.args.get(at)?.pointed()) {
             (_, Ok((array, _))) => self.arrays[array].name.clone(),
             // As the course's kernels take them; equal sizes do not tell.
             (3, Err(value)) if value == m => "M".into(),
@@ -219,22 +216,6 @@ impl Setup {
             (5, Err(value)) if value == k => "K".into(),
             (_, Err(value)) => value.to_string(),
         })
-    }
-
-    /// The value of an element as a number.
-    pub fn number(&self, bits: u32) -> f64 {
-        matrices::shown(bits, self.dtype)
-    }
-}
-
-/// The array that an argument points to (0 is A, 1 B, 2 C, 3 the workspace), with an offset in words; or the number that it is.
-pub fn pointed(argument: &plan::Arg) -> Result<(usize, u64), i32> {
-    match *argument {
-        plan::Arg::A(offset) => Ok((A, offset)),
-        plan::Arg::B(offset) => Ok((B, offset)),
-        plan::Arg::C(offset) => Ok((C, offset)),
-        plan::Arg::Workspace(offset) => Ok((WORKSPACE, offset)),
-        plan::Arg::Int(value) => Err(value),
     }
 }
 

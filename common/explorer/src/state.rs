@@ -172,7 +172,8 @@ impl State {
                 }
             }
         }
-        for opened in log.opened_after(number) {
+        let first = log.opened.partition_point(|opened| opened.event < number);
+        for opened in log.opened[first..].iter().take_while(|opened| opened.event == number) {
             if let Some(block) = self.blocks.get_mut(&opened.block) {
                 let warps = Arc::make_mut(block).warps.iter_mut().enumerate();
                 let going_on = warps.filter(|(number, _)| opened.warps >> number & 1 != 0);

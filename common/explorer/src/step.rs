@@ -108,7 +108,7 @@ fn event(parts: &mut Vec<Part>, run: &Run, launch: &LaunchTape, place: Option<&P
     }
     let Some(place) = place else { return };
     let tags = tags.iter().flat_map(|tags| lanes(event.lanes).map(|lane| tags[lane]));
-    let terms = tags.flat_map(|tag| place.block.nodes().products_of(tag));
+    let terms = tags.flat_map(|tag| place.block.origins.nodes.products_of(tag));
     for term in terms.filter(|term| place.block.event_of(term.tag) == number) {
         let factors = term.factors.map(|value| place.factor(&value));
         if factors.iter().any(|factor| factor.zero) || factors.iter().all(|factor| factor.element.is_none()) {

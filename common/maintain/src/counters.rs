@@ -10,7 +10,6 @@ use common::code::{self, Source};
 use common::program::cli::parse_size;
 use course::files;
 use course::steps::Kernel;
-use explorer::run::pointed;
 use plan::{DeviceInfo, Problem};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -148,15 +147,14 @@ impl Reading {
             memory.fill(pointer, 1.0_f32)?;
             all.push(pointer);
         }
-        let arg = |arg: &plan::Arg| match pointed(arg) {
+        let arg = |arg: &plan::Arg| match arg.pointed() {
             Ok((array, at)) => Arg::Pointer(all[array].offset(4 * at as i64)),
             Err(value) => Arg::I32(value),
         };
         let args: Vec<Arg> = launch.args.iter().map(arg).collect();
         let [grid, block] = [launch.grid, launch.block].map(|[x, y, z]| (x, y, z));
-        let mut config = LaunchConfig::new(grid, block);
-        config.dynamic_shared_bytes = launch.shared_bytes;
-        config.shared_opt_in = true;
+        let (dynamic_shared_bytes, shared_opt_in) = (launch.shared_bytes, true);
+        let config = LaunchConfig { dynamic_shared_bytes, shared_opt_in, ..LaunchConfig::new(grid, block) };
         let mut counters = Counters::new();
         simt::launch(&kernel, &mut memory, &config, &args, &mut counters)?;
         let counts = counters.total();

@@ -26,6 +26,19 @@ pub enum Arg {
     Int(i32),
 }
 
+impl Arg {
+    /// Returns the array that it points to (0 is A, 1 B, 2 C, 3 the workspace) and the offset, or the number that it is.
+    pub fn pointed(self) -> Result<(usize, u64), i32> {
+        match self {
+            Self::A(offset) => Ok((0, offset)),
+            Self::B(offset) => Ok((1, offset)),
+            Self::C(offset) => Ok((2, offset)),
+            Self::Workspace(offset) => Ok((3, offset)),
+            Self::Int(value) => Err(value),
+        }
+    }
+}
+
 /// One launch of one kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Launch {

@@ -32,6 +32,16 @@ impl Dtype {
     pub fn poison(self) -> u32 {
         u32::from_ne_bytes([self.poison_byte(); 4])
     }
+
+    /// Returns the value of an element's bits.
+    pub fn value(self, bits: u32) -> f64 {
+        if self == Self::F32 { f32::from_bits(bits).into() } else { (bits as i32).into() }
+    }
+
+    /// Returns the bits of the element for a number.
+    pub fn bits(self, number: f64) -> u32 {
+        if self == Self::F32 { (number as f32).to_bits() } else { number as i32 as u32 }
+    }
 }
 
 impl fmt::Display for Dtype {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow};
 use tempfile::TempPath;
+use walkdir::{DirEntry, WalkDir};
 
 use super::output::io_reason;
 use super::units::grouped;
@@ -59,15 +60,10 @@ pub fn read(path: &Path) -> Result<String> {
 
 /// All files with an extension in a folder and the folders within it, sorted.
 pub fn below(folder: &Path, extension: &str) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let path = entry.path();
-        if path.is_dir() {
-            found.extend(below(&path, extension));
-        } else if path.extension().is_some_and(|found| found == extension) {
-            found.push(path);
-        }
-    }
+    let files =
+        WalkDir::new(folder).follow_links(true).into_iter().flatten().filter(|entry| !entry.file_type().is_dir());
+    let is_one = |path: &PathBuf| path.extension().is_some_and(|found| found == extension);
+    let mut found: Vec<PathBuf> = files.map(DirEntry::into_path).filter(is_one).collect();
     found.sort();
     found
 }

@@ -1,6 +1,5 @@
 //! Committed texts that only programs read are packed, as `gzip` does it: `NAME.gz` in place of `NAME`. `zcat` shows one.
 
-use std::ffi::OsStr;
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -24,13 +23,9 @@ pub fn place(path: &Path) -> PathBuf {
     if !path.exists() && packed.is_file() { packed } else { path.to_owned() }
 }
 
-fn is_packed(path: &Path) -> bool {
-    path.extension() == Some(OsStr::new("gz"))
-}
-
 /// Reads a text that is packed if its file's name says so.
 pub fn read(path: &Path) -> io::Result<String> {
-    if !is_packed(path) {
+    if path.extension().is_none_or(|end| end != "gz") {
         return files::text(path);
     }
     let mut text = String::new();
@@ -41,7 +36,7 @@ pub fn read(path: &Path) -> io::Result<String> {
 
 /// Writes a text, packed if the file's name says so. The same text always gives the same bytes.
 pub fn write(path: &Path, text: &str) -> Result<()> {
-    if !is_packed(path) {
+    if path.extension().is_none_or(|end| end != "gz") {
         return files::write(path, text);
     }
     let mut encoder = GzEncoder::new(vec![], Compression::best());

@@ -36,12 +36,6 @@ impl Library {
         children(folder).into_iter().filter(is_it).collect()
     }
 
-    /// Files where the library usually is, the most specific place first, and then the names for the system's loader.
-    fn likely_files(&self) -> Vec<PathBuf> {
-        let found = self.likely_folders().into_iter().flat_map(|folder| self.files_in(&folder));
-        found.chain(self.names.iter().map(PathBuf::from)).collect()
-    }
-
     /// Files in the other places where this machine's Python keeps its packages. Slow, because it starts Python.
     fn python_files(&self) -> Vec<PathBuf> {
         let script =
@@ -52,10 +46,12 @@ impl Library {
         folders.flat_map(|folder| self.files_in(&folder)).collect()
     }
 
-    /// The first of its files that opens; likely places come before Python's.
+    /// The first of its files that opens: in a likely place, by a name for the system's loader, or in one of Python's places.
     pub fn first<T>(&self, open: impl Fn(&Path) -> Result<T>) -> Option<T> {
-        let first = |files: Vec<PathBuf>| files.iter().find_map(|path| open(path).ok());
-        first(self.likely_files()).or_else(|| first(self.python_files()))
+        let opened = |path: PathBuf| open(&path).ok();
+        let likely = self.likely_folders().into_iter().flat_map(|folder| self.files_in(&folder));
+        let mut likely = likely.chain(self.names.iter().map(PathBuf::from));
+        likely.find_map(opened).or_else(|| self.python_files().into_iter().find_map(opened))
     }
 
     /// Folders of Python packages and CUDA toolkits, the most specific first.

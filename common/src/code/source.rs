@@ -108,21 +108,15 @@ impl Source {
             hash: String::new(),
             headers: Ok(Headers::new()),
         };
-        source.include(&source.own_folders());
+        source.include(&folders(path));
         Ok(source)
     }
 
     /// Looks for headers where `kernel` has them, too: a learner's copy of it may include what it includes.
     #[must_use]
     pub fn with_headers_of(mut self, kernel: &Path) -> Self {
-        let mut all = self.own_folders();
-        all.extend(kernel.parent().map(folders).unwrap_or_default());
-        self.include(&all);
+        self.include(&[folders(&self.path), folders(kernel)].concat());
         self
-    }
-
-    fn own_folders(&self) -> Vec<PathBuf> {
-        folders(files::folder_of(&self.path))
     }
 
     /// Finds the headers in these folders. From now on messages may quote their lines and those of the source.
@@ -385,8 +379,9 @@ impl Source {
     }
 }
 
-/// Folders with the headers of a kernel in `folder`: that folder, and its step's if it is a rung or a variant.
-fn folders(folder: &Path) -> Vec<PathBuf> {
+/// Folders with the headers of a kernel: its own, and its step's if it is a rung or a variant.
+fn folders(kernel: &Path) -> Vec<PathBuf> {
+    let folder = files::folder_of(kernel);
     let step = folder.parent().filter(|step| step.join("ptx").is_dir());
     std::iter::once(folder).chain(step).map(Path::to_owned).collect()
 }

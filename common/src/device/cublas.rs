@@ -134,11 +134,6 @@ impl CublasProduct {
         check(set, "choosing TF32")?;
         Ok(product)
     }
-
-    /// The library's version.
-    pub fn version(&self) -> &str {
-        &self.found.version
-    }
 }
 
 /// The device, if it is a CUDA device.

@@ -12,7 +12,8 @@ use plan::{Arg, Launch, Plan, Problem, Shape};
 
 /// A plan's kernels, and the memory that they work on.
 pub struct Session {
-    plan: Plan,
+    /// The plan that is run.
+    pub plan: Plan,
     kernels: HashMap<String, Kernel>,
     machine: Kernels,
     matrices: Matrices,
@@ -50,25 +51,15 @@ impl Session {
         let counted = device.resident_blocks(kernel, launch);
         Some(occupancy::occupancy(threads, registers, shared, &device.info().sm, counted))
     }
-
-    /// The plan that is run.
-    pub fn plan(&self) -> &Plan {
-        &self.plan
-    }
 }
 
 /// The values that a launch passes for its arguments: places in A, B, C or the workspace, and integers.
 pub fn values(launch: &Launch, [a, b, c]: [Buffer; 3], workspace: Option<Buffer>) -> Result<Vec<Value>> {
     let none = "the plan uses a workspace and there is none; set its workspace_elements";
-    let value = |arg: &Arg| {
-        let (buffer, offset) = match *arg {
-            Arg::A(offset) => (a, offset),
-            Arg::B(offset) => (b, offset),
-            Arg::C(offset) => (c, offset),
-            Arg::Workspace(offset) => (workspace.context(none)?, offset),
-            Arg::Int(value) => return Ok(Value::Int(value)),
-        };
-        Ok(Value::Pointer(buffer, offset * 4))
+    let buffers = [Some(a), Some(b), Some(c), workspace];
+    let value = |arg: &Arg| match arg.pointed() {
+        Ok((array, offset)) => Ok(Value::Pointer(buffers[array].context(none)?, offset * 4)),
+        Err(value) => Ok(Value::Int(value)),
     };
     launch.args.iter().map(value).collect()
 }

@@ -4,7 +4,7 @@ use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 
 use crate::basics::{Operands, ms};
-use crate::device::{CublasProduct, Device, Matrices};
+use crate::device::{CublasProduct, Device, Matrices, cublas};
 use crate::measure::{Cache, Timing, timing};
 use crate::verify::verify_on;
 use plan::Kind;
@@ -53,7 +53,7 @@ impl Baseline {
         }
         let mut run = || -> Result<Self> {
             let library = CublasProduct::new(device, matrices)?;
-            let version = Some(library.version().to_owned());
+            let version = Some(cublas::find()?);
             let verification = verify_on(device, &library, &matrices.problem, operands)?;
             let (right, diagnosis) = (verification.ok, verification.diagnosis.unwrap_or_default());
             ensure!(right, "cuBLAS's own product fails the check ({diagnosis}); compare with another version");

@@ -25,7 +25,7 @@ pub fn run(step: &Step, variant: Option<&Variant>, args: &Args) -> Result<Report
     let occupancy = run.session.occupancy(run.device.as_ref());
     let works = observations.works.as_ref().filter(|_| observations.counters.is_some() && verification.ok);
     let least_time = works.map(|works| measure::least_time(&run.session, &gpu(args), works));
-    let plan = run.session.plan();
+    let plan = &run.session.plan;
     let mut report = Report {
         variant: args.variant.clone(),
         launch: LaunchReport::of(plan),
@@ -136,7 +136,7 @@ impl Run {
     /// The reason why the product of a problem is wrong, if one is found.
     fn cause(&self, asked: Asked, problem: &Problem, raced: bool) -> Option<HazardReport> {
         let plan = asked.plan(&self.source, problem, self.device.info()).ok()?;
-        let same = plan.specialisation == self.session.plan().specialisation;
+        let same = plan.specialisation == self.session.plan.specialisation;
         let compile = || self.source.compiled(&plan.specialisation, self.device.info()).ok();
         let code = if same { self.code.clone() } else { compile()? };
         cause(&why::Asked::product(problem), raced, |device| multiply(device, problem, &plan, &code))
@@ -156,7 +156,7 @@ impl Run {
             let inside = *row < m && *col < n;
             ensure!(inside, "C has no element [{row}][{col}]; give a row below {m} and a column below {n}");
         }
-        let origins = follow(0, |device| multiply(device, &self.problem, self.session.plan(), &self.code))?;
+        let origins = follow(0, |device| multiply(device, &self.problem, &self.session.plan, &self.code))?;
         let origins =
             origins.context("--why follows one launch, and this plan has several; choose another kernel or size")?;
         let asked = why::Asked::product(&self.problem);

@@ -173,9 +173,7 @@ impl Report {
     }
 }
 
-/// The colour of good results.
 const GOOD: Style = AnsiColor::Green.on_default().bold();
-/// The colour of bad results.
 const BAD: Style = AnsiColor::Red.on_default().bold();
 
 /// The column at which the values of rows begin.

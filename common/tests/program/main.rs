@@ -18,6 +18,7 @@ use std::process::{Command, ExitCode};
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::Result;
+use common::basics::workspace::root;
 use common::code::places::may_be_shown;
 use libtest_mimic::{Arguments, Trial};
 use snapbox::data::DataFormat;
@@ -67,15 +68,6 @@ fn program() -> Command {
     command
 }
 
-fn root() -> &'static Path {
-    common::basics::workspace::root()
-}
-
-/// This program's folder among the sources.
-fn tests() -> PathBuf {
-    root().join("common/tests")
-}
-
 /// A separate folder for a test.
 fn folder(name: &str) -> Result<PathBuf> {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
@@ -94,7 +86,7 @@ fn said_of_each(folder: &Path, file: &str, said: impl Fn(&str, &str, &str) -> St
         may_be_shown(&format!("{name}.cu"), &source);
         text += &format!("# {name}\n\n{}\n", said(&name, &ptx, &source));
     }
-    assert_data_eq!(text, expected(&tests().join(file)).raw());
+    assert_data_eq!(text, expected(&root().join("common/tests").join(file)).raw());
     Ok(())
 }
 

@@ -9,12 +9,12 @@ use anyhow::{Result, bail};
 use common::Problem;
 use common::basics::Operands;
 use common::code::Code;
-use common::device::{self, Choice, Device, Session, SimOptions};
+use common::device::{Device as _, Session, SimDevice, SimOptions};
 use common::findings::{HazardReport, KernelFault, diagnostic};
 use common::verify::verify_on;
 use plan::OwnLaunch;
 
-use super::{said_of_each, tests};
+use super::{root, said_of_each};
 
 /// The edge of the kernels' tiles along K.
 const TILE_K: u32 = 16;
@@ -31,8 +31,7 @@ fn said(name: &str, ptx: &str, source: &str) -> Result<String> {
     code.source = (source.to_owned(), Vec::new());
     let options =
         SimOptions { check: true, instruction_limit: Some(1_000_000), one_by_one: true, ..SimOptions::default() };
-    let mut device = device::open(Choice::Sim, &options)?;
-    let device: &mut dyn Device = device.as_mut();
+    let device = &mut SimDevice::new(options);
     let session = Session::new(device, &problem, plan, &code)?;
     let verification = verify_on(device, &session, &problem, &Operands::new(&problem)?)?;
     let hazards = device.observations().beside(&verification).hazards.unwrap_or_default();
@@ -43,7 +42,7 @@ fn said(name: &str, ptx: &str, source: &str) -> Result<String> {
 }
 
 pub fn each() -> Result<()> {
-    said_of_each(&tests().join("mistakes"), "mistakes.txt", |name, ptx, source| {
+    said_of_each(&root().join("common/tests/mistakes"), "mistakes.txt", |name, ptx, source| {
         said(name, ptx, source).unwrap_or_else(|error| {
             let fault = KernelFault::behind(&error).and_then(KernelFault::diagnostic);
             fault.map_or_else(|| format!("error: {error:#}\n"), diagnostic::plain)

@@ -9,11 +9,11 @@ use common::basics::workspace;
 use libtest_mimic::Trial;
 use snapbox::assert_data_eq;
 
-use super::{expected, program, root, sections, tests, trial};
+use super::{expected, program, root, sections, trial};
 
 pub fn trials() -> Vec<Trial> {
     let made = make_defects();
-    let files = below(&tests().join("program/outputs"), "txt");
+    let files = below(&root().join("common/tests/program/outputs"), "txt");
     let held = files.into_iter().map(|file| {
         let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         trial(&format!("outputs::{name}"), move || holds(&file))

@@ -81,10 +81,6 @@ mod tests {
     use crate::rows::host_rows;
     use plan::Fill;
 
-    fn problem(m: u64, n: u64, k: u64, dtype: Dtype, fill: Fill) -> Problem {
-        Problem { m, n, k, dtype, fill, seed: 1 }
-    }
-
     fn check(problem: &Problem, operands: &Operands, words: &[u32]) -> Vec<u64> {
         wrong_rows(problem, operands, &mut host_rows(words, problem.n)).unwrap()
     }
@@ -92,7 +88,7 @@ mod tests {
     #[test]
     fn the_product_passes_and_any_single_wrong_element_does_not() {
         for (dtype, fill) in [(Dtype::F32, Fill::Integers), (Dtype::I32, Fill::Uniform), (Dtype::I32, Fill::Integers)] {
-            let problem = problem(40, 30, 50, dtype, fill);
+            let problem = Problem { dtype, fill, ..Problem::uniform([40, 30, 50]) };
             let operands = Operands::new(&problem).unwrap();
             let words = right_product(&problem, &operands).unwrap();
             assert_eq!(check(&problem, &operands, &words), [0_u64; 0]);
@@ -116,7 +112,7 @@ mod tests {
         const MOST: f32 = (1 << 24) as f32;
         assert_eq!([0.0, -3.0, MOST, -MOST].map(is_small_integer), [true; 4]);
         assert_eq!([0.5, MOST + 2.0, f32::NAN, f32::INFINITY].map(is_small_integer), [false; 4]);
-        let problem = problem(4, 5, 6, Dtype::F32, Fill::Integers);
+        let problem = Problem { fill: Fill::Integers, ..Problem::uniform([4, 5, 6]) };
         let operands = Operands::new(&problem).unwrap();
         let mut words = right_product(&problem, &operands).unwrap();
         words[7] = f32::NAN.to_bits();

@@ -11,7 +11,7 @@ use super::rows::{Rows, each_panel, panel_rows, spread};
 use crate::matrix::Operands;
 use crate::mix::mix;
 use crate::progress::Progress;
-use plan::{Dtype, Problem, Shape};
+use plan::{Problem, Shape};
 
 /// A wrong element of C.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -77,14 +77,6 @@ pub struct Found {
     pub tiles: BTreeMap<(u64, u64), TileCount>,
 }
 
-/// The value of an element's bits.
-pub fn value(dtype: Dtype, bits: u32) -> f64 {
-    match dtype {
-        Dtype::F32 => f64::from(f32::from_bits(bits)),
-        Dtype::I32 => f64::from(bits as i32),
-    }
-}
-
 /// Compares these rows of C with the right product.
 pub fn rows(
     problem: &Problem,
@@ -131,7 +123,7 @@ pub fn sample_of_rows(problem: &Problem) -> BTreeSet<u64> {
 
 /// Rows with NaN, infinity or memory that was never written. Searches all of C and returns the first such rows and some others.
 pub fn rows_with_nan(problem: &Problem, c: &mut Rows) -> Result<Vec<u64>> {
-    let suspect = |word: &u32| !value(problem.dtype, *word).is_finite() || *word == problem.dtype.poison();
+    let suspect = |word: &u32| !problem.dtype.value(*word).is_finite() || *word == problem.dtype.poison();
     let mut found = Vec::new();
     each_panel("looking for NaN, rows of C", problem, c, |first, words| {
         let rows = words.par_chunks(problem.n as usize).enumerate();
@@ -175,7 +167,7 @@ fn judge_row(
     for (tile, words) in words.chunks(width as usize).enumerate() {
         let mut count = TileCount { compared: words.len() as u64, ..TileCount::default() };
         for (col, &word) in (tile * width as usize..).zip(words) {
-            let (got, expected) = (value(problem.dtype, word), expected[col]);
+            let (got, expected) = (problem.dtype.value(word), expected[col]);
             let error = (got - expected).abs();
             let share = match bound {
                 // If the bound is 0, every term is 0 and the sum must be 0 too.
@@ -218,7 +210,7 @@ mod tests {
     use super::*;
     use crate::right_product;
     use crate::rows::host_rows;
-    use plan::Fill;
+    use plan::{Dtype, Fill};
 
     const SHAPE: Shape = Shape { tile: [32, 32], tile_k: 32 };
     const NAN: u32 = f32::NAN.to_bits();

@@ -31,7 +31,7 @@ use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
 use crate::matrix::Operands;
-use plan::{Dtype, Fill, Problem};
+use plan::{Fill, Problem};
 
 pub use diagnose::factor;
 pub use freivalds::random_vector;
@@ -43,7 +43,7 @@ use rows::panel_rows;
 pub use rows::{Rows, host_rows};
 
 /// The verdict on a product.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Verification {
     /// Whether C is the product.
     pub ok: bool,
@@ -71,17 +71,7 @@ pub struct Verification {
 impl Verification {
     /// The verdict on a product that was not completed, for this reason.
     pub fn failed(problem: &Problem, reason: String) -> Self {
-        Self {
-            ok: false,
-            method: Method::choose(problem),
-            max_error: None,
-            worst_bound_share: None,
-            diagnosis: Some(reason),
-            unclear: false,
-            mismatches: Vec::new(),
-            map: None,
-            seconds: 0.0,
-        }
+        Self { method: Method::choose(problem), diagnosis: Some(reason), ..Self::default() }
     }
 
     /// The diagnosis for a reader. `hazards` is the number of causes that the simulator found, if it searched for them.
@@ -164,10 +154,7 @@ pub fn right_product(problem: &Problem, operands: &Operands) -> Result<Vec<u32>>
     for first in (0..problem.m).step_by(panel_rows(problem) as usize) {
         let rows: Vec<u64> = (first..problem.m.min(first + panel_rows(problem))).collect();
         let (expected, _) = reference::panel(problem, operands, &rows)?;
-        words.extend(expected.into_iter().map(|element| match problem.dtype {
-            Dtype::F32 => (element as f32).to_bits(),
-            Dtype::I32 => element as i32 as u32,
-        }));
+        words.extend(expected.into_iter().map(|element| problem.dtype.bits(element)));
     }
     Ok(words)
 }

@@ -5,10 +5,11 @@ use serde::{Deserialize, Serialize};
 use plan::{Dtype, Fill, Problem};
 
 /// How a product was checked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Method {
     /// Every element, against float64 and the error bound.
+    #[default]
     Full,
     /// Every element, exactly.
     Exact,

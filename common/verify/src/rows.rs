@@ -64,13 +64,10 @@ mod tests {
         assert!(spread.len() <= 64 && spread[..32] == items[..32] && spread.last() == Some(&999));
     }
 
-    fn rows_of(m: u64, n: u64) -> u64 {
-        panel_rows(&Problem::uniform([m, n, 1]))
-    }
-
     #[test]
     fn a_panel_is_some_rows_and_at_least_one() {
         const ALL: u64 = 8 << 20;
-        assert_eq!([rows_of(9, 1), rows_of(9, ALL / 2), rows_of(9, ALL / 3), rows_of(9, 2 * ALL)], [9, 2, 3, 1]);
+        let rows = |n| panel_rows(&Problem::uniform([9, n, 1]));
+        assert_eq!([1, ALL / 2, ALL / 3, 2 * ALL].map(rows), [9, 2, 3, 1]);
     }
 }

@@ -109,7 +109,6 @@ pub fn run(options: &Options) -> Result<bool> {
     Ok(record.ok())
 }
 
-/// Explains the headings.
 const LEGEND: &str = include_str!("legend.txt");
 
 /// The headings of the columns; the first ones are those of the ratios.

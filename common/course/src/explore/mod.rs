@@ -61,7 +61,7 @@ pub fn run(options: &Options) -> Result<bool> {
     });
     let [folder, inside] = [&out, &out.join("page.html")].map(|path| workspace::display(path));
     ensure!(!out.is_dir(), "{folder} is a folder; name the page to write, e.g. --out {inside}");
-    files::check_replaceable(&out, is_page, ELSEWHERE)?;
+    files::check_replaceable(&out, page::is_page, ELSEWHERE)?;
     let script = options.watch.then(|| out.with_extension("version.js"));
     let mut engine = None;
     // Writes the page, and next to it its version if it is watched. After an error nothing is written.
@@ -76,7 +76,7 @@ pub fn run(options: &Options) -> Result<bool> {
             Some(engine) => engine,
             none => none.insert(engine::engine()?),
         };
-        files::replace(&out, &page::whole(&data, engine)?, is_page, ELSEWHERE)?;
+        files::replace(&out, &page::whole(&data, engine)?, page::is_page, ELSEWHERE)?;
         let (text, is_script) = (format!("{SCRIPT}\"{version}\";\n"), |old: &str| old.starts_with(SCRIPT));
         script.as_ref().map_or(Ok(()), |script| files::replace(script, &text, is_script, ELSEWHERE))
     };
@@ -119,11 +119,6 @@ fn data_of(options: &Options, file: &Path, kernel: Option<&steps::Kernel>) -> Re
 const ELSEWHERE: &str = "name another page with --out";
 /// How the script beside a watched page begins.
 const SCRIPT: &str = "window.explorerVersion = ";
-
-/// Whether a text is a page of the explorer: it begins as the pages do that are written now.
-fn is_page(text: &str) -> bool {
-    page::head().is_ok_and(|head| text.starts_with(&head))
-}
 
 /// The step whose launch a file uses: the one given, or else the one in its path.
 fn step_of(file: &Path, named: Option<&str>) -> Result<Option<&'static Step>> {

@@ -76,10 +76,10 @@ fn modules(folder: &Path) -> Result<String> {
     Ok(text)
 }
 
-/// How every page begins, up to its style.
-pub fn head() -> Result<String> {
-    let html = read(&workspace::root().join("common/explorer/page/index.html"))?;
-    Ok(html.split("<link").next().unwrap_or_default().to_owned())
+/// Whether a text is a page of the explorer: up to its style it begins as the pages do that are written now.
+pub fn is_page(text: &str) -> bool {
+    let html = read(&workspace::root().join("common/explorer/page/index.html"));
+    html.is_ok_and(|html| text.starts_with(html.split("<link").next().unwrap_or_default()))
 }
 
 #[cfg(test)]

@@ -3,15 +3,14 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::PathBuf;
 
 use common::basics::{output, workspace};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::hand_in::HandIn;
-use crate::files;
 use crate::lab::{Candidate, Graded, Lab, Next, fingerprint_of};
-use crate::steps;
+use crate::{files, steps};
 
 /// A hand-in with its grading, or a sentence that says why there is none.
 pub struct Row {
@@ -78,7 +77,7 @@ impl Class {
         let mut labs: BTreeMap<&str, (&Lab, bool)> = BTreeMap::new();
         for row in &self.rows {
             if let Some(lab) = &row.hand_in.lab {
-                labs.entry(&lab.name).or_insert((lab, false)).1 |= is_rust(row.hand_in.file.as_ref());
+                labs.entry(&lab.name).or_insert((lab, false)).1 |= files::kind(row.hand_in.file.as_ref()) == Some("rs");
             }
             if let Ok(Graded { fingerprint: Some(print), .. }) = &row.graded {
                 groups.entry((row.lab_name(), print.clone())).or_default().push(row.hand_in.file.clone());
@@ -103,10 +102,6 @@ impl Class {
     }
 }
 
-fn is_rust(file: &Path) -> bool {
-    files::kind(file) == Some("rs")
-}
-
 /// The fingerprints of what everybody can read: the start of a lab, and its answers.
 fn of_the_course(lab: &Lab, in_rust: bool) -> Vec<(String, String)> {
     let answers = lab.data.tasks.iter().filter_map(|task| task.answer.as_deref());
@@ -114,8 +109,8 @@ fn of_the_course(lab: &Lab, in_rust: bool) -> Vec<(String, String)> {
     let files = kernels.filter_map(|name| steps::Kernel::named(&name).ok()).map(|kernel| kernel.file());
     let starts = [lab.start(), lab.start().with_extension("rs")].into_iter().filter(|_| lab.transfer.is_none());
     // Whatever would be compiled for nothing is left out.
-    let known = starts.chain(files).filter(|file| in_rust || !is_rust(file.as_path()));
-    let print = |file: std::path::PathBuf| {
+    let known = starts.chain(files).filter(|file| in_rust || files::kind(file) != Some("rs"));
+    let print = |file: PathBuf| {
         let candidate = Candidate::read(lab, &file, 0, None).ok()?;
         Some((format!("the course's {}", workspace::display(&file)), fingerprint_of(lab, &candidate)?))
     };

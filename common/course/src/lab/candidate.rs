@@ -6,7 +6,7 @@ use std::time::Instant;
 use anyhow::{Result, ensure};
 use common::basics::{Operands, mix};
 use common::code::{Code, Source};
-use common::device::{self, Choice, Device, Session, SimOptions};
+use common::device::{Device as _, Session, SimDevice, SimOptions};
 use common::findings::why::Asked;
 use common::findings::{Counters, HazardReport};
 use common::verify::{Verification, cause, multiply, verify_on};
@@ -64,7 +64,7 @@ impl Candidate {
             launch: OwnLaunch::default(),
             instruction_limit: None,
             silent: false,
-            device: device::open(Choice::Sim, &SimOptions::default())?.info().clone(),
+            device: SimDevice::new(SimOptions::default()).info().clone(),
             seed,
             transfer: None,
             begun: Instant::now(),
@@ -133,8 +133,7 @@ impl Candidate {
         let plan = self.plan(size)?;
         let code = self.code(&plan)?;
         let options = SimOptions { instruction_limit: self.instruction_limit, silent: self.silent, ..options.clone() };
-        let mut device = device::open(Choice::Sim, &options)?;
-        let device: &mut dyn Device = device.as_mut();
+        let device = &mut SimDevice::new(options);
         let problem = self.problem(size);
         let verification = if let Some(drawn) = &self.transfer {
             drawn.run(device, &problem, plan.clone(), &code)?

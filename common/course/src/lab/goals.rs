@@ -41,19 +41,18 @@ impl Candidate {
             && goal.at_least.is_none_or(|least| value >= least * (1.0 - 1e-9));
         let found = Some(format!("{} at {name}", short(value)));
         if met {
-            Verdict::Passed(found)
-        } else {
-            let shows = if goal.counter == SHARE_OF_BOUND { "--device sim" } else { "--counters lines" };
-            let mut next = next(format!("at {name}: {}", goal.next), shows);
-            if let Some((line, value)) = self.worst(goal, &seen) {
-                let (number, code, value) = (line.line as usize, line.text.trim(), short(value));
-                next.text += &format!("\nmost of all in line {number}, where it is {value}:\n  {code}");
-                let from = line.text.chars().take_while(|c| c.is_whitespace()).count();
-                let span = (from, from + code.chars().count());
-                next.places = vec![Underlined { line: number, span, label: format!("{value} here") }];
-            }
-            Verdict::Failed(found, next)
+            return Verdict::Passed(found);
         }
+        let shows = if goal.counter == SHARE_OF_BOUND { "--device sim" } else { "--counters lines" };
+        let mut next = next(format!("at {name}: {}", goal.next), shows);
+        if let Some((line, value)) = self.worst(goal, &seen) {
+            let (number, code, value) = (line.line as usize, line.text.trim(), short(value));
+            next.text += &format!("\nmost of all in line {number}, where it is {value}:\n  {code}");
+            let from = line.text.chars().take_while(|c| c.is_whitespace()).count();
+            let span = (from, from + code.chars().count());
+            next.places = vec![Underlined { line: number, span, label: format!("{value} here") }];
+        }
+        Verdict::Failed(found, next)
     }
 
     /// The line of the learner's file that misses a goal most, with its own figure, if each line has one.

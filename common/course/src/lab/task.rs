@@ -301,7 +301,8 @@ impl Transfer {
         Ok(verdict(problem, &words, &expected, self.asked(problem).columns() as usize))
     }
 
-    fn numbers(&self, problem: &Problem) -> Numbers {
+    /// The elements of A and B, those of C before the launch, if the task uses them, and those of C as they should be.
+    fn numbers(&self, problem: &Problem) -> (Vec<f32>, Vec<f32>, Option<Vec<f32>>, Vec<f32>) {
         let (asked, kind) = (self.asked(problem), self.kind);
         let [m, n, k] = [problem.m, problem.n, problem.k].map(|edge| edge as usize);
         let batch = asked.batch as usize;
@@ -333,9 +334,6 @@ impl Transfer {
 /// The start of a learner's file below its head.
 const KERNEL: &str = include_str!("../../transfer.cu");
 const KERNEL_IN_RUST: &str = include_str!("../../transfer.rs.txt");
-
-/// The elements of A and B, those of C before the launch, if the task uses them, and those of C as they should be.
-type Numbers = (Vec<f32>, Vec<f32>, Option<Vec<f32>>, Vec<f32>);
 
 fn verdict(problem: &Problem, words: &[u32], expected: &[f32], columns: usize) -> Verification {
     let wrong = |(at, (&word, &expected)): (usize, (&u32, &f32))| {

@@ -5,11 +5,10 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use common::basics::{ms, workspace};
 use common::measure::L2;
-use course::difference;
 use course::files::read;
-use course::least;
 use course::record::{self, CUBLAS, Entry, Outcome, Record, SizeRecord, times};
 use course::steps::{self, Kernel, Role, STEPS};
+use course::{difference, least};
 
 use crate::charts::{CHARTS, short};
 use common::basics::table::{self, or_dash};

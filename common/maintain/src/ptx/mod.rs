@@ -6,8 +6,7 @@ use std::hint::black_box;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail, ensure};
-use beyond::STEP;
-use beyond::several;
+use beyond::{STEP, several};
 use common::basics::{json, output, packed, workspace};
 use common::code::assembled::Assembled;
 use common::code::nvrtc::PINNED_PACKAGE;
