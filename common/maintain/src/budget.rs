@@ -14,7 +14,7 @@ const BUDGETS: [Budget; 10] = [
     ("step", 1_500, ""),
     ("step06_prefetch/beyond/", 6_000, ""),
     ("common/", 8_500, "the reasons of a wrong product (findings/why) came before what they make useless went"),
-    ("common/plan/", 1_000, ""),
+    ("common/plan/", 1_000, "what an element's bits and a launch's arguments mean is told here, once for three crates"),
     ("common/gpu/", 300, ""),
     ("common/verify/", 2_000, ""),
     ("common/simt/", 26_000, ""),
