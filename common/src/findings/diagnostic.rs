@@ -29,4 +29,4 @@ pub use render::{Diagnostic, Underlined, plain, render};
 pub(crate) use spot::Spot;
 pub(crate) use statements::is_name;
 pub(crate) use texts::{Word, help, text, words};
-pub(crate) use underline::{Mark, array_name, unmangled};
+pub(crate) use underline::{Mark, array_name, element_of, unmangled};

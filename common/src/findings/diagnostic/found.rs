@@ -11,7 +11,7 @@ use super::situation::{Role, passed_by};
 use super::source::Set;
 use super::spot::Spot;
 use super::texts::{help, text};
-use super::underline::{Mark, Use, array_name, unmangled};
+use super::underline::{Mark, Use, array_name, element_of, unmangled};
 use crate::basics::units::grouped;
 use crate::code::places::{index, triple, who};
 
@@ -135,10 +135,7 @@ fn shown(hazard: &Hazard) -> (String, Place) {
     if array.space != Space::Shared {
         return plain;
     }
-    let named = |name: &str, shown: String| {
-        let array = simt::Array { name: name.to_owned(), space: Space::Shared };
-        (shown, Place::Element { array, index: vec![], bytes: 0 })
-    };
+    let named = |name: &str, shown: String| (shown, element_of(name, Space::Shared, vec![]));
     let spot = Spot::of(&first.location);
     if !spot.of_words(&array.name) {
         let writes = hazard.parties.iter().filter(|party| party.action == Action::Writes);

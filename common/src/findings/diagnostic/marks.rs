@@ -192,7 +192,9 @@ fn constants(marks: &[Mark]) -> Vec<Mark> {
     let Some(Mark { spot: file, .. }) = marks.first().filter(|_| marks.iter().any(|mark| mark.rank > 0)) else {
         return vec![];
     };
-    let is_one = |set: &&Set| file.statements[set.at].function == 0 && file.is_constant(set.at);
+    let has = |set: &Set, words: &[&str]| file.has(set.at, |word| words.contains(&word));
+    let is_constant = |set: &Set| has(set, &["const", "constexpr"]) && has(set, &["="]);
+    let is_one = |set: &&Set| file.statements[set.at].function == 0 && is_constant(set);
     let mut known = file.macros(false);
     known.extend(file.sets().iter().filter(is_one).map(|set| (set.path.clone(), set.line)));
     let uses = |name: &str| marks.iter().filter(|mark| mark.spot.has_word(|word| word == name)).count();

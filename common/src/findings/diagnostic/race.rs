@@ -9,6 +9,7 @@ use super::around::{LOOPS, STORE};
 use super::situation::{Role, situation};
 use super::source::Set;
 use super::spot::{Spot, code};
+use super::statements::is_name;
 use super::texts::help;
 
 /// A place in words, for a sentence below the picture.
@@ -162,7 +163,7 @@ pub fn apart([a, b]: [&Spot; 2], array: &str) -> Option<String> {
         let (first, last) = (begins(&one, a), begins(&other, b));
         let last_line = last.map(|line| b.on_line(line));
         let text = last_line.as_ref().map_or("", |line| line.code());
-        let place = |name: &str| text.split(|c: char| !c.is_alphanumeric() && c != '_').position(|word| word == name);
+        let place = |name: &str| text.split(|c| !is_name(c)).position(|word| word == name);
         let here = |of: &str| (place(of), if of == one { a.at.line } else { b.at.line });
         let turned = first > last || first == last && here(&one) > here(&other);
         let (one, other, line) = if turned { (other, one, first) } else { (one, other, last) };

@@ -146,11 +146,6 @@ impl Source {
         (1..).zip(self.lines.iter()).filter_map(one).collect()
     }
 
-    /// Whether a statement sets what never changes.
-    pub fn is_constant(&self, number: usize) -> bool {
-        self.has(number, |word| ["const", "constexpr"].contains(&word)) && self.has(number, |word| word == "=")
-    }
-
     /// Whether the first value that a statement sets is a number.
     pub fn begins_with_number(&self, number: usize) -> bool {
         let value = self.sets_of(number).next().and_then(|set| self.tokens.get(set.value.start));

@@ -66,8 +66,8 @@ fn the_access_is_found() {
     // An element such as `s[1][5]`, or an array alone.
     let element = |text: &String| {
         let mut parts = text.split(['[', ']']).filter(|part| !part.is_empty());
-        let array = Array { name: parts.next().unwrap().into(), space: Space::Shared };
-        Place::Element { array, index: parts.map(|index| index.parse().unwrap()).collect(), bytes: 0 }
+        let name = parts.next().unwrap();
+        underline::element_of(name, Space::Shared, parts.map(|index| index.parse().unwrap()).collect())
     };
     type Case = (String, Option<u32>, Option<String>, bool, String);
     for (text, column, array, writes, found) in cases::<Vec<Case>>("underlined") {

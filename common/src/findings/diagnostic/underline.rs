@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use simt::Place;
+use simt::{Array, Place, Space};
 
 use super::source::{Source, is_assignment};
 use super::spot::{Spot, code};
@@ -145,6 +145,11 @@ impl Source {
         let (reads, writes) = (changed || address || !set, changed || address || set);
         indexed.then_some(Use { tokens: name..end, reads, writes })
     }
+}
+
+/// An element of an array; without an index any of them.
+pub fn element_of(name: &str, space: Space, index: Vec<u64>) -> Place {
+    Place::Element { array: Array { name: name.to_owned(), space }, index, bytes: 0 }
 }
 
 /// The name of the array of a place; of a member of a structure, that of the variable.

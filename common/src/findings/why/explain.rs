@@ -1,6 +1,6 @@
 //! From the verdicts on all elements of C to one finding: the mistake that most of them show, with one of them worked out.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use plan::Problem;
 use simt::analyses::provenance::{Store, Value};
@@ -17,7 +17,7 @@ use crate::findings::hazard_kind::Mistake;
 
 /// Why a product is wrong; none if its elements are right, or could not be followed.
 pub fn explain(origins: &Origins, asked: &Asked) -> Option<HazardReport> {
-    let mut counts: Vec<(Key, u64)> = vec![];
+    let mut counts: HashMap<Key, u64> = HashMap::new();
     let mut kept: Vec<(Element, Verdict)> = vec![];
     let mut looked_at = 0;
     // The sums that are complete for some element, with where each is stored; and whether any sum is not.
@@ -39,7 +39,9 @@ pub fn explain(origins: &Origins, asked: &Asked) -> Option<HazardReport> {
         if matches!(verdict, Verdict::Right | Verdict::Unknown) {
             continue;
         }
-        if count(&mut counts, key(&element, &verdict)) <= MOST_KEPT {
+        let count = counts.entry(key(&element, &verdict)).or_default();
+        *count += 1;
+        if *count <= MOST_KEPT {
             kept.push((element, verdict));
         }
     }
@@ -63,11 +65,12 @@ pub fn explain(origins: &Origins, asked: &Asked) -> Option<HazardReport> {
     if changed {
         counts.clear();
         for (element, verdict) in &kept {
-            count(&mut counts, key(element, verdict));
+            *counts.entry(key(element, verdict)).or_default() += 1;
         }
     }
     // Of those that explain as much, the first one.
-    let &(commonest, count) = counts.iter().rev().max_by_key(|(key, count)| (key.0, *count))?;
+    let keys = kept.iter().rev().map(|(element, verdict)| key(element, verdict));
+    let (commonest, count) = keys.map(|key| (key, counts[&key])).max_by_key(|(key, count)| (key.0, *count))?;
     let is_alike = |(element, verdict): &&(Element, Verdict)| key(element, verdict) == commonest;
     let alike: Vec<&(Element, Verdict)> = kept.iter().filter(is_alike).collect();
     // The clearest example has small indices, no two of them the same, and none that is 0.
@@ -98,10 +101,10 @@ const MOST_PRODUCTS: usize = 1 << 19;
 const MOST_KEPT: u64 = 256;
 
 /// What tells one mistake from another: how much it explains, the verdict, and the operand.
-type Key = (u8, std::mem::Discriminant<Verdict>, Option<Side>);
+type Key = (u8, std::mem::Discriminant<Verdict>, Option<usize>);
 
 fn key(element: &Element, verdict: &Verdict) -> Key {
-    let side = if let Verdict::Factor(side, ..) = verdict { Some(*side) } else { None };
+    let side = if let Verdict::Factor(side, ..) = verdict { Some(*side as usize) } else { None };
     // An element that was never stored explains least: its sum may have gone to another element.
     let says = match verdict {
         Verdict::Unwritten => 0,
@@ -112,16 +115,6 @@ fn key(element: &Element, verdict: &Verdict) -> Key {
         _ => 2,
     };
     (says, std::mem::discriminant(verdict), side)
-}
-
-/// Counts one more of a kind, and returns how many there are.
-fn count(counts: &mut Vec<(Key, u64)>, key: Key) -> u64 {
-    let at = counts.iter().position(|(known, _)| *known == key).unwrap_or(counts.len());
-    if at == counts.len() {
-        counts.push((key, 0));
-    }
-    counts[at].1 += 1;
-    counts[at].1
 }
 
 /// More than the rank of any line that sets what a place uses.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use simt::analyses::declarations::{Extents, shared_extents};
 use simt::{Place, Space};
 
-use crate::findings::diagnostic::is_name;
+use crate::findings::diagnostic::{element_of, is_name};
 
 /// A member of a structure.
 type Member = (String, Extents);
@@ -139,9 +139,4 @@ fn declares(source: &str, name: &str, variable: &str) -> bool {
         let words: Vec<&str> = declaration.split(|c| !is_name(c)).collect();
         words.contains(&name) && words.contains(&variable)
     })
-}
-
-/// An element of an array; without an index any of them.
-pub fn element_of(name: &str, space: Space, index: Vec<u64>) -> simt::Place {
-    simt::Place::Element { array: simt::Array { name: name.to_owned(), space }, index, bytes: 0 }
 }

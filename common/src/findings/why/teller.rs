@@ -8,12 +8,11 @@ use simt::analyses::provenance::{Arrived, Passage, Source, Value};
 use super::asked::{Asked, Place, Side};
 use super::element::{Element, Factor, Origins, Pair};
 use super::judge::Verdict;
-use super::layout::element_of;
 use super::rule;
 use crate::code::places::{index, is_ptx};
 use crate::findings::analysis::{HazardReport, HazardThread};
 use crate::findings::diagnostic::{
-    Diagnostic, LOOPS, Mark, Part, STORE, Spot, Word, add, array_name, help, text, with_calls,
+    Diagnostic, LOOPS, Mark, Part, STORE, Spot, Word, add, array_name, element_of, help, text, with_calls,
 };
 use crate::findings::hazard_kind::{Mistake, ReportKind};
 
