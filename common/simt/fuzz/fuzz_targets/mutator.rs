@@ -3,7 +3,7 @@
 //! and numbers by others of their kind.
 
 use crate::attempt::Random;
-use crate::program::{FRAME, Program, Word, kind, statements, words};
+use crate::program::{FRAME, Program, statements, words};
 use flate2::read::GzDecoder;
 use libfuzzer_sys::fuzzer_mutate;
 use std::sync::LazyLock;
@@ -65,23 +65,23 @@ fn replace(program: &mut Program, at: usize, random: &mut Random) {
     }
 }
 
-/// Returns another word of the same kind, for a word that has a kind.
+/// Returns another word for a number, for a type or modifier, and for a name.
 fn other(program: &Program, words: &[&str], at: usize, random: &mut Random) -> Option<String> {
     let (numbers, rows) = WORDS.split_first()?;
     let word = words[at];
-    match kind(words, at) {
-        Word::Number => match (word.parse::<u64>(), random.below(4)) {
-            (Ok(number), 0) => Some(number.wrapping_add(1).to_string()),
-            (Ok(number), 1) => Some(number.wrapping_sub(1).to_string()),
-            (Ok(number), 2) => Some(number.wrapping_mul(2).to_string()),
-            _ => random.pick(numbers).map(ToString::to_string),
-        },
-        Word::Modifier => {
-            let row = rows.iter().find(|row| row.contains(&word))?;
-            let row = if random.once_in(12) { random.pick(rows)? } else { row };
-            random.pick(row).map(ToString::to_string)
-        }
-        _ => program.name(words, at, random),
+    if at > 0 && words[at - 1] == "." {
+        let row = rows.iter().find(|row| row.contains(&word))?;
+        let row = if random.once_in(12) { random.pick(rows)? } else { row };
+        return random.pick(row).map(ToString::to_string);
+    }
+    if !word.starts_with(|c: char| c.is_ascii_digit()) {
+        return program.name(words, at, random);
+    }
+    match (word.parse::<u64>(), random.below(4)) {
+        (Ok(number), 0) => Some(number.wrapping_add(1).to_string()),
+        (Ok(number), 1) => Some(number.wrapping_sub(1).to_string()),
+        (Ok(number), 2) => Some(number.wrapping_mul(2).to_string()),
+        _ => random.pick(numbers).map(ToString::to_string),
     }
 }
 

@@ -11,21 +11,6 @@ const KERNEL: &str = ".entry k(";
 /// The memory spaces whose variables are named by their first letters.
 const SPACES: [&str; 4] = ["shared", "global", "local", "const"];
 
-/// What a word is.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Word {
-    /// A register, with the letter of its kind.
-    Register(char),
-    /// A label that is branched to.
-    Label,
-    /// A parameter, or a variable of a real kernel.
-    Variable,
-    Number,
-    /// A type or a modifier.
-    Modifier,
-    Other,
-}
-
 /// Splits a line into names, numbers, and single other characters. Joined, they are the line.
 pub fn words(line: &str) -> Vec<&str> {
     let part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '%');
@@ -45,22 +30,15 @@ fn says(words: &[&str], word: &str) -> bool {
     words.windows(2).any(|pair| pair == [".", word])
 }
 
-/// Returns what kind of word the word number `at` is.
-pub fn kind(words: &[&str], at: usize) -> Word {
-    let word = words[at];
-    let register = word.strip_prefix('%').filter(|name| name.ends_with(|c: char| c.is_ascii_digit()));
-    match register.map(|name| name.trim_end_matches(|c: char| c.is_ascii_digit())) {
-        Some("p") => Word::Register('p'),
-        Some("h" | "rs") => Word::Register('h'),
-        Some("r") => Word::Register('r'),
-        Some("f") => Word::Register('f'),
-        Some("d" | "rd") => Word::Register('d'),
-        Some("x" | "fd") => Word::Register('x'),
-        _ if at > 0 && words[at - 1] == "." => Word::Modifier,
-        _ if word.starts_with(|c: char| c.is_ascii_digit()) => Word::Number,
-        _ if word.starts_with(['$', 'L']) || word == "END" => Word::Label,
-        _ if word.starts_with("_Z") || word.contains("_param_") || matches!(word, "a" | "b") => Word::Variable,
-        _ => Word::Other,
+/// Returns the letter by which the frame names registers of this register's kind.
+fn register(word: &str) -> Option<&str> {
+    let name = word.strip_prefix('%').filter(|name| name.ends_with(|c: char| c.is_ascii_digit()))?;
+    match name.trim_end_matches(|c: char| c.is_ascii_digit()) {
+        "rs" => Some("h"),
+        "rd" => Some("d"),
+        "fd" => Some("x"),
+        own @ ("p" | "h" | "r" | "f" | "d" | "x") => Some(own),
+        _ => None,
     }
 }
 
@@ -94,26 +72,29 @@ impl Program {
         start..self.lines.iter().rposition(|line| line == "}").unwrap_or(start).max(start)
     }
 
-    /// Returns another name of a word's kind, for a word that is a name.
+    /// Returns another name for a word that is a register, a label, a parameter, or a variable of a real kernel.
     pub fn name(&self, words: &[&str], at: usize, random: &mut Random) -> Option<String> {
-        match kind(words, at) {
-            Word::Register(letter) => Some(format!("%{letter}{}", random.below(9))),
-            Word::Label => {
-                let labels: Vec<&str> = self.lines.iter().filter_map(|line| line.strip_suffix(':')).collect();
-                random.pick(&labels).map(ToString::to_string)
-            }
-            Word::Variable => {
-                let space = SPACES.iter().find(|space| says(words, space));
-                let names = match space {
-                    Some(space) => &[&space[..1]][..],
-                    None if !says(words, "param") => &["s", "g"],
-                    None if ["u64", "s64", "b64"].iter().any(|wide| says(words, wide)) => &["a", "b"],
-                    None => &["n"],
-                };
-                random.pick(names).map(ToString::to_string)
-            }
-            _ => None,
+        let word = words[at];
+        if let Some(letter) = register(word) {
+            return Some(format!("%{letter}{}", random.below(9)));
         }
+        if at > 0 && words[at - 1] == "." {
+            return None;
+        }
+        if word.starts_with(['$', 'L']) || word == "END" {
+            let labels: Vec<&str> = self.lines.iter().filter_map(|line| line.strip_suffix(':')).collect();
+            return random.pick(&labels).map(ToString::to_string);
+        }
+        if !word.starts_with("_Z") && !word.contains("_param_") && !matches!(word, "a" | "b") {
+            return None;
+        }
+        let names = match SPACES.iter().find(|space| says(words, space)) {
+            Some(space) => &[&space[..1]][..],
+            None if !says(words, "param") => &["s", "g"],
+            None if ["u64", "s64", "b64"].iter().any(|wide| says(words, wide)) => &["a", "b"],
+            None => &["n"],
+        };
+        random.pick(names).map(ToString::to_string)
     }
 
     /// Inserts a piece into the body. The piece's registers, labels, variables and addresses become those of the kernel.
