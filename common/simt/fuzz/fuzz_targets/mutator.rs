@@ -135,10 +135,10 @@ static IDIOMS: LazyLock<Vec<Vec<String>>> = LazyLock::new(|| {
 /// Returns lines that belong together.
 fn piece(program: &Program, random: &mut Random) -> Vec<String> {
     let (lines, most) = match random.below(12) {
-        0 => (&LINES[0][..], 1),
-        1..=3 => (&LINES[1][..], 1),
-        4..=6 => return random.pick(&IDIOMS).cloned().unwrap_or_default(),
-        7..=9 => (&LINES[2][..], 12),
+        0 | 1 => (&LINES[0][..], 1),
+        2..=4 => (&LINES[1][..], 1),
+        5..=7 => return random.pick(&IDIOMS).cloned().unwrap_or_default(),
+        8 | 9 => (&LINES[2][..], 12),
         _ => (&program.lines[program.body()], 2),
     };
     let first = random.below(lines.len());
