@@ -31,8 +31,8 @@ fn check(part: &str, least: usize) {
     let programs = sections::read(format!("corpus/{part}.ptx"));
     assert!(programs.len() >= least);
     for (name, ptx) in programs {
-        let path = sections::path("corpus").join(part).join(name);
-        let (name, beside) = (path.display(), path.with_extension("txt"));
+        let path = sections::path("corpus").join(part).join(&name);
+        let beside = format!("corpus/{part}/{name}.txt");
         let (said, printed, c) = run(&ptx, &path, 1);
         let right = part == "pass";
         if said.is_empty() != right {
@@ -41,21 +41,12 @@ fn check(part: &str, least: usize) {
         // Two things may depend on the host threads: which block an instruction limit stops, and C if blocks race. So programs with
         // an endless loop are not compared, and C is compared only for correct programs.
         let (said_again, printed_again, c_again) = run(&ptx, &path, 3);
-        if !beside.to_string_lossy().contains("endless") && (&said, &printed) != (&said_again, &printed_again)
-            || right && c != c_again
-        {
+        if !name.contains("endless") && (&said, &printed) != (&said_again, &printed_again) || right && c != c_again {
             wrong.push(format!("{name} depends on the number of host threads"));
         }
         let values: Vec<String> = c.iter().take(64).map(ToString::to_string).collect();
         let last = if right { format!("C begins {}\n", values.join(" ")) } else { said };
-        let found = printed + &last;
-        if std::env::var_os("SIMT_BLESS").is_some() {
-            std::fs::write(&beside, &found).unwrap();
-        }
-        let expected = std::fs::read_to_string(&beside).unwrap_or_default();
-        if found != expected {
-            wrong.push(format!("{name}\nexpected:\n{expected}\nfound:\n{found}"));
-        }
+        super::compare(&beside, &(printed + &last));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

@@ -23,5 +23,5 @@ fn compare(name: &str, found: &str) {
     for (number, (found, recorded)) in (1..).zip(found.lines().zip(recorded.lines())) {
         assert_eq!(found, recorded, "{name}, line {number}");
     }
-    assert_eq!(found.len(), recorded.len(), "{name}");
+    assert!(found == recorded, "{name} ends otherwise");
 }

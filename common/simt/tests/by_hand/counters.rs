@@ -87,8 +87,20 @@ fn lines_have_what_their_instructions_have() {
     assert_eq!(lines, [((0, 0), 1), ((1, 7), 2), ((1, 9), 1)]);
 }
 
-/// Runs a step of `requests.txt`: a copy (`cp.async.ca LANES READING STRIDE`), another access (`START LANES FIRST STRIDE`), or another
-/// event. Returns how many passes through shared memory [`Wavefronts`] lists for it.
+/// Parses a number for each lane: `FIRST+STRIDE`, or a list such as `4*0,16` (0 for four lanes, then 16), whose last number is that of
+/// all further lanes.
+fn numbers(text: &str) -> [u64; 32] {
+    let number = |text: &str| text.parse::<u64>().unwrap();
+    if let Some((first, stride)) = text.split_once('+') {
+        return std::array::from_fn(|lane| number(first) + number(stride) * lane as u64);
+    }
+    let runs = text.split(',').map(|run| run.split_once('*').unwrap_or(("1", run)));
+    let all: Vec<u64> = runs.flat_map(|(count, of)| vec![number(of); number(count) as usize]).collect();
+    std::array::from_fn(|lane| all[lane.min(all.len() - 1)])
+}
+
+/// Runs a step of `requests.txt`: a copy (`START LANES BYTES FROM TO`, where BYTES are those that are read), another access (`START
+/// LANES ADDRESSES`), or another event. Returns how many passes through shared memory [`Wavefronts`] lists for it.
 fn step(kernel: &Kernel, block: &mut dyn Observer, step: &str) -> u64 {
     let number = |start: &str| number(kernel, start);
     match step.split_whitespace().collect::<Vec<_>>()[..] {
@@ -106,25 +118,23 @@ fn step(kernel: &Kernel, block: &mut dyn Observer, step: &str) -> u64 {
         [word @ ("waits" | "arrives")] => {
             block.barrier_arrive(&Arrival { waits: word == "waits", ..arrival(0, number("bar.sync 0")) });
         }
-        [start @ "cp.async.ca", lanes, reading, stride] => {
-            let (reading, stride) = (mask(reading), stride.parse::<u64>().unwrap());
+        [start, lanes, read, from, to] => {
+            let bypass = start == "cp.async.cg";
             let copy = CopyAccess {
                 warp: 0,
                 instruction: number(start),
                 lanes: mask(lanes),
-                bytes: 8,
-                bypass: false,
-                source_bytes: &std::array::from_fn(|lane| if reading >> lane & 1 != 0 { 6 } else { 0 }),
-                from: &std::array::from_fn(|lane| 8 * lane as u64),
-                to: &std::array::from_fn(|lane| stride * lane as u64),
+                bytes: if bypass { 16 } else { 8 },
+                bypass,
+                source_bytes: &numbers(read).map(|bytes| bytes as u32),
+                from: &numbers(from),
+                to: &numbers(to),
             };
             block.copy(&copy);
             return Wavefronts::of_copy(&copy).passes.len() as u64;
         }
-        [start, lanes, first, stride] => {
-            let [first, stride] = [first, stride].map(|word| word.parse::<u64>().unwrap());
-            let addresses = std::array::from_fn(|lane| first + stride * lane as u64);
-            let request = Request { start, warp: 0, lanes: mask(lanes), addresses, data: None };
+        [start, lanes, addresses] => {
+            let request = Request { start, warp: 0, lanes: mask(lanes), addresses: numbers(addresses), data: None };
             let access = request.access(kernel);
             block.access(&access);
             if access.space == Space::Shared {
@@ -151,49 +161,4 @@ fn requests() {
         };
         [shown(&counts)].into_iter().chain(works.kinds().map(work)).collect()
     });
-}
-
-/// Returns the passes through shared memory of an access.
-fn passes(start: &str, lanes: u32, addresses: [u64; 32]) -> u64 {
-    let request = Request { start, warp: 0, lanes, addresses, data: None };
-    let counts = counted(|kernel, block| block.access(&request.access(kernel))).total();
-    counts.shared_load_wavefronts + counts.shared_store_wavefronts
-}
-
-/// Inactive lanes have addresses too, and these must not count.
-#[test]
-fn a_wide_load_of_one_address_takes_one_pass() {
-    let mut addresses = [256; 32];
-    addresses[31] = 512;
-    assert_eq!(passes("ld.shared.v2", 1 | 1 << 20, addresses), 1);
-    addresses[20] = 512;
-    assert_eq!(passes("ld.shared.v2", 1 | 1 << 20, addresses), 2);
-}
-
-/// Four lanes access each of eight words. A load serves all of them in one pass, an atomic operation serves one lane after another.
-#[test]
-fn lanes_change_a_word_one_after_the_other() {
-    let addresses = std::array::from_fn(|lane| 20 * (lane as u64 / 4));
-    assert_eq!(["ld.shared.u32", "atom.shared"].map(|start| passes(start, u32::MAX, addresses)), [1, 4]);
-}
-
-/// One pass moves a half of a sector to only one place, so these three moves of one sector take three passes.
-#[test]
-fn a_half_that_goes_to_two_places_takes_two_passes() {
-    for moves in [[(0, 0), (0, 16), (16, 0)], [(16, 0), (16, 16), (0, 0)]] {
-        let of_lane = |lane: usize| moves[lane.min(2)];
-        let copied = counted(|kernel, block| {
-            block.copy(&CopyAccess {
-                warp: 0,
-                instruction: number(kernel, "cp.async.cg"),
-                lanes: 0b111,
-                bytes: 16,
-                bypass: true,
-                source_bytes: &[16; 32],
-                from: &std::array::from_fn(|lane| of_lane(lane).0),
-                to: &std::array::from_fn(|lane| of_lane(lane).1),
-            });
-        });
-        assert_eq!(copied.total().shared_store_wavefronts, 3);
-    }
 }

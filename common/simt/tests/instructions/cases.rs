@@ -65,33 +65,27 @@ impl Case {
 
     /// Returns a kernel that applies the statement to arrays of 64-bit elements.
     pub fn kernel(&self) -> String {
-        let mut text = format!(
-            ".visible .entry {}(.param .u64 d, .param .u64 a, .param .u64 b, .param .u64 c, .param .u64 x)\n{{\n\
-             .reg .b64 %at, %base; .reg .b32 %i, %n, %t; .reg .pred %e;\n",
-            self.name()
-        );
+        let mut registers = String::new();
+        let mut loads = String::new();
         for (name, kind) in ["d", "a", "b", "c", "x"].into_iter().zip(&self.registers) {
-            text += &format!(".reg .{kind} %{name}; ");
+            registers += &format!(".reg .{kind} %{name}; ");
+            if name != "d" {
+                loads += &format!("ld.param.u64 %base, [{name}]; add.u64 %base, %base, %at; ");
+                loads += &match *kind {
+                    "pred" => format!("ld.global.u32 %t, [%base]; and.b32 %t, %t, 1; setp.ne.u32 %{name}, %t, 0;\n"),
+                    kind => format!("ld.global.{kind} %{name}, [%base];\n"),
+                };
+            }
         }
-        text += "\nmov.u32 %i, %ctaid.x; mov.u32 %n, %ntid.x; mov.u32 %t, %tid.x; mad.lo.u32 %i, %i, %n, %t;\n\
-                 mul.wide.u32 %at, %i, 8; setp.ne.u32 %e, %i, %i; mov.u32 %n, 0;\n";
-        for (name, kind) in ["a", "b", "c", "x"].into_iter().zip(&self.registers[1..]) {
-            text += &format!("ld.param.u64 %base, [{name}]; add.u64 %base, %base, %at; ");
-            text += &match *kind {
-                "pred" => format!("ld.global.u32 %t, [%base]; and.b32 %t, %t, 1; setp.ne.u32 %{name}, %t, 0;\n"),
-                kind => format!("ld.global.{kind} %{name}, [%base];\n"),
-            };
-        }
-        text += &self.statement();
-        text += "\nld.param.u64 %base, [d]; add.u64 %base, %base, %at;\n";
-        text += match self.registers[0] {
-            "pred" => "selp.u32 %t, 1, 0, %d; selp.u32 %n, 1, 0, %e; st.global.v2.u32 [%base], {%t, %n};\n",
+        let store = match self.registers[0] {
+            "pred" => "selp.u32 %t, 1, 0, %d; selp.u32 %n, 1, 0, %e; st.global.v2.u32 [%base], {%t, %n};",
             // Only 16 bits are stored, because the other bits of a wider register are undefined.
-            "b16" => "st.global.b64 [%base], 0; st.global.b16 [%base], %d;\n",
-            "b32" => "st.global.v2.b32 [%base], {%d, %n};\n",
-            _ => "st.global.b64 [%base], %d;\n",
+            "b16" => "st.global.b64 [%base], 0; st.global.b16 [%base], %d;",
+            "b32" => "st.global.v2.b32 [%base], {%d, %n};",
+            _ => "st.global.b64 [%base], %d;",
         };
-        text + "ret;\n}\n"
+        let text = include_str!("case.ptx").replace("NAME", &self.name()).replace("REGISTERS", &registers);
+        text.replace("LOADS\n", &loads).replace("STATEMENT", &self.statement()).replace("STORE", store)
     }
 
     fn lowered(&self) -> Result<Kernel, Error> {

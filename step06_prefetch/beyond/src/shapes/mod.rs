@@ -65,6 +65,13 @@ pub struct Options {
     device: device::Choice,
 }
 
+impl Options {
+    /// When no more is begun, if the work begins now.
+    fn end(&self) -> Instant {
+        Instant::now() + Duration::from_secs_f64(self.minutes.clamp(0.1, 600.0) * 60.0)
+    }
+}
+
 /// Runs the command. Returns `false` if a product is wrong.
 pub fn run(options: &Options) -> Result<bool> {
     if let Some(path) = &options.times {
@@ -77,7 +84,6 @@ pub fn run(options: &Options) -> Result<bool> {
     }
     let mut device = device::open(options.device, &SimOptions::default())?;
     let device = device.as_mut();
-    let end = Instant::now() + Duration::from_secs_f64(options.minutes.clamp(0.1, 600.0) * 60.0);
     let variant = if options.tensor_cores { tensor_cores::VARIANT } else { every_shape::VARIANT };
     let kernel = OneKernel::named(Some(variant.name))?;
     let sizes = match (options.squares, options.sizes.as_slice()) {
@@ -86,17 +92,12 @@ pub fn run(options: &Options) -> Result<bool> {
         (None, sizes) => sizes.to_vec(),
     };
     let measure = if options.tune { tune } else { race };
-    measure(device, &kernel, options, &sizes, end)
+    measure(device, &kernel, options, &sizes)
 }
 
 /// Measures plans and cuBLAS at every shape, and writes shapes.json.
-fn race(
-    device: &mut dyn Device,
-    kernel: &OneKernel,
-    options: &Options,
-    sizes: &[[u64; 3]],
-    end: Instant,
-) -> Result<bool> {
+fn race(device: &mut dyn Device, kernel: &OneKernel, options: &Options, sizes: &[[u64; 3]]) -> Result<bool> {
+    let end = options.end();
     let mut ideas: Vec<(&str, &str)> = IDEAS.iter().map(|idea| (idea.name, idea.title)).collect();
     let mut of: fn(&Problem, &DeviceInfo) -> Result<Field> = Field::of;
     if options.tensor_cores {
@@ -134,13 +135,8 @@ fn race(
 }
 
 /// Times every choice that is near the best at every shape, and fits the figures to the times.
-fn tune(
-    device: &mut dyn Device,
-    kernel: &OneKernel,
-    options: &Options,
-    sizes: &[[u64; 3]],
-    end: Instant,
-) -> Result<bool> {
+fn tune(device: &mut dyn Device, kernel: &OneKernel, options: &Options, sizes: &[[u64; 3]]) -> Result<bool> {
+    let end = options.end();
     let info = device.info().clone();
     ensure!(
         info.compiles,
