@@ -263,6 +263,18 @@ impl Spot {
         self.sets_of(self.access()?).find(|set| set.sets).cloned()
     }
 
+    /// Whether a line adds more than one value to what it sets.
+    pub fn adds_several(&self) -> bool {
+        let Some(set) = self.set_by_line() else { return false };
+        let mut depth = 0;
+        let mut plus = 0;
+        for at in set.value.clone() {
+            depth += i32::from(matches!(self.text(at), "[" | "(")) - i32::from(matches!(self.text(at), "]" | ")"));
+            plus += usize::from(depth == 0 && self.text(at) == "+");
+        }
+        plus > usize::from(set.operator == "=")
+    }
+
     /// The line in the loops around a place that gives a variable a value without the one that it had, and the variable: one that the
     /// place sets, or one that is stored.
     pub fn replaced(&self, store: Option<&Self>) -> Option<(u32, String)> {

@@ -22,6 +22,9 @@ impl Spot {
             // What the function returns is nothing that the place uses.
             let mut found = call.ranked(Part { array: part.array, ..READ }, 2);
             found.retain(|(.., line)| !own.contains(line));
+            found.extend(
+                call.statement().into_iter().flat_map(|at| self.operators(at)).map(|(name, line)| (1, name, line)),
+            );
             marks.extend(self.marks_of(found).into_iter().map(|mark| Mark { rank: mark.rank + 2, ..mark }));
         }
         marks

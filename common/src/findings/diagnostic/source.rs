@@ -227,6 +227,17 @@ impl Source {
         (0..self.statements.len()).filter(|_| !is_head).filter_map(returned).collect()
     }
 
+    /// Where the operators of the file's own that a statement has return a value, each with its name: `operator*()`.
+    pub fn operators(&self, number: usize) -> Vec<(String, u32)> {
+        let returned = |at: usize| {
+            let Statement { keyword, function, ref tokens, .. } = self.statements[at];
+            let name = self.functions.get(function.checked_sub(1)?).filter(|name| !is_word(name))?;
+            let is_it = keyword == "return" && tokens.len() > 1 && self.has(number, |word| word == name);
+            is_it.then(|| (format!("operator{name}()"), self.line(at)))
+        };
+        (0..self.statements.len()).filter_map(returned).collect()
+    }
+
     pub fn function(&self, number: usize) -> impl Iterator<Item = usize> {
         self.of_function(self.statements[number].function)
     }

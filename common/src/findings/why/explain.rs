@@ -132,7 +132,8 @@ impl Teller<'_> {
                 let value = element.formed.rest.first()?;
                 let at = value.shared.map(|passage| passage.loaded).or(value.loaded)?;
                 // An element may be read in another line than the one that adds it.
-                let adds = self.store().and_then(|store| self.place(store).value_set().pop());
+                let sets = self.store().map_or(vec![], |store| self.place(store).value_set());
+                let adds = sets.into_iter().rfind(|mark| mark.spot.adds_several());
                 let mark = adds.map_or_else(|| self.mark(at, None, ""), |mark| Mark { aside: false, ..mark });
                 let line = mark.spot.at.line.map_or_else(String::new, |line| format!("line {line}"));
                 let mark = Mark { label: "is added here".into(), ..mark };
@@ -277,6 +278,9 @@ impl Teller<'_> {
             let array = if let Factor::Of(side, _) = factor { self.asked.array(*side) } else { "C" };
             let mut way = self.way(&factor.name(self.asked), array, value);
             way.retain(|mark| marks.iter().all(|known| known.label != mark.label));
+            // Both factors are read from one array.
+            let is_like = |mark: &Mark| marks.first().is_some_and(|first| first.spot == mark.spot && !mark.writes);
+            way.first_mut().into_iter().for_each(|mark| mark.second = is_like(mark));
             marks.extend(way);
         }
         for (_, value) in &pair.factors {

@@ -193,7 +193,10 @@ impl Teller<'_> {
 
     pub fn read(&self, value: &Value, label: &str) -> Vec<Mark> {
         let cell = self.cell(value);
-        let mark = |passage: &Passage| self.mark(passage.loaded, Some(cell.clone()), format!("{cell} {label}"));
+        let mark = |passage: &Passage| Mark {
+            stored: passage.stored.map(|stored| Box::new(self.place(stored))),
+            ..self.mark(passage.loaded, Some(cell.clone()), format!("{cell} {label}"))
+        };
         value.shared.iter().map(mark).collect()
     }
 
