@@ -97,7 +97,7 @@ pub fn explain(origins: &Origins, asked: &Asked) -> Option<HazardReport> {
 /// At most so many elements of C are looked at, products in them, and elements kept for each mistake.
 const MOST_ELEMENTS: usize = 4096;
 const ENOUGH: u64 = 1024;
-const MOST_PRODUCTS: usize = 1 << 19;
+const MOST_PRODUCTS: usize = 1 << 16;
 const MOST_KEPT: u64 = 256;
 
 /// What tells one mistake from another: how much it explains, the verdict, and the operand.
