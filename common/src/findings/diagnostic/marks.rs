@@ -103,11 +103,21 @@ impl Spot {
 
     /// The loops around a place that begin with a number other than 0.
     pub fn late(&self) -> Vec<Mark> {
-        let of_file =
-            self.sets().iter().filter(|set| self.begins_with_number(set.at) && self.text(set.value.start) != "0");
-        let late: Vec<u32> = of_file.map(|set| set.line).collect();
+        let begins_late =
+            |set: &&Set| set.operator == "=" && self.begins_with_number(set.at) && self.text(set.value.start) != "0";
+        let late: Vec<u32> = self.sets().iter().filter(begins_late).map(|set| set.line).collect();
         let loops = self.around(LOOPS).into_iter().filter(|line| late.contains(line));
         self.at_lines(loops, "this loop does not begin with 0")
+    }
+
+    /// The loops around a place that may have one step too many or too few: those that go on with `<=`, and the innermost if it is late.
+    fn odd_loops(&self) -> Vec<Mark> {
+        let loops = self.around(LOOPS);
+        let innermost = loops.first().copied();
+        let too_long = loops.into_iter().filter(|&line| self.line_has(line, |word| word == "<="));
+        let mut marks = self.at_lines(too_long, "this loop goes on with `<=`");
+        marks.extend(self.late().into_iter().filter(|mark| mark.spot.at.line == innermost));
+        marks
     }
 
     /// The lines of what is set, but for that of the place: at most so many.
@@ -178,6 +188,7 @@ pub fn with_calls(mut marks: Vec<Mark>) -> Vec<Mark> {
             let label = if places::is_ptx(&place.at, line) { "this is what it calls" } else { "it is called here" };
             add(&mut marks, [place.at_line(line, label)]);
         }
+        add(&mut marks, place.odd_loops());
         let macros = place.macros(true).into_iter().filter(|(name, _)| place.has_word(|word| word == name));
         add(&mut marks, macros.map(|(_, line)| place.at_line(line, "it is defined here")));
     }
