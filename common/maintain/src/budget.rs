@@ -58,7 +58,7 @@ fn table(budgets: &[Budget], files: &[(String, usize)]) -> (String, bool) {
     for &(name, count, most, reason) in &rows {
         let over = match reason {
             _ if count <= most => "",
-            "" => "too many; take something out, or write the reason down in common/maintain/src/budget.rs",
+            "" => "too many; take something out (a crate may have a reason instead, in common/maintain/src/budget.rs)",
             reason => reason,
         };
         let row = format!("{name:<26}{:>8} of {:>6}  {over}", grouped(count as u64), grouped(most as u64));

@@ -103,21 +103,25 @@ impl Spot {
 
     /// The loops around a place that begin with a number other than 0.
     pub fn late(&self) -> Vec<Mark> {
-        let begins_late =
-            |set: &&Set| set.operator == "=" && self.begins_with_number(set.at) && self.text(set.value.start) != "0";
-        let late: Vec<u32> = self.sets().iter().filter(begins_late).map(|set| set.line).collect();
-        let loops = self.around(LOOPS).into_iter().filter(|line| late.contains(line));
-        self.at_lines(loops, "this loop does not begin with 0")
+        let begins = |at: usize| self.sets_of(at).next().map_or("", |set| self.text(set.value.start));
+        let late = |at: usize| self.begins_with_number(at) && begins(at).contains(|c| matches!(c, '1'..='9'));
+        self.loops_that(late, "this loop does not begin with 0")
     }
 
     /// The loops around a place that may have one step too many or too few: those that go on with `<=`, and the innermost if it is late.
     fn odd_loops(&self) -> Vec<Mark> {
-        let loops = self.around(LOOPS);
-        let innermost = loops.first().copied();
-        let too_long = loops.into_iter().filter(|&line| self.line_has(line, |word| word == "<="));
-        let mut marks = self.at_lines(too_long, "this loop goes on with `<=`");
+        let mut marks = self.loops_that(|at| self.has(at, |word| word == "<="), "this loop goes on with `<=`");
+        let innermost = self.around(LOOPS).first().copied();
         marks.extend(self.late().into_iter().filter(|mark| mark.spot.at.line == innermost));
         marks
+    }
+
+    /// The loops around a place whose heads are of this kind.
+    fn loops_that(&self, is_it: impl Fn(usize) -> bool, label: &str) -> Vec<Mark> {
+        // The body of a loop may stand in the line of its head.
+        let is_head = |at: usize| LOOPS.contains(&self.statements[at].keyword) && is_it(at);
+        let has_head = |line: &u32| (0..self.statements.len()).any(|at| self.line(at) == *line && is_head(at));
+        self.at_lines(self.around(LOOPS).into_iter().filter(has_head), label)
     }
 
     /// The lines of what is set, but for that of the place: at most so many.
