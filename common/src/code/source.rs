@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use anyhow::{Error, Result, anyhow, bail, ensure};
 use hmac_sha256::Hash;
@@ -60,8 +60,8 @@ pub struct Code {
     pub machine: Kernels,
     /// Text of the CUDA C source and its integer constants; messages take the extents of shared arrays from them.
     pub source: (String, Vec<(String, i64)>),
-    /// The PTX parsed by the simulator, filled on first use.
-    module: OnceLock<Result<simt::Module, simt::Error>>,
+    /// The PTX parsed by the simulator, filled on first use of any copy of this code.
+    module: Arc<OnceLock<Result<simt::Module, simt::Error>>>,
 }
 
 impl Code {
@@ -73,7 +73,7 @@ impl Code {
     /// Other PTX for the same source.
     #[must_use]
     pub fn with_ptx(&self, ptx: String) -> Self {
-        Self { ptx, module: OnceLock::new(), ..self.clone() }
+        Self { ptx, module: Arc::default(), ..self.clone() }
     }
 
     /// The PTX parsed by the simulator; it is parsed once.

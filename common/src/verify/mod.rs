@@ -72,13 +72,13 @@ pub fn follow(turn: u64, run: impl FnOnce(&mut SimDevice) -> Result<()>) -> Resu
 
 /// Why what a run leaves in C is not what is asked, as far as the pairs that were multiplied tell. With `always`, only if it
 /// does not depend on which warp comes first.
-pub fn cause(asked: &Asked, always: bool, run: impl Fn(&mut SimDevice) -> Result<()>) -> Option<HazardReport> {
+pub fn cause(asked: &Asked, always: bool, run: impl Fn(&mut SimDevice) -> Result<()> + Sync) -> Option<HazardReport> {
     if asked.problem.multiply_adds() > MOST_FOLLOWED.into() {
         return None;
     }
-    let found = |turn| why::explain(&follow(turn, &run).ok()??, asked);
-    let cause = found(0)?;
-    (!always
-        || !cause.may_follow() && found(5).is_some_and(|other| other.kind == cause.kind && other.count == cause.count))
-    .then_some(cause)
+    let followed = |turn| follow(turn, &run).ok()?;
+    let (first, other) = rayon::join(|| followed(0), || always.then(|| followed(5)).flatten());
+    let cause = why::explain(&first?, asked)?;
+    let is_same = |other: HazardReport| other.kind == cause.kind && other.count == cause.count;
+    (!always || !cause.may_follow() && why::explain(&other?, asked).is_some_and(is_same)).then_some(cause)
 }

@@ -7,7 +7,8 @@ use common::findings::diagnostic::{Diagnostic, Underlined};
 use common::findings::hazard_kind::{Mistake, ReportKind};
 use common::findings::{HazardReport, KernelFault, diagnostic};
 use common::verify::{MOST_FOLLOWED, Verification};
-use plan::OwnLaunch;
+use plan::{OwnLaunch, Plan};
+use rayon::prelude::*;
 use simt::HazardKind;
 
 use super::{Candidate, Next, Verdict, names, smallest_ragged};
@@ -24,7 +25,14 @@ impl Candidate {
     /// # Errors
     /// If the compiler does not even start.
     pub fn compiles(&self, shapes: &[[u64; 3]]) -> Result<Verdict> {
-        let compiled = shapes.iter().find_map(|&size| self.plan(size).ok()).map(|plan| self.code(&plan));
+        let mut forms: Vec<Plan> = vec![];
+        for plan in shapes.iter().filter_map(|&size| self.plan(size).ok()) {
+            if !forms.iter().any(|form| form.specialisation == plan.specialisation) {
+                forms.push(plan);
+            }
+        }
+        // All forms that these shapes need are compiled at once, and kept. The first one tells whether the kernel compiles.
+        let compiled = forms.par_iter().map(|form| self.code(form)).collect::<Vec<_>>().into_iter().next();
         if let Some(Ok(_)) = compiled {
             return Ok(Verdict::Passed(None));
         }

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The most warp instructions that a warp runs before another one gets its turn. Without it, a warp that polls a flag of another
 /// warp would poll for ever.
-const QUANTUM: u64 = 1 << 20;
+const QUANTUM: u64 = 1 << 16;
 /// The limit for kernels whose threads poll, because they may wait for another warp, another block, or parked lanes of their own
 /// warp. If a block ran on for long after it set a flag, a check would take what it did next for ordered by the flag, too.
 const SHORT_QUANTUM: u64 = 64;

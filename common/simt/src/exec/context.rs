@@ -46,8 +46,8 @@ pub(super) struct Launch<'a> {
 #[derive(Default)]
 pub(super) struct Progress {
     pub executed: AtomicU64,
-    /// Warp instructions that could have been executed while all warps only waited.
-    pub idle: AtomicU64,
+    /// Warp instructions that could have been executed while all warps only waited, or while a copy was started.
+    pub besides: AtomicU64,
     /// Warp instructions of blocks that only waited while another one was at work. They do not count towards the limit.
     pub spared: AtomicU64,
     /// Whether all others have overtaken the warp that was held.
@@ -60,15 +60,15 @@ pub(super) struct Progress {
 impl Launch<'_> {
     /// Returns the warp instructions that count towards the limit.
     pub fn used(&self) -> u64 {
-        let Progress { executed, idle, spared, .. } = &self.progress;
-        executed.load(Relaxed).saturating_add(idle.load(Relaxed)).saturating_sub(spared.load(Relaxed))
+        let Progress { executed, besides, spared, .. } = &self.progress;
+        executed.load(Relaxed).saturating_add(besides.load(Relaxed)).saturating_sub(spared.load(Relaxed))
     }
 
     /// Notes that these warps waited and nothing happened. So an endless wait reaches the limit, as an endless loop does.
     pub fn waits(&self, warps: u64) {
         // The first time, the one whom all others were to overtake goes on.
         if self.config.held.is_none() || self.progress.released.swap(true, Relaxed) {
-            self.progress.idle.fetch_add(warps * WAIT, Relaxed);
+            self.progress.besides.fetch_add(warps * WAIT, Relaxed);
         }
     }
 }

@@ -30,7 +30,7 @@ impl Teller<'_> {
 
     /// The first product that the thread of the element has formed.
     pub(super) fn own_product(&self) -> Option<Pair> {
-        self.origins.products(self.asked, self.element, |pair| self.is_own(pair)).first().map(|(pair, _)| *pair)
+        self.origins.product(self.asked, self.element, true, |_| true).map(|(pair, _)| pair)
     }
 
     /// Whether the thread that stores the element has formed a product.

@@ -75,8 +75,8 @@ impl Teller<'_> {
         let element = self.element;
         let lacks = |k| gap.missing.contains(&k);
         let is_missing = |pair: &Pair| !pair.has_part() && pair.k_of(element.needs).is_some_and(lacks);
-        let formed = self.origins.products(self.asked, element, is_missing);
-        let (pair, later) = formed.iter().find(|(pair, _)| self.is_own(pair)).or(formed.first())?;
+        let formed = |own| self.origins.product(self.asked, element, own, is_missing);
+        let (pair, later) = &formed(true).or_else(|| formed(false))?;
         let location = self.place(pair.term.instruction);
         let thread = self.origins.thread(pair.term.thread);
         let words = [self.product(pair), gap.words.clone(), vec![("thread", thread)]].concat();

@@ -90,8 +90,10 @@ impl Pair {
 
     /// The elements of A and of B that are multiplied here, if it is one of each.
     pub fn places(&self) -> Option<[Place; 2]> {
-        let [a, b] = Side::BOTH.map(|side| self.of(side).map(|(place, _)| place));
-        Some([a?, b?])
+        match &self.factors {
+            [(Factor::Of(Side::A, a), _), (Factor::Of(Side::B, b), _)] => Some([*a, *b]),
+            _ => None,
+        }
     }
 
     /// The k of both factors, if they are of this row of A and of this column of B.
@@ -151,14 +153,13 @@ impl Origins {
         Self { kernel, provenance, arrays, fields }
     }
 
-    /// All elements of C, in an order in which the first ones are spread over all of it.
-    pub(super) fn elements(&self, asked: &Asked) -> impl Iterator<Item = Element> {
+    /// The indices of all elements of C, in an order in which the first ones are spread over all of it.
+    pub(super) fn order(asked: &Asked) -> impl Iterator<Item = u64> + use<> {
         const PRIME: u64 = 7919;
-        let stores = self.stores_of_c();
         let total = asked.rows() * asked.columns();
         // Each of them comes once, unless their number is a multiple of the prime.
         let step = if total.is_multiple_of(PRIME) { 1 } else { PRIME };
-        (0..total).map(move |number| self.element(asked, number * step % total, &stores))
+        (0..total).map(move |number| number * step % total)
     }
 
     /// The stores to each element of C that was stored, by its place in memory.
@@ -237,10 +238,21 @@ impl Origins {
         pairs.filter(|pair| !pair.is_loss(element.needs)).collect()
     }
 
-    /// The products of this kind that the block of an element formed, and of each whether it goes on with the sum that was stored.
-    pub(super) fn products(&self, asked: &Asked, of: &Element, wanted: impl Fn(&Pair) -> bool) -> Vec<(Pair, bool)> {
-        let pair = |term: Term| Some(self.pair(asked, of.needs, &term)).filter(&wanted);
-        of.store.iter().flat_map(|store| self.provenance.products(store, pair)).collect()
+    /// The first product of this kind that the block of an element formed (with `own`, the thread that stores it), and whether it
+    /// goes on with the sum that was stored.
+    pub(super) fn product(
+        &self,
+        asked: &Asked,
+        of: &Element,
+        own: bool,
+        wanted: impl Fn(&Pair) -> bool,
+    ) -> Option<(Pair, bool)> {
+        let store = of.store.as_ref()?;
+        let pair = |term: Term| {
+            let formed = (!own || term.thread == store.number).then(|| self.pair(asked, of.needs, &term));
+            formed.filter(&wanted)
+        };
+        self.provenance.product(store, pair)
     }
 
     fn pair(&self, asked: &Asked, [row, col]: [u64; 2], term: &Term) -> Pair {

@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use plan::Problem;
+use rayon::prelude::*;
 use simt::analyses::provenance::{Store, Value};
 
 use super::asked::{Asked, Kind, Place, Side};
@@ -25,17 +26,21 @@ pub fn explain(origins: &Origins, asked: &Asked) -> Option<HazardReport> {
     let mut mixed = false;
     let stored = origins.stores_of_c();
     let mut products = 0;
-    for element in origins.elements(asked).take(MOST_ELEMENTS) {
+    let order: Vec<u64> = Origins::order(asked).take(MOST_ELEMENTS).collect();
+    let judged = |&index: &u64| {
+        let element = origins.element(asked, index, &stored);
+        (whole(&element), judge(origins, asked, &element), element)
+    };
+    for (of, verdict, element) in order.chunks(AT_ONCE).flat_map(|some| some.par_iter().map(judged).collect::<Vec<_>>())
+    {
         // One more element that is wrong in the same way tells nothing new.
         if products > MOST_PRODUCTS || looked_at >= ENOUGH && kept.len() as u64 >= MOST_KEPT {
             break;
         }
         products += element.with_zeros.len();
         looked_at += 1;
-        let of = whole(&element);
         mixed |= of.is_none() && element.store.is_some();
         sums.extend(of.map(|of| (of, (element.needs[0] * asked.problem.n + element.needs[1]) as i64)));
-        let verdict = judge(origins, asked, &element);
         if matches!(verdict, Verdict::Right | Verdict::Unknown) {
             continue;
         }
@@ -94,6 +99,8 @@ pub fn explain(origins: &Origins, asked: &Asked) -> Option<HazardReport> {
     Teller { element, ..teller }.tell(verdict, &stored)
 }
 
+/// Elements of C that all cores judge together.
+const AT_ONCE: usize = 64;
 /// At most so many elements of C are looked at, products in them, and elements kept for each mistake.
 const MOST_ELEMENTS: usize = 4096;
 const ENOUGH: u64 = 1024;

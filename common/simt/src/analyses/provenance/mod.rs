@@ -69,12 +69,12 @@ impl Provenance {
         lock(&self.blocks)[store.of_block].nodes.formed(store.value)
     }
 
-    /// Returns the wanted products that the block of a store has formed, whether or not they are part of the stored value. Each comes
-    /// with a flag: whether it was added to the stored sum later.
-    pub fn products<T>(&self, store: &Store, wanted: impl Fn(Term) -> Option<T>) -> Vec<(T, bool)> {
+    /// Returns the first wanted product that the block of a store has formed, whether or not it is part of the stored value, with
+    /// a flag: whether it was added to the stored sum later.
+    pub fn product<T>(&self, store: &Store, wanted: impl Fn(Term) -> Option<T>) -> Option<(T, bool)> {
         let nodes = &lock(&self.blocks)[store.of_block].nodes;
         let later = |tag: Tag| tag > store.value && nodes.continues(tag, store.value);
-        nodes.products().filter_map(|term| wanted(term).map(|it| (it, later(term.tag)))).collect()
+        nodes.products().find_map(|term| wanted(term).map(|it| (it, later(term.tag))))
     }
 
     /// Returns the elements that a block put into shared memory, in order.

@@ -60,6 +60,8 @@ pub(crate) fn copy_async(context: &mut Context, at: At, warp: &mut Warp) -> Chec
     let started =
         CopyAccess { warp: warp.number, instruction, lanes, bytes, bypass, source_bytes, from: &from, to: &to };
     context.tell(|observer| observer.copy(&started));
+    // Each lane is simulated and checked on its own, which takes longer than most instructions of a whole warp.
+    context.launch.progress.besides.fetch_add(u64::from(lanes.count_ones() * bytes / 16), Relaxed);
     let to = to.map(|address| address as u32);
     let mut flight = Flight { instruction, lanes, bytes, to, data: [[0; 4]; 32] };
     for lane in each(select(lanes, |lane| source[lane] > 0)) {
