@@ -5,6 +5,7 @@
 //! draws it. Learners see the same picture in a step's report, on standard error and in a lab.
 
 mod around;
+mod calls;
 mod found;
 mod indices;
 mod marks;

@@ -23,37 +23,13 @@ const RAGGED_SMALL: [[u64; 3]; 3] = [[25, 33, 17], [32, 32, 100], [13, 17, 200]]
 
 /// M, N, K, several tiles deep, and the SMs of the device for which plans are made. With few SMs, large tiles are the best choice
 /// even for small problems. Each specialisation that a plan chooses here is tried once for each kind of tile.
-const PROBLEMS: &[([u64; 3], u32)] = &[
-    ([129, 67, 45], 132),
-    ([129, 68, 45], 132),
-    ([64, 96, 128], 132),
-    // A problem that fits one block.
-    ([25, 33, 17], 132),
-    // With tiles that fit the problem: large, medium, small and tall ones.
-    ([250, 252, 40], 1),
-    ([250, 253, 40], 1),
-    ([100, 100, 100], 1),
-    ([100, 101, 100], 1),
-    ([70, 132, 70], 1),
-    ([90, 190, 64], 1),
-    ([100, 100, 100], 8),
-    ([100, 101, 100], 8),
-    ([190, 28, 40], 1),
-    ([190, 29, 40], 1),
-    // An even number of tiles, whatever their depth.
-    ([129, 68, 128], 132),
-    ([129, 67, 128], 132),
-    ([250, 252, 64], 1),
-    ([250, 253, 64], 1),
-    // More tiles than a block has room for at a time.
-    ([200, 264, 300], 1),
-    // So deep that every stage of a ring is filled again, with the largest tiles, too.
-    ([130, 140, 600], 2),
-    // Few rows and few columns.
-    ([5, 140, 1100], 1),
-    ([40, 5, 1100], 1),
-    ([40, 8, 1100], 1),
-];
+fn problems() -> impl Iterator<Item = ([u64; 3], u32)> {
+    let number = |text: &str| text.parse().ok();
+    include_str!("problems.txt").lines().filter(|line| !line.starts_with('#')).map(move |line| {
+        let all: Vec<u64> = line.split(' ').filter_map(number).collect();
+        ([all[0], all[1], all[2]], all[3] as u32)
+    })
+}
 
 /// The trials of some kernels: `check::NAME::DTYPE` and `slow::barriers::NAME`.
 pub(super) fn trials(all: impl Iterator<Item = Kernel>) -> Vec<Trial> {
@@ -65,7 +41,7 @@ pub(super) fn trials(all: impl Iterator<Item = Kernel>) -> Vec<Trial> {
         let waits = kernel.source().map_or(true, |source| !lines_that_wait(&source.text).is_empty());
         if waits && kernel.dtype == Dtype::F32 && kernel.defect() == Defect::None {
             let name = format!("slow::barriers::{}", kernel.name());
-            trials.extend(kernel.trials(&name, PROBLEMS.iter().copied(), barriers));
+            trials.extend(kernel.trials(&name, problems(), barriers));
         }
     }
     trials
@@ -146,7 +122,7 @@ fn barriers(kernel: Kernel) -> Result<()> {
     // A barrier may be needed for only some problems of a specialisation. Once it has been needed, it is not tried again.
     let mut races_without: BTreeMap<String, bool> = BTreeMap::new();
     let mut needed = BTreeSet::new();
-    for &(size, sm_count) in PROBLEMS {
+    for (size, sm_count) in problems() {
         let problem = kernel.problem(size, 3);
         // The problem may exceed a step's limits.
         let planned = kernel.plan(&problem, &DeviceInfo { sm_count, ..info.clone() });

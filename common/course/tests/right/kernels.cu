@@ -2997,3 +2997,194 @@ extern "C" __global__ void matmul(const float* A, const float* B, float* C, int 
             if (r < M && c < N) C[(size_t)r * N + c] = acc[i][j];
         }
 }
+== pitch_by_template 4
+// One-dimensional blocks, flat padded tiles, shifts and masks, pointers that move on.
+// launch: block 1024,1 tile 32,32
+#define BS 32
+#define LD (BS + 1)
+
+template <int LOG, int PITCH>
+__device__ ELEMENT mulTile(const ELEMENT* sA, const ELEMENT* sBt, int r, int c, ELEMENT acc)
+{
+    #pragma unroll
+    for (int k = 0; k < (1 << LOG); k++)
+        acc += sA[r * PITCH + k] * sBt[c * PITCH + k];
+    return acc;
+}
+
+extern "C" __global__ void matmul(
+    const ELEMENT* A, const ELEMENT* B, ELEMENT* C, int M, int N, int K)
+{
+    __shared__ ELEMENT sA[BS * LD];
+    __shared__ ELEMENT sBt[BS * LD];  // transposed
+
+    const int tid = threadIdx.x;
+    const int c = tid & 31;
+    const int r = tid >> 5;
+    const int rowBase = blockIdx.y << 5;
+    const int colBase = blockIdx.x << 5;
+
+    A += rowBase * K;
+    B += colBase;
+    C += rowBase * N + colBase;
+    const bool rowOk = rowBase + r < M;
+    const bool colOk = colBase + c < N;
+
+    ELEMENT tmp = 0;
+    for (int left = K; left > 0; left -= BS) {
+        sA[r * LD + c] = (rowOk && c < left) ? A[r * K + c] : 0;
+        sBt[c * LD + r] = (colOk && r < left) ? B[r * N + c] : 0;
+        __syncthreads();
+        tmp = mulTile<5, LD>(sA, sBt, r, c, tmp);
+        __syncthreads();
+        A += BS;
+        B += BS * N;
+    }
+    if (rowOk && colOk)
+        C[r * N + c] = tmp;
+}
+== views_with_zeros 4
+// After the programming guide: views of matrices, with zeros outside.
+struct Matrix {
+    int height;
+    int width;
+    int stride;
+    const ELEMENT* elements;
+
+    __device__ ELEMENT operator()(int r, int c) const
+    {
+        if (r < 0 || r >= height || c < 0 || c >= width)
+            return 0;
+        return elements[r * stride + c];
+    }
+};
+
+__device__ Matrix GetSubMatrix(const Matrix& mat, int blockRow, int blockCol)
+{
+    Matrix sub;
+    sub.height = min(TILE, mat.height - blockRow * TILE);
+    sub.width = min(TILE, mat.width - blockCol * TILE);
+    sub.stride = mat.stride;
+    sub.elements = mat.elements + blockRow * TILE * mat.stride + blockCol * TILE;
+    return sub;
+}
+
+extern "C" __global__ void matmul(
+    const ELEMENT* d_A, const ELEMENT* d_B, ELEMENT* d_C, int M, int N, int K)
+{
+    const Matrix a{M, K, K, d_A};
+    const Matrix b{K, N, N, d_B};
+
+    __shared__ ELEMENT ds_M[TILE][TILE];
+    __shared__ ELEMENT ds_N[TILE][TILE];
+
+    int bx = blockIdx.x, by = blockIdx.y;
+    int tx = threadIdx.x, ty = threadIdx.y;
+
+    ELEMENT Pvalue = 0;
+    int numTiles = (K + TILE - 1) / TILE;
+    for (int p = 0; p < numTiles; ++p) {
+        Matrix Asub = GetSubMatrix(a, by, p);
+        Matrix Bsub = GetSubMatrix(b, p, bx);
+        ds_M[ty][tx] = Asub(ty, tx);
+        ds_N[ty][tx] = Bsub(ty, tx);
+        __syncthreads();
+        #pragma unroll 8
+        for (int i = 0; i < TILE; ++i)
+            Pvalue += ds_M[ty][i] * ds_N[i][tx];
+        __syncthreads();
+    }
+
+    int Row = by * TILE + ty;
+    int Col = bx * TILE + tx;
+    if (Row < M && Col < N)
+        d_C[Row * N + Col] = Pvalue;
+}
+== pointers_swapped_by_a_function 6
+// Registers hold the next tiles; two buffers whose pointers are swapped.
+// launch: block 16,16 tile 64,64
+enum { BM = 64, BN = 64, BK = 8, TM = 4, TN = 4, NT = 256, PER = 2, LDA = BM + 1 };
+
+template <typename T> __device__ void swapPtr(T*& p, T*& q) { T* t = p; p = q; q = t; }
+
+struct Loader {
+    const ELEMENT* base;
+    int rows, cols, row0, col0;
+
+    __device__ ELEMENT get(int r, int c) const
+    {
+        r += row0;
+        c += col0;
+        return r < rows && c < cols ? base[(size_t)r * cols + c] : ELEMENT(0);
+    }
+};
+
+extern "C" __global__ void matmul(
+    const ELEMENT* A, const ELEMENT* B, ELEMENT* C, int M, int N, int K)
+{
+    __shared__ ELEMENT memA[2 * BK * LDA];
+    __shared__ ELEMENT memB[2 * BK * BN];
+    ELEMENT *curA = memA, *nextA = memA + BK * LDA;
+    ELEMENT *curB = memB, *nextB = memB + BK * BN;
+
+    const int tx = threadIdx.x, ty = threadIdx.y;
+    const int t = ty * blockDim.x + tx;
+    Loader la = {A, M, K, (int)blockIdx.y * BM, 0};
+    Loader lb = {B, K, N, 0, (int)blockIdx.x * BN};
+
+    ELEMENT pa[PER], pb[PER];
+    ELEMENT c[TM][TN];
+    for (int i = 0; i < TM; i++)
+        for (int j = 0; j < TN; j++)
+            c[i][j] = 0;
+
+    for (int u = 0; u < PER; u++) {
+        int e = t + u * NT;
+        curA[e % BK * LDA + e / BK] = la.get(e / BK, e % BK);
+        curB[e] = lb.get(e / BN, e % BN);
+    }
+    __syncthreads();
+
+    for (int kt = 0; kt < K; kt += BK) {
+        const bool more = kt + BK < K;
+        if (more) {
+            la.col0 += BK;
+            lb.row0 += BK;
+            for (int u = 0; u < PER; u++) {
+                int e = t + u * NT;
+                pa[u] = la.get(e / BK, e % BK);
+                pb[u] = lb.get(e / BN, e % BN);
+            }
+        }
+        #pragma unroll
+        for (int k = 0; k < BK; k++) {
+            ELEMENT ra[TM], rb[TN];
+            for (int i = 0; i < TM; i++)
+                ra[i] = curA[k * LDA + ty + i * 16];
+            for (int j = 0; j < TN; j++)
+                rb[j] = curB[k * BN + tx + j * 16];
+            for (int i = 0; i < TM; i++)
+                for (int j = 0; j < TN; j++)
+                    c[i][j] = fmaf(ra[i], rb[j], c[i][j]);
+        }
+        if (more) {
+            for (int u = 0; u < PER; u++) {
+                int e = t + u * NT;
+                nextA[e % BK * LDA + e / BK] = pa[u];
+                nextB[e] = pb[u];
+            }
+            __syncthreads();
+            swapPtr(curA, nextA);
+            swapPtr(curB, nextB);
+        }
+    }
+
+    for (int i = 0; i < TM; i++) {
+        const int r = blockIdx.y * BM + ty + i * 16;
+        for (int j = 0; j < TN; j++) {
+            const int q = blockIdx.x * BN + tx + j * 16;
+            if (r < M && q < N)
+                C[(size_t)r * N + q] = c[i][j];
+        }
+    }
+}

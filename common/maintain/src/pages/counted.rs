@@ -12,22 +12,9 @@ use crate::counters::{self, Compared, File};
 use crate::programs;
 
 /// The rows of a table of counters: the name, and a term of the report's `counters`.
-const ROWS: &[(&str, &str)] = &[
-    ("multiply-adds by threads", "fma_threads"),
-    ("warp instructions", "instructions"),
-    ("global load requests", "global_load_requests"),
-    ("global load sectors", "global_load_sectors"),
-    ("sectors per load request", "global_load_sectors / global_load_requests"),
-    ("sectors per store request", "global_store_sectors / global_store_requests"),
-    ("flop per byte", "flop_per_byte"),
-    ("flop per global access", "flop_per_global_access"),
-    ("shared load requests", "shared_load_requests"),
-    ("shared loads for each multiply-add, as assembled", "shared_load_requests / fma_threads * 32"),
-    ("wavefronts of shared loads", "shared_load_wavefronts"),
-    ("bank conflicts of loads", "shared_load_bank_conflicts"),
-    ("bank conflicts of stores", "shared_store_bank_conflicts"),
-    ("barrier arrivals", "barriers"),
-];
+fn known() -> impl Iterator<Item = (&'static str, &'static str)> {
+    include_str!("rows.txt").lines().filter_map(|row| row.split_once(" = "))
+}
 
 /// A table of counters of some kernels at one size. `rows:` is followed by the beginnings of the wanted rows' names, with `_` for a
 /// space; without it, only rows in which the kernels differ are shown.
@@ -35,9 +22,8 @@ pub fn table(_: &Records, words: &[&str]) -> Result<String> {
     let (words, wanted): (Vec<&str>, Vec<&str>) = words.iter().partition(|word| !word.starts_with("rows:"));
     let wanted: Vec<String> =
         wanted.iter().flat_map(|list| list[5..].split(',')).map(|row| row.replace('_', " ")).collect();
-    if let Some(unknown) = wanted.iter().find(|wanted| !ROWS.iter().any(|(name, _)| name.starts_with(wanted.as_str())))
-    {
-        let known: Vec<&str> = ROWS.iter().map(|(name, _)| *name).collect();
+    if let Some(unknown) = wanted.iter().find(|wanted| !known().any(|(name, _)| name.starts_with(wanted.as_str()))) {
+        let known: Vec<&str> = self::known().map(|(name, _)| name).collect();
         bail!("no row begins with {unknown:?}; choose from: {}", known.join(", "));
     }
     let (size, kernels) = words.split_first().context("give a size and the kernels")?;
@@ -59,7 +45,7 @@ pub fn table(_: &Records, words: &[&str]) -> Result<String> {
         head.push(variant.unwrap_or_else(|| name.to_owned()));
     }
     let mut rows = Vec::new();
-    for (name, term) in ROWS {
+    for (name, term) in known() {
         let values: Vec<Option<f64>> = columns.iter().map(|counters| counters.term(term)).collect();
         let shown = if wanted.is_empty() {
             // A row is left out if all its values are 0, or if all kernels have the same value.
@@ -70,7 +56,7 @@ pub fn table(_: &Records, words: &[&str]) -> Result<String> {
         };
         if shown {
             let cells = values.into_iter().map(|value| table::or_dash(value, number));
-            rows.push(std::iter::once((*name).to_owned()).chain(cells).collect());
+            rows.push(std::iter::once(name.to_owned()).chain(cells).collect());
         }
     }
     Ok(table::markdown(&head, rows))

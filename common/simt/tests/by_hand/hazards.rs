@@ -253,22 +253,8 @@ impl Block<'_> {
             _ => (None, place),
         };
         let space = if base.is_some() { "global" } else { "shared" };
-        let start = match word {
-            "st" => format!("st.{space}.u32"),
-            "ld" => format!("ld.{space}.u32"),
-            "lds" => format!("ld.{space}.s32"),
-            "st1" => format!("st.{space}.u8"),
-            "ld1" => format!("ld.{space}.u8"),
-            "stf" => format!("st.{space}.f32"),
-            "ldf" => format!("ld.{space}.f32"),
-            "st2" => format!("st.{space}.v2"),
-            "ld2" => format!("ld.{space}.v2"),
-            "vst" => format!("st.volatile.{space}"),
-            "vld" => format!("ld.volatile.{space}"),
-            "at" => format!("atom.{space}"),
-            "atb" => format!("atom.{space}.cta"),
-            _ => panic!("`{word} {place}` is not an access"),
-        };
+        let known = include_str!("accesses.txt").lines().find_map(|line| line.strip_prefix(word)?.strip_prefix(' '));
+        let start = known.unwrap_or_else(|| panic!("`{word} {place}` is not an access")).replace("SPACE", space);
         (start, base.unwrap_or(0).wrapping_add_signed(number_of(offset)))
     }
 

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use super::source::{Set, Source};
 use super::spot::Spot;
-use super::statements::{Statement, is_word};
+use super::statements::{Statement, Token, is_word};
 use super::underline::Mark;
 
 /// The keywords of loops, and of all that a line may depend on.
@@ -214,7 +214,22 @@ impl Spot {
         let words = self.statements[set.at].tokens.clone();
         let kind = |word: &str| ["static", "__device__", "__shared__"].contains(&word);
         let kind = words.clone().map(|at| self.text(at)).find(|word| kind(word))?;
-        words.clone().any(is_single).then(|| (kind, self.at_line(set.line, format!("`{name}` is declared here"))))
+        // A structure may hold arrays.
+        let begins = |pair: &[Token]| matches!(&pair[0].text[..], "struct" | "class" | "union");
+        let mut structures = self.tokens.windows(2).filter(|pair| begins(pair));
+        let is_structure = structures.any(|pair| words.clone().any(|at| self.text(at) == pair[1].text));
+        (!is_structure && words.clone().any(is_single))
+            .then(|| (kind, self.at_line(set.line, format!("`{name}` is declared here"))))
+    }
+
+    /// The shared arrays that a line names, or that its pointers point to.
+    pub fn arrays(&self) -> Vec<String> {
+        let mut names = self.names(&self.own_line());
+        let points = |set: &&Set| self.is_pointer(set) && names.contains(&set.path);
+        let behind: Vec<String> = self.sets().iter().filter(points).flat_map(|set| self.names(&set.value)).collect();
+        names.extend(behind);
+        names.retain(|name| self.shared(name).is_some());
+        names
     }
 
     /// Whether a shared array is declared as one of words of four bytes.
@@ -261,18 +276,6 @@ impl Spot {
     /// What a place gives a value: `sum` in `sum[m] += a * b`.
     pub fn set_by_line(&self) -> Option<Set> {
         self.sets_of(self.access()?).find(|set| set.sets).cloned()
-    }
-
-    /// Whether a line adds more than one value to what it sets.
-    pub fn adds_several(&self) -> bool {
-        let Some(set) = self.set_by_line() else { return false };
-        let mut depth = 0;
-        let mut plus = 0;
-        for at in set.value.clone() {
-            depth += i32::from(matches!(self.text(at), "[" | "(")) - i32::from(matches!(self.text(at), "]" | ")"));
-            plus += usize::from(depth == 0 && self.text(at) == "+");
-        }
-        plus > usize::from(set.operator == "=")
     }
 
     /// The line in the loops around a place that gives a variable a value without the one that it had, and the variable: one that the

@@ -73,8 +73,7 @@ pub fn hazard(hazard: &Hazard, one_warp: bool) -> Diagnostic {
         (HazardKind::WrongArray, [access], _) => {
             add(&mut marks, access.set_by(Part { stores: sides[0].action.writes(), ..READ }));
             add(&mut marks, access.depends(LOOPS));
-            let words = access.words(&access.own_line()).iter();
-            add(&mut marks, words.filter_map(|word| access.declared_array(&word.text)));
+            add(&mut marks, access.arrays().iter().filter_map(|name| access.declared_array(name)));
         }
         // The lines that store to the array show which of its words have no value.
         (HazardKind::UninitialisedShared, [read], Some(name)) => {
@@ -237,7 +236,10 @@ pub fn fault(fault: &Fault) -> Diagnostic {
         None => {}
     }
     if let Some(simt::Array { name, space: Space::Shared }) = place.and_then(Place::array) {
-        add(&mut marks, spot.declared_array(name));
+        add(
+            &mut marks,
+            spot.declared_array(spot.arrays().first().filter(|_| spot.arrays().len() == 1).unwrap_or(name)),
+        );
     }
     let past_global = matches!(fault.kind, FaultKind::OutOfBounds { space: Space::Global, .. });
     let vague = past_global && bounds.is_none() && !strides;

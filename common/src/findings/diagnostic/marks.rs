@@ -104,13 +104,17 @@ impl Spot {
     /// The loops around a place that begin with a number other than 0.
     pub fn late(&self) -> Vec<Mark> {
         let begins = |at: usize| self.sets_of(at).next().map_or("", |set| self.text(set.value.start));
-        let late = |at: usize| self.begins_with_number(at) && begins(at).contains(|c| matches!(c, '1'..='9'));
+        let falls = |word: &str| matches!(word, "--" | "-=" | ">>=" | "/=");
+        let is_late = |at: usize| self.begins_with_number(at) && begins(at).contains(|c| matches!(c, '1'..='9'));
+        let late = |at: usize| is_late(at) && !self.has(at, falls);
         self.loops_that(late, "this loop does not begin with 0")
     }
 
     /// The loops around a place that may have one step too many or too few: those that go on with `<=`, and the innermost if it is late.
     fn odd_loops(&self) -> Vec<Mark> {
-        let mut marks = self.loops_that(|at| self.has(at, |word| word == "<="), "this loop goes on with `<=`");
+        let has = |at: usize, is_it: fn(&str) -> bool| self.has(at, is_it);
+        let is_odd = |at: usize| has(at, |word| word == "<=") && !has(at, |word| word.to_lowercase().contains("last"));
+        let mut marks = self.loops_that(is_odd, "this loop goes on with `<=`");
         let innermost = self.around(LOOPS).first().copied();
         marks.extend(self.late().into_iter().filter(|mark| mark.spot.at.line == innermost));
         marks
@@ -143,7 +147,7 @@ impl Spot {
         above.last().map(|set| self.at_line(set.line, format!("`{name}` {how} here")))
     }
 
-    /// The lines that declare the variables which a place uses without a value.
+    /// The lines that declare the variables which a place uses without a value, and those that set an element of them.
     pub fn without_value(&self) -> Vec<Mark> {
         let Some(own) = self.access() else { return vec![] };
         let is_bare = |name: &String| {
@@ -151,7 +155,10 @@ impl Spot {
                 .any(|set| set.path == *name && set.declares && !set.sets && !self.has(set.at, is_shared))
         };
         let names = self.names(&self.statements[own].tokens).into_iter().filter(is_bare);
-        names.filter_map(|name| self.declared_above(&name, "has no value")).collect()
+        let declared = names.filter_map(|name| Some((self.declared_above(&name, "has no value")?, name)));
+        declared
+            .flat_map(|(mark, name)| std::iter::once(mark).chain(self.all_sets(&name).into_iter().take(2)))
+            .collect()
     }
 
     pub fn declared_array(&self, name: &str) -> Option<Mark> {
@@ -189,13 +196,19 @@ pub fn with_calls(mut marks: Vec<Mark>) -> Vec<Mark> {
     let own: Vec<(Spot, bool)> = marks.iter().map(|mark| (mark.spot.clone(), mark.aside)).collect();
     for (place, aside) in own {
         for &(line, _) in place.at.calls.iter().filter(|_| !aside) {
-            let label = if places::is_ptx(&place.at, line) { "this is what it calls" } else { "it is called here" };
-            add(&mut marks, [place.at_line(line, label)]);
+            let is_ptx = places::is_ptx(&place.at, line);
+            let label = if is_ptx { "this is what it calls" } else { "it is called here" };
+            let given = if is_ptx { String::new() } else { place.exchanged(line) };
+            let with = if given.is_empty() { "" } else { ", with " };
+            add(&mut marks, [place.at_line(line, format!("{label}{with}{given}"))]);
         }
         add(&mut marks, place.odd_loops());
+        add(&mut marks, place.returned_under());
         let macros = place.macros(true).into_iter().filter(|(name, _)| place.has_word(|word| word == name));
         add(&mut marks, macros.map(|(_, line)| place.at_line(line, "it is defined here")));
     }
+    let lost = marks.first().map(|mark| mark.spot.lost_sets());
+    add(&mut marks, lost.into_iter().flatten());
     let constants = constants(&marks);
     add(&mut marks, constants);
     marks

@@ -39,6 +39,13 @@ pub fn remedy(a: &Party, b: &Party, array: &str, role: Role) -> String {
     let mut words = words.map(|(name, party)| (name, at(&party.location))).to_vec();
     let [above, below] = situation.as_ref().map(|both| both.lines).unwrap_or_default();
     words.extend([("above", above), ("below", below)].map(|(name, line)| (name, format!("line {line}"))));
+    // A barrier in a loop around one of them alone would be executed too often, or too early.
+    let of_loop = |at: usize, which: &str, line: u32| {
+        let around = situation.as_ref().and_then(|both| both.loops[at]);
+        around.map_or(format!("line {line}"), |around| format!("the {which}loop in line {around}"))
+    };
+    let ways = [("first", 0, "", above), ("next", 1, "", below), ("last", 1, "inner ", below)];
+    words.extend(ways.map(|(name, at, which, line)| (name, of_loop(at, which, line))));
     words.push(("array", array.to_owned()));
     if role == Role::Input {
         return help("race for an input", &words);

@@ -117,7 +117,12 @@ pub fn fault(kind: &FaultKind, location: &Location) -> String {
     let cause = match kind {
         FaultKind::OutOfBounds { place: Place::Null(_), .. } => "null pointer",
         FaultKind::OutOfBounds { space, access, place, .. } => {
-            let array = array_name(place);
+            // An index that leaves its own array ends in another one, or behind it.
+            let own = Spot::of(location).arrays();
+            let array = match &own[..] {
+                [one] if *space == Space::Shared => Some(&one[..]),
+                _ => array_name(place),
+            };
             if let Some(remedy) = array.and_then(|array| Spot::of(location).of_product(array)) {
                 return remedy;
             }

@@ -34,6 +34,8 @@ impl Role {
 pub struct Situation {
     /// The upper one first.
     pub lines: [u32; 2],
+    /// The outermost loop around each that is not around the other, if there is one and it stands above its line.
+    pub loops: [Option<u32>; 2],
     /// Then the barrier that is missing belongs on the way back, in the next pass of a loop.
     pub barrier_between: bool,
     /// The line of a condition around a barrier, if neither access is under that condition.
@@ -76,8 +78,13 @@ pub fn situation(source: &Spot, other: &Spot) -> Option<Situation> {
     let loops = |at: usize| source.heads(at, LOOPS);
     let common = loops(first).into_iter().find(|at| loops(second).contains(at));
     let in_loop = |barrier: &&usize| common.is_some_and(|common| loops(**barrier).contains(&common));
+    let own_loop = |(line, at): (u32, usize), other: usize| {
+        let own = loops(at).into_iter().rfind(|around| !loops(other).contains(around));
+        own.map(|around| source.line(around)).filter(|around| *around < line)
+    };
     Some(Situation {
         lines: [above, below],
+        loops: [own_loop(both[0], second), own_loop(both[1], first)],
         barrier_between: barriers.iter().any(|&at| lies_between(at) && condition_of(at).is_none()),
         conditional_barrier: barriers.iter().find_map(|&at| condition_of(at)).map(|at| source.line(at)),
         barrier_in_loop: common.map(|_| barriers.iter().any(|at| in_loop(&at))),

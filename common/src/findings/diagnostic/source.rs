@@ -186,13 +186,18 @@ impl Source {
 
     /// The parts of an expression that are added.
     pub fn terms(&self, of: &Range<usize>) -> Vec<Range<usize>> {
+        self.split(of, |word| matches!(word, "+" | "["))
+    }
+
+    /// The parts between words of a kind that are not in brackets.
+    pub fn split(&self, of: &Range<usize>, is_between: impl Fn(&str) -> bool) -> Vec<Range<usize>> {
         let mut terms = vec![];
         let mut start = of.start;
         let mut depth = 0_i32;
         for at in of.clone() {
             let text = self.text(at);
             depth += i32::from(text == "(") - i32::from(text == ")");
-            if depth == 0 && matches!(text, "+" | "[") {
+            if depth == 0 && is_between(text) {
                 terms.push(start..at);
                 start = at + 1;
             }

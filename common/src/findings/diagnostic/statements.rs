@@ -173,7 +173,8 @@ impl Parser<'_> {
                 self.take(":");
                 return;
             }
-            "else" | "unsafe" => {
+            // What is left of a call behind a function without a name, or of one word.
+            "else" | "unsafe" | ")" | "," => {
                 self.at += 1;
                 return;
             }
@@ -203,7 +204,7 @@ impl Parser<'_> {
         while self.at < self.tokens.len() {
             let before = if self.at > start { self.text(self.at - 1).to_owned() } else { String::new() };
             match self.text(self.at) {
-                ";" if depth == 0 => break,
+                ";" if depth <= 0 => break,
                 "}" => break,
                 // A macro stands before it, without a semicolon.
                 "for" | "if" | "while" if before == ")" && depth == 0 && !self.rust => break,

@@ -16,8 +16,6 @@ pub(crate) struct Mark {
     /// The element that is accessed, such as `As[3][17]`, if its array has a name.
     pub element: Option<simt::Place>,
     pub writes: bool,
-    /// The place that stored the element which is read here.
-    pub stored: Option<Box<Spot>>,
     /// Of two accesses that are alike, the second one is meant.
     pub second: bool,
     pub label: String,
@@ -52,15 +50,9 @@ pub fn access(mark: &Mark) -> (u32, Range<usize>) {
     let array = element.as_ref().and_then(array_name);
     let found = array.map(|array| source.uses(start.unwrap_or(own.end)..end, array));
     let index = element.as_ref().map(Place::index).unwrap_or_default();
-    // What is stored behind another array of the same memory is also read there.
-    let offset = mark.stored.as_ref().zip(array).and_then(|(stored, array)| {
-        let found = stored.accesses(array).into_iter().find(|found| found.writes)?;
-        Some(stored.constants(&found.tokens))
-    });
     let value = |found: &Use| {
         let direction = if *writes { found.writes } else { found.reads };
-        let begins = offset.as_ref().is_some_and(|offset| *offset == source.constants(&found.tokens));
-        (direction, agrees(source.written(&found.tokens), &index), begins)
+        (direction, agrees(source.written(&found.tokens), &index))
     };
     let all: Vec<Use> = found.into_iter().flatten().collect();
     // Among equals, the one that comes first in the line, or the last one.
@@ -103,13 +95,6 @@ impl Spot {
 }
 
 impl Source {
-    /// The parts of an index that are the same for all threads: numbers, sizes and constants.
-    fn constants(&self, of: &Range<usize>) -> Vec<String> {
-        let text = |term: Range<usize>| -> String { self.words(&term).iter().map(|token| &token.text[..]).collect() };
-        let terms = self.terms(of).into_iter().skip(1).map(text);
-        terms.filter(|term| !term.contains(char::is_lowercase)).map(|term| term.replace(']', "")).collect()
-    }
-
     /// The uses of an array that begin in these tokens, and end in their lines.
     pub fn uses(&self, of: Range<usize>, array: &str) -> Vec<Use> {
         let named = of.filter(|&at| self.text(at) == array);

@@ -79,7 +79,12 @@ impl Teller<'_> {
             marks.extend(stores.into_iter().map(|stored| self.stores(stored, None, "this stores to shared memory")));
             self.set_by(value.shared.map(|passage| passage.loaded), READ, &mut marks);
             let cause = "unset, and needed for nothing that is known";
-            return Some(self.told(Mistake::Unset, cause, marks, &self.found(value)));
+            let note = Side::BOTH.iter().find_map(|&side| {
+                let (needed, arrived) = self.arrived(side).first().copied()?;
+                let words = [self.expected(side, needed, Some(arrived)), self.found(value)];
+                self.laid_out_in_two_ways(side, true, words.each_ref().map(|words| &words[..]))
+            });
+            return Some(noted(self.told(Mistake::Unset, cause, marks, &self.found(value)), note));
         };
         let needed = (self.element.own(side), k);
         let need = self.asked.name(side, needed);
@@ -102,7 +107,7 @@ impl Teller<'_> {
             } else {
                 (Mistake::Misplaced, "array and the same indices")
             };
-            let note = self.laid_out_in_two_ways(side, &expected, &found);
+            let note = self.laid_out_in_two_ways(side, false, [&expected, &found]);
             let words = [words, vec![("same", same.to_owned())]].concat();
             return Some(noted(self.told(mistake, "unset here and stored there", marks, &words), note));
         }

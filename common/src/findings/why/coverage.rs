@@ -238,6 +238,10 @@ impl Teller<'_> {
         let words = [gap.words.clone(), self.product(pair), expected, vec![("k", k.to_string())]].concat();
         if again.is_some_and(|&again| !is_stale(again)) {
             marks.extend(gap.loops("it depends on this"));
+            let field = pair.shared(Side::A).and_then(|passage| Some((passage, self.origins.field(passage.address)?)));
+            let pointers = field.map(|(passage, field)| self.place(passage.loaded).pointers(&field.root).len());
+            let turns = if pointers > Some(1) { help("tiles that take turns", &[]) } else { String::new() };
+            let words = [words, vec![("turns", turns)]].concat();
             return Some(self.told(Mistake::Part, "k of a tile taken again", marks, &words));
         }
         if let Some(passage) = pair.shared(Side::A) {

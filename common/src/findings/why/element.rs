@@ -280,6 +280,8 @@ impl Origins {
 
     pub(super) fn factor(&self, asked: &Asked, value: &Value) -> Factor {
         match value.source {
+            // It is multiplied by a condition.
+            Source::Element { .. } if value.scale == 0.0 => Factor::Zero,
             Source::Element { array, index } => match self.arrays[array].as_str() {
                 "A" => Factor::Of(Side::A, asked.place(Side::A, index)),
                 "B" => Factor::Of(Side::B, asked.place(Side::B, index)),

@@ -139,8 +139,7 @@ impl Teller<'_> {
                 let value = element.formed.rest.first()?;
                 let at = value.shared.map(|passage| passage.loaded).or(value.loaded)?;
                 // An element may be read in another line than the one that adds it.
-                let sets = self.store().map_or(vec![], |store| self.place(store).value_set());
-                let adds = sets.into_iter().rfind(|mark| mark.spot.adds_several());
+                let adds = self.store().and_then(|store| self.place(store).value_set().pop());
                 let mark = adds.map_or_else(|| self.mark(at, None, ""), |mark| Mark { aside: false, ..mark });
                 let line = mark.spot.at.line.map_or_else(String::new, |line| format!("line {line}"));
                 let mark = Mark { label: "is added here".into(), ..mark };
@@ -295,7 +294,11 @@ impl Teller<'_> {
         }
         add(&mut marks, [self.mark(pair.term.instruction, None, "they are multiplied here")]);
         if let Some(overlap) = self.overlap(pair) {
-            return helped(self.told(Mistake::Operands, "", marks, &self.product(pair)), Some(overlap));
+            let (help, before) = overlap;
+            let label = "the other array's element was stored there before";
+            add(&mut marks, [self.stores(before, None, label)]);
+            self.set_by(before, STORE, &mut marks);
+            return helped(self.told(Mistake::Operands, "", marks, &self.product(pair)), Some(help));
         }
         if let Some((number, _)) = pair.factors.iter().find(|(factor, _)| matches!(factor, Factor::Number(_))) {
             // The compiler has no line for a constant.
@@ -335,8 +338,8 @@ impl Teller<'_> {
         self.told(Mistake::Operands, if of_sum { "sum multiplied" } else { "" }, marks, &self.product(pair))
     }
 
-    /// What to do if an element of the other operand lay where a factor was read, before it was stored over.
-    fn overlap(&self, pair: &Pair) -> Option<String> {
+    /// What to do if an element of the other operand lay where a factor was read, before it was stored over; and what stored it.
+    fn overlap(&self, pair: &Pair) -> Option<(String, u32)> {
         pair.factors.iter().find_map(|(factor, value)| {
             let (&Factor::Of(side, _), Some(passage)) = (factor, value.shared) else { return None };
             let arrived = self.arrived(side.other()).into_iter();
@@ -346,7 +349,8 @@ impl Teller<'_> {
             let both = lines.map(|at| self.line(at));
             let both =
                 if both[0] == both[1] { format!("{} stores both", both[0]) } else { both.join(" and ") + " store" };
-            Some(apart([&one, &other], "").unwrap_or_else(|| help("one place for two arrays", &[("both", both)])))
+            let help = apart([&one, &other], "").unwrap_or_else(|| help("one place for two arrays", &[("both", both)]));
+            Some((help, before.stored))
         })
     }
 

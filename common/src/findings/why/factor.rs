@@ -128,6 +128,14 @@ impl Teller<'_> {
         // Whether the block keeps all that it puts into shared memory, and whether that lies there with fixed strides at first.
         let first = self.first_fill(side);
         let (keeps_all, laid_out) = (first.len() == self.arrived(side).len(), affine(&first).is_some());
+        // A pointer to another tile of the same array is another name.
+        let other_buffer = value.shared.zip(arrived).is_some_and(|(passage, arrived)| {
+            let [here, there] = [passage.address, arrived.address];
+            let [read, put] = [here, there].map(|at| self.word(at));
+            let root = |at: u32| self.origins.field(at).map(|field| field.offset);
+            let is_renamed = root(here) == root(there) && array_name(&read) != array_name(&put);
+            self.same_but_for_buffer(here, there) || is_renamed && read.index() == put.index()
+        });
         let cause = match (value.shared, arrived) {
             (Some(_), _) if stride.is_some() => {
                 self.set_by(value.loaded, index, &mut marks);
@@ -169,13 +177,12 @@ impl Teller<'_> {
                 if passage.address != arrived.address
                     && !across
                     && (!matches!(rule, Rule::Strides(_)) || keeps_all && laid_out)
-                    && (self.same_but_for_buffer(passage.address, arrived.address)
-                        || !self.moved(side, needed, passage)) =>
+                    && (other_buffer || !self.moved(side, needed, passage)) =>
             {
                 let moved = matches!(rule, Rule::Exchanged(_));
-                note = self.laid_out_in_two_ways(side, &expected, &found).filter(|_| !moved).or(note);
+                note = self.laid_out_in_two_ways(side, false, [&expected, &found]).filter(|_| !moved).or(note);
                 self.read_set_by(passage, READ, &mut marks);
-                if self.same_but_for_buffer(passage.address, arrived.address) && taken.0 == needed.0 {
+                if other_buffer && taken.0 == needed.0 {
                     self.set_by(arrived.stored, STORE, &mut marks);
                     mistake = Mistake::Stale;
                     "taken from another buffer"

@@ -37,6 +37,9 @@ impl Teller<'_> {
         let words = [words, &[("name", name.clone()), ("store", self.line(self.store()))]].concat();
         let [what, help] = text(if cause.is_empty() { mistake.name() } else { cause }, &words);
         let (block, thread) = store.map_or(([0; 3], [0; 3]), |store| (index(store.block), index(store.thread)));
+        let calls = marks.iter().flat_map(|mark| mark.spot.at.calls.iter().map(move |&(line, _)| (line, mark)));
+        let given = calls.map(|(line, mark)| (line, mark.spot.exchanged(line))).find(|(_, given)| !given.is_empty());
+        let given = given.map_or_else(String::new, |(line, given)| format!("the call in line {line} passes {given}; "));
         let side = |mark: &Mark| HazardThread::at(&mark.spot.at, block, thread, mark.label.clone());
         HazardReport {
             kind: ReportKind::Product(mistake),
@@ -46,7 +49,7 @@ impl Teller<'_> {
             diagnostic: Diagnostic {
                 title: format!("{}: {what}", mistake.name()),
                 marks: with_calls(marks),
-                note: Some(format!("so it is in {count} of {looked_at} elements of C; {name} is shown")),
+                note: Some(format!("{given}so it is in {count} of {looked_at} elements of C; {name} is shown")),
                 help,
                 ..Diagnostic::default()
             },
@@ -193,10 +196,7 @@ impl Teller<'_> {
 
     pub fn read(&self, value: &Value, label: &str) -> Vec<Mark> {
         let cell = self.cell(value);
-        let mark = |passage: &Passage| Mark {
-            stored: passage.stored.map(|stored| Box::new(self.place(stored))),
-            ..self.mark(passage.loaded, Some(cell.clone()), format!("{cell} {label}"))
-        };
+        let mark = |passage: &Passage| self.mark(passage.loaded, Some(cell.clone()), format!("{cell} {label}"));
         value.shared.iter().map(mark).collect()
     }
 
@@ -328,17 +328,24 @@ impl Teller<'_> {
         (!certain || addresses.get(depth).is_none_or(again)).then_some(depth as u64)
     }
 
-    /// How an operand is stored and how it is read, if the distances of neighbours are not the same.
-    pub fn laid_out_in_two_ways(&self, side: Side, expected: &[Word], found: &[Word]) -> Option<String> {
+    /// How an operand is stored and how it is read, if the distances of neighbours are not the same. By the order of the products if
+    /// the other factors do not tell their k.
+    pub fn laid_out_in_two_ways(&self, side: Side, by_order: bool, words: [&[Word]; 2]) -> Option<String> {
         let filled: BTreeMap<Place, i64> = self.first_fill(side).into_iter().collect();
         let block = |element: &Element| element.store.map(|store| store.block);
         let is_other = |factor: &Factor| matches!(factor, Factor::Of(of, _) if *of == side.other());
+        let array = |address: u32| self.origins.field(address).map(|field| field.offset);
+        let own_array = filled.values().next().and_then(|first| array(*first as u32));
         let mut taken = vec![];
         for (element, _) in self.alike.iter().filter(|(element, _)| block(element) == block(self.element)) {
-            taken.extend(element.pairs.iter().filter_map(|pair| {
-                let (_, own) = pair.factors.iter().find(|(factor, _)| !is_other(factor))?;
-                let place = pair.of(side.other()).map(|((_, k), _)| (element.own(side), k));
-                Some((place.filter(|place| filled.contains_key(place))?, i64::from(own.shared?.address)))
+            let pairs = if by_order { &element.with_zeros } else { &element.pairs };
+            let all = pairs.len() as u64 == element.depth;
+            taken.extend(pairs.iter().zip(0..).filter_map(|(pair, n)| {
+                let k = if by_order { Some(n).filter(|_| all) } else { pair.of(side.other()).map(|((_, k), _)| k) };
+                let place = Some((element.own(side), k?)).filter(|place| filled.contains_key(place))?;
+                let own = pair.factors.iter().filter(|(factor, _)| !is_other(factor));
+                let mut read = own.filter_map(|(_, value)| Some(value.shared?.address));
+                Some((place, i64::from(read.find(|at| !by_order || array(*at) == own_array)?)))
             }));
         }
         let [own, k, _] = rule::affine(&filled.into_iter().collect::<Vec<_>>())?;
@@ -347,8 +354,8 @@ impl Teller<'_> {
         let size = if one % 4 == 0 && other % 4 == 0 { 4 } else { 2 };
         (one != other).then(|| {
             let [one, other] = [one, other].map(|bytes| (bytes / size).to_string());
-            let words = [("one", one), ("other", other), ("line", what.to_owned())];
-            help("two layouts", &[expected, found, &words].concat())
+            let more = [("one", one), ("other", other), ("line", what.to_owned())];
+            help("two layouts", &[words[0], words[1], &more].concat())
         })
     }
 
