@@ -12,7 +12,7 @@ use crate::counters::{self, Compared, File};
 use crate::programs;
 
 /// The rows of a table of counters: the name, and a term of the report's `counters`.
-fn known() -> impl Iterator<Item = (&'static str, &'static str)> {
+fn all_rows() -> impl Iterator<Item = (&'static str, &'static str)> {
     include_str!("rows.txt").lines().filter_map(|row| row.split_once(" = "))
 }
 
@@ -22,8 +22,8 @@ pub fn table(_: &Records, words: &[&str]) -> Result<String> {
     let (words, wanted): (Vec<&str>, Vec<&str>) = words.iter().partition(|word| !word.starts_with("rows:"));
     let wanted: Vec<String> =
         wanted.iter().flat_map(|list| list[5..].split(',')).map(|row| row.replace('_', " ")).collect();
-    if let Some(unknown) = wanted.iter().find(|wanted| !known().any(|(name, _)| name.starts_with(wanted.as_str()))) {
-        let known: Vec<&str> = self::known().map(|(name, _)| name).collect();
+    if let Some(unknown) = wanted.iter().find(|wanted| !all_rows().any(|(name, _)| name.starts_with(wanted.as_str()))) {
+        let known: Vec<&str> = all_rows().map(|(name, _)| name).collect();
         bail!("no row begins with {unknown:?}; choose from: {}", known.join(", "));
     }
     let (size, kernels) = words.split_first().context("give a size and the kernels")?;
@@ -45,7 +45,7 @@ pub fn table(_: &Records, words: &[&str]) -> Result<String> {
         head.push(variant.unwrap_or_else(|| name.to_owned()));
     }
     let mut rows = Vec::new();
-    for (name, term) in known() {
+    for (name, term) in all_rows() {
         let values: Vec<Option<f64>> = columns.iter().map(|counters| counters.term(term)).collect();
         let shown = if wanted.is_empty() {
             // A row is left out if all its values are 0, or if all kernels have the same value.

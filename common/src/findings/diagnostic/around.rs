@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use super::source::{Set, Source};
 use super::spot::Spot;
-use super::statements::{Statement, Token, is_word};
+use super::statements::{Statement, Token};
 use super::underline::Mark;
 
 /// The keywords of loops, and of all that a line may depend on.
@@ -222,6 +222,11 @@ impl Spot {
             .then(|| (kind, self.at_line(set.line, format!("`{name}` is declared here"))))
     }
 
+    /// The shared array that an access leaves which ends in this one, or behind it: the only one that its line names, or this.
+    pub fn left(&self, ended: Option<&str>) -> Option<String> {
+        if let [one] = &self.arrays()[..] { Some(one.clone()) } else { ended.map(str::to_owned) }
+    }
+
     /// The shared arrays that a line names, or that its pointers point to.
     pub fn arrays(&self) -> Vec<String> {
         let mut names = self.names(&self.own_line());
@@ -324,18 +329,6 @@ impl Spot {
         let take = inside.iter().find(|set| !set.declares && set.at != own && set.operator == "=")?;
         let taken = before.iter().any(|set| set.root() == take.root() && !self.begins_with_number(set.at));
         Some((take.root().to_owned(), take.line, taken))
-    }
-
-    /// The heads of functions that add to a parameter which is a copy.
-    pub fn changed_copies(&self) -> Vec<Mark> {
-        let heads: Vec<&Statement> = self.statements.iter().filter(|statement| statement.keyword == "fn").collect();
-        let copy = |set: &Set| {
-            let head = heads.get(self.statements[set.at].function.checked_sub(1)?)?.tokens.clone();
-            let around = |at: usize| is_word(self.text(at - 1)) && matches!(self.text(at + 1), "," | ")");
-            let at = head.skip(1).find(|&at| self.text(at) == set.root() && around(at))?;
-            Some(self.at_line(self.line_of(at), format!("`{}` is a copy here", set.root())))
-        };
-        self.sets().iter().filter(|set| set.operator == "+=").filter_map(copy).collect()
     }
 
     /// A variable that a line in the loops around a place adds to, and that no other statement uses; and that line.

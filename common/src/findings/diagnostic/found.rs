@@ -236,10 +236,7 @@ pub fn fault(fault: &Fault) -> Diagnostic {
         None => {}
     }
     if let Some(simt::Array { name, space: Space::Shared }) = place.and_then(Place::array) {
-        add(
-            &mut marks,
-            spot.declared_array(spot.arrays().first().filter(|_| spot.arrays().len() == 1).unwrap_or(name)),
-        );
+        add(&mut marks, spot.left(Some(name)).and_then(|name| spot.declared_array(&name)));
     }
     let past_global = matches!(fault.kind, FaultKind::OutOfBounds { space: Space::Global, .. });
     let vague = past_global && bounds.is_none() && !strides;

@@ -112,8 +112,8 @@ impl Spot {
 
     /// The loops around a place that may have one step too many or too few: those that go on with `<=`, and the innermost if it is late.
     fn odd_loops(&self) -> Vec<Mark> {
-        let has = |at: usize, is_it: fn(&str) -> bool| self.has(at, is_it);
-        let is_odd = |at: usize| has(at, |word| word == "<=") && !has(at, |word| word.to_lowercase().contains("last"));
+        let is_last = |word: &str| word.to_lowercase().contains("last");
+        let is_odd = |at: usize| self.has(at, |word| word == "<=") && !self.has(at, is_last);
         let mut marks = self.loops_that(is_odd, "this loop goes on with `<=`");
         let innermost = self.around(LOOPS).first().copied();
         marks.extend(self.late().into_iter().filter(|mark| mark.spot.at.line == innermost));

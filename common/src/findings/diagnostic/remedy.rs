@@ -117,12 +117,9 @@ pub fn fault(kind: &FaultKind, location: &Location) -> String {
     let cause = match kind {
         FaultKind::OutOfBounds { place: Place::Null(_), .. } => "null pointer",
         FaultKind::OutOfBounds { space, access, place, .. } => {
-            // An index that leaves its own array ends in another one, or behind it.
-            let own = Spot::of(location).arrays();
-            let array = match &own[..] {
-                [one] if *space == Space::Shared => Some(&one[..]),
-                _ => array_name(place),
-            };
+            let ended = array_name(place);
+            let left = Some(Spot::of(location)).filter(|_| *space == Space::Shared).and_then(|spot| spot.left(ended));
+            let array = left.as_deref().or(ended);
             if let Some(remedy) = array.and_then(|array| Spot::of(location).of_product(array)) {
                 return remedy;
             }

@@ -131,10 +131,12 @@ impl Teller<'_> {
         // A pointer to another tile of the same array is another name.
         let other_buffer = value.shared.zip(arrived).is_some_and(|(passage, arrived)| {
             let [here, there] = [passage.address, arrived.address];
+            if self.same_but_for_buffer(here, there) {
+                return true;
+            }
             let [read, put] = [here, there].map(|at| self.word(at));
             let root = |at: u32| self.origins.field(at).map(|field| field.offset);
-            let is_renamed = root(here) == root(there) && array_name(&read) != array_name(&put);
-            self.same_but_for_buffer(here, there) || is_renamed && read.index() == put.index()
+            root(here) == root(there) && array_name(&read) != array_name(&put) && read.index() == put.index()
         });
         let cause = match (value.shared, arrived) {
             (Some(_), _) if stride.is_some() => {
