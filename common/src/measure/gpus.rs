@@ -27,7 +27,7 @@ pub const ISSUED_PER_CLOCK: f64 = 4.0;
 type Row = (&'static str, u32, u32, f64, f64, u64);
 
 /// The known GPUs. If the clock of a card is set higher than in its data sheet, its bound is smaller in proportion.
-const GPUS: [Row; 6] = [
+const GPUS: [Row; 8] = [
     // "NVIDIA H100 Tensor Core GPU Architecture" (SMs, units, L2) and data sheet, SXM: 67 TFLOP/s, which is 1980 MHz; 3.35 TB/s.
     ("H100", 90, 132, 1980.0, 3350.0, 50),
     // Data sheet: 67 TFLOP/s, 4.8 TB/s. The driver reports 1980 MHz, 4814 GB/s and 60 MiB (docs/results/h200.json).
@@ -39,6 +39,11 @@ const GPUS: [Row; 6] = [
     ("T4", 75, 40, 1590.0, 320.0, 4),
     // "NVIDIA Ada GPU Architecture": 82.6 TFLOP/s, 2520 MHz; 1,008 GB/s.
     ("RTX-4090", 89, 128, 2520.0, 1008.0, 72),
+    // "NVIDIA Blackwell Architecture" and the data sheet of the HGX B200, an eighth of it: 75 TFLOP/s, which is 1980 MHz; 8 TB/s. No
+    // count of the simulator was compared with a GPU of compute capability 10 or 12.
+    ("B200", 100, 148, 1980.0, 8000.0, 126),
+    // "NVIDIA RTX Blackwell GPU Architecture": 104.8 TFLOP/s, 2407 MHz; 1,792 GB/s.
+    ("RTX-5090", 120, 170, 2407.0, 1792.0, 96),
 ];
 
 impl From<Row> for Gpu {
@@ -99,7 +104,7 @@ mod tests {
     #[test]
     fn the_figures_are_those_of_the_data_sheets() {
         for (name, tflops) in
-            [("h100", 67.0), ("H200", 67.0), ("a100 40gb", 19.5), ("A100-80GB", 19.5), ("T4", 8.1), ("rtx 4090", 82.6)]
+            [("h100", 67.0), ("H200", 67.0), ("a100 40gb", 19.5), ("A100-80GB", 19.5), ("T4", 8.1), ("rtx 4090", 82.6), ("b200", 75.0), ("RTX_5090", 104.8)]
         {
             let gpu: Gpu = name.parse().unwrap();
             let peak = 2e-6 * f64::from(gpu.sms) * gpu.fma_per_clock() * gpu.clock_mhz;
