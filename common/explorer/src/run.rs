@@ -146,18 +146,14 @@ impl Setup {
     ) -> Result<Launched, Error> {
         let (kernel, launch) = (&self.kernels[number], &self.plan.launches[number]);
         let [grid, block] = [launch.grid, launch.block].map(|[x, y, z]| (x, y, z));
-        let config = LaunchConfig {
-            dynamic_shared_bytes: launch.shared_bytes,
-            shared_opt_in: true,
-            instruction_limit: self.limit.saturating_sub(used),
-            // The recording depends on the order of execution.
-            threads: 1,
-            turn: order.turns.into(),
-            backwards: order.backwards,
-            held: order.held.filter(|(launch, _)| *launch == number).map(|(_, held)| held),
-            resident: if order.side_by_side { SIDE_BY_SIDE } else { 0 },
-            ..LaunchConfig::new(grid, block)
-        };
+        let mut config = LaunchConfig::new(grid, block).with_dynamic_shared(launch.shared_bytes);
+        config.instruction_limit = self.limit.saturating_sub(used);
+        // The recording depends on the order of execution.
+        config.threads = 1;
+        config.turn = order.turns.into();
+        config.backwards = order.backwards;
+        config.held = order.held.filter(|(launch, _)| *launch == number).map(|(_, held)| held);
+        config.resident = if order.side_by_side { SIDE_BY_SIDE } else { 0 };
         simt::launch(kernel, memory, &config, &self.arguments(launch, kernel.params()), watch)
     }
 
@@ -268,8 +264,8 @@ impl Run {
             let outcome = setup.launch(number, (order, used), &mut memory, &mut recorder);
             endless = matches!(outcome, Err(Error::Limit(_)));
             stopped = self::stopped(outcome).map_err(said)?;
-            let all = recorder.hazards.found().into_iter().filter(|hazard| counts(hazard, stopped.as_ref()));
-            found.extend(all.map(|hazard| (number, hazard)));
+            let all = recorder.hazards.found().iter().filter(|hazard| counts(hazard, stopped.as_ref()));
+            found.extend(all.map(|hazard| (number, hazard.clone())));
             if stopped.is_some() {
                 break;
             }

@@ -153,8 +153,7 @@ impl Reading {
         };
         let args: Vec<Arg> = launch.args.iter().map(arg).collect();
         let [grid, block] = [launch.grid, launch.block].map(|[x, y, z]| (x, y, z));
-        let (dynamic_shared_bytes, shared_opt_in) = (launch.shared_bytes, true);
-        let config = LaunchConfig { dynamic_shared_bytes, shared_opt_in, ..LaunchConfig::new(grid, block) };
+        let config = LaunchConfig::new(grid, block).with_dynamic_shared(launch.shared_bytes);
         let mut counters = Counters::new();
         simt::launch(&kernel, &mut memory, &config, &args, &mut counters)?;
         let counts = counters.total();

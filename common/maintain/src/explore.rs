@@ -193,7 +193,7 @@ mod tests {
                 let name = if own { line.to_string() } else { format!("{file}:{line}") };
                 *lines.entry(name).or_default() += &counts;
             }
-            found.extend(hazards.found().into_iter().filter(|hazard| counts(hazard, failed.as_ref())));
+            found.extend(hazards.found().iter().filter(|hazard| counts(hazard, failed.as_ref())).cloned());
             if failed.is_some() {
                 break;
             }

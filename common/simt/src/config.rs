@@ -35,7 +35,8 @@ pub struct Held {
     pub after: u64,
 }
 
-/// The launch of a kernel.
+/// The launch of a kernel. Set the fields that should differ from [`LaunchConfig::new`]'s.
+#[non_exhaustive]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[allow(missing_docs)] // Only of fields: their names say enough.
 pub struct LaunchConfig {
@@ -76,6 +77,13 @@ impl LaunchConfig {
             instruction_limit: Self::DEFAULT_INSTRUCTION_LIMIT,
             ..Self::default()
         }
+    }
+
+    /// The same launch with so many bytes of dynamic shared memory, as many as an H100 allows.
+    #[must_use]
+    pub fn with_dynamic_shared(mut self, bytes: u32) -> Self {
+        (self.dynamic_shared_bytes, self.shared_opt_in) = (bytes, true);
+        self
     }
 
     /// Whether the deadline of the launch has passed.

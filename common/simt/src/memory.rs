@@ -8,7 +8,6 @@ use ptx::ast::Variable;
 use ptx::error::Error;
 use ptx::place::{Array, Place, Space};
 use std::collections::HashMap;
-use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Address of the first allocation. It is too high for the sum of an index and a small offset to reach by accident.
@@ -33,46 +32,67 @@ impl DevicePointer {
     }
 }
 
-/// Types that can be copied to and from device memory: those of one or two words.
+/// Types that can be copied to and from device memory: numbers, and arrays of numbers (`[f32; 4]` is CUDA's `float4`).
 pub trait Element: bytemuck::Pod {}
 
-impl Element for f32 {}
-impl Element for u32 {}
-impl Element for i32 {}
-impl Element for f64 {}
-impl Element for u64 {}
-impl Element for i64 {}
-
-/// The words of elements. (The device stores the low word of two first, like the hosts that we know.)
-fn words<T: Element>(data: &[T]) -> &[u32] {
-    bytemuck::cast_slice(data)
+macro_rules! elements {
+    ($($scalar:ty),*) => { $(impl Element for $scalar {})* };
 }
+elements!(u8, i8, u16, i16, u32, i32, u64, i64, f32, f64);
 
-// These loops over elements are not generic, so they are compiled and optimised here, whatever type the caller's elements have.
+impl<T: Element, const COUNT: usize> Element for [T; COUNT] {}
 
+// These loops over bytes are not generic, so they are compiled and optimised here, whatever type the caller's elements have.
+// (The device stores the low byte of a number first, like the hosts that we know.)
+
+/// Writes bytes from byte `first` of the words on.
 #[inline(never)]
-fn write(to: &mut [AtomicU32], from: &[u32]) {
-    for (to, &word) in to.iter_mut().zip(from) {
-        *to.get_mut() = word;
+fn write(to: &mut [AtomicU32], first: usize, from: &[u8]) {
+    let (head, rest) = from.split_at(from.len().min(first.wrapping_neg() % 4));
+    let (whole, tail) = rest.as_chunks();
+    let start = first + head.len();
+    for (to, &word) in to[start / 4..].iter_mut().zip(whole) {
+        *to.get_mut() = u32::from_ne_bytes(word);
+    }
+    let last = start + 4 * whole.len();
+    for (at, &byte) in (first..).zip(head).chain((last..).zip(tail)) {
+        let word = to[at / 4].get_mut();
+        let mut bytes = word.to_ne_bytes();
+        bytes[at % 4] = byte;
+        *word = u32::from_ne_bytes(bytes);
     }
 }
 
+/// Reads bytes from byte `first` of the words on.
 #[inline(never)]
-fn read(from: &[AtomicU32], to: &mut [u32]) {
-    for (to, word) in to.iter_mut().zip(from) {
-        *to = word.load(Ordering::Relaxed);
+fn read(from: &[AtomicU32], first: usize, to: &mut [u8]) {
+    let (head, rest) = to.split_at_mut(to.len().min(first.wrapping_neg() % 4));
+    let start = first + head.len();
+    let (whole, tail) = rest.as_chunks_mut();
+    for (to, word) in whole.iter_mut().zip(&from[start / 4..]) {
+        *to = word.load(Ordering::Relaxed).to_ne_bytes();
+    }
+    let last = start + 4 * whole.len();
+    for (at, byte) in (first..).zip(head).chain((last..).zip(tail)) {
+        *byte = from[at / 4].load(Ordering::Relaxed).to_ne_bytes()[at % 4];
     }
 }
 
+/// Fills words with a value of any size, again and again. Four values, or a multiple of four, take whole words.
 #[inline(never)]
-fn fill(all: &mut [AtomicU32], value: &[u32]) {
-    for to in all.chunks_exact_mut(value.len()) {
-        write(to, value);
+fn fill(all: &mut [AtomicU32], value: &[u8]) {
+    let many = value.repeat(4 * (64 / value.len().max(1)).max(1));
+    let words: Vec<u32> = many.as_chunks().0.iter().map(|&word| u32::from_ne_bytes(word)).collect();
+    for to in all.chunks_mut(words.len().max(1)) {
+        for (to, &word) in to.iter_mut().zip(&words) {
+            *to.get_mut() = word;
+        }
     }
 }
 
 /// One named allocation.
 #[allow(missing_docs)] // Only of fields: their names say enough.
+#[non_exhaustive]
 pub struct Allocation {
     pub name: String,
     pub base: DevicePointer,
@@ -132,6 +152,28 @@ impl GlobalMemory {
         Ok(base)
     }
 
+    /// Allocates `count` zeros of a type. The limit of [`GlobalMemory::alloc`] holds.
+    ///
+    /// # Errors
+    /// Those of [`GlobalMemory::alloc`].
+    pub fn alloc_zeros<T: Element>(&mut self, name: &str, count: usize) -> Result<DevicePointer, Error> {
+        let bytes = size_of::<T>() as u64;
+        let all = bytes.checked_mul(count as u64).ok_or_else(|| {
+            Error::usage(format!("allocation of {name}: {count} elements are more than any memory holds"))
+        })?;
+        self.alloc(name, all, bytes as u32)
+    }
+
+    /// Allocates memory called `name` for these elements, and copies them there.
+    ///
+    /// # Errors
+    /// Those of [`GlobalMemory::alloc`]; there must be at least one element.
+    pub fn alloc_from<T: Element>(&mut self, name: &str, data: &[T]) -> Result<DevicePointer, Error> {
+        let pointer = self.alloc_zeros::<T>(name, data.len())?;
+        self.upload(pointer, 0, data)?;
+        Ok(pointer)
+    }
+
     /// Frees an allocation. Its addresses are never used again.
     ///
     /// # Errors
@@ -147,8 +189,8 @@ impl GlobalMemory {
     /// # Errors
     /// [`Error::Usage`] when `pointer` is not the start of an allocation or the data do not fit.
     pub fn upload<T: Element>(&mut self, pointer: DevicePointer, first: u64, data: &[T]) -> Result<(), Error> {
-        let (index, range) = self.range::<T>(pointer, first, data.len())?;
-        write(&mut self.allocations[index].words[range], words(data));
+        let (index, start) = self.elements::<T>(pointer, first, data.len())?;
+        write(&mut self.allocations[index].words, start, bytemuck::cast_slice(data));
         Ok(())
     }
 
@@ -157,8 +199,39 @@ impl GlobalMemory {
     /// # Errors
     /// [`Error::Usage`] when `pointer` is not the start of an allocation or the range is not inside it.
     pub fn download<T: Element>(&self, pointer: DevicePointer, first: u64, data: &mut [T]) -> Result<(), Error> {
-        let (index, range) = self.range::<T>(pointer, first, data.len())?;
-        read(&self.allocations[index].words[range], bytemuck::cast_slice_mut(data));
+        let (index, start) = self.elements::<T>(pointer, first, data.len())?;
+        read(&self.allocations[index].words, start, bytemuck::cast_slice_mut(data));
+        Ok(())
+    }
+
+    /// All elements of an allocation; bytes at its end that are no whole element are left out.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] when `pointer` is not the start of an allocation.
+    pub fn to_vec<T: Element>(&self, pointer: DevicePointer) -> Result<Vec<T>, Error> {
+        let count = self.allocations[self.start_of(pointer)?].bytes / (size_of::<T>() as u64).max(1);
+        let mut data = vec![T::zeroed(); count as usize];
+        self.download(pointer, 0, &mut data)?;
+        Ok(data)
+    }
+
+    /// Copies bytes to an address anywhere in an allocation.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] when they do not all lie in one allocation.
+    pub fn write_bytes(&mut self, to: DevicePointer, data: &[u8]) -> Result<(), Error> {
+        let (index, start) = self.bytes_at(to, data.len())?;
+        write(&mut self.allocations[index].words, start, data);
+        Ok(())
+    }
+
+    /// Copies bytes from an address anywhere in an allocation.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] when they do not all lie in one allocation.
+    pub fn read_bytes(&self, from: DevicePointer, data: &mut [u8]) -> Result<(), Error> {
+        let (index, start) = self.bytes_at(from, data.len())?;
+        read(&self.allocations[index].words, start, data);
         Ok(())
     }
 
@@ -168,7 +241,7 @@ impl GlobalMemory {
     /// [`Error::Usage`] when `pointer` is not the start of an allocation.
     pub fn fill<T: Element>(&mut self, pointer: DevicePointer, value: T) -> Result<(), Error> {
         let index = self.start_of(pointer)?;
-        fill(&mut self.allocations[index].words, words(std::slice::from_ref(&value)));
+        fill(&mut self.allocations[index].words, bytemuck::bytes_of(&value));
         Ok(())
     }
 
@@ -201,13 +274,6 @@ impl GlobalMemory {
         }
         self.variables.insert((module, number), pointer);
         Ok((pointer, true))
-    }
-
-    /// Writes whole words at the start of an allocation; the last word may reach beyond the allocation's last byte.
-    pub(crate) fn write_words(&mut self, pointer: DevicePointer, words: &[u32]) -> Result<(), Error> {
-        let index = self.start_of(pointer)?;
-        write(&mut self.allocations[index].words, words);
-        Ok(())
     }
 
     /// The allocation that holds all of `bytes` bytes at `address`.
@@ -285,19 +351,32 @@ impl GlobalMemory {
             .map_err(|_| Error::usage(format!("{:#x} is not the start of an allocation", pointer.0)))
     }
 
-    /// The index of an allocation, and the range of its words that `len` elements take, from element `first` on.
-    fn range<T: Element>(&self, at: DevicePointer, first: u64, len: usize) -> Result<(usize, Range<usize>), Error> {
+    /// The index of an allocation, and the byte at which `count` elements begin, from element `first` on.
+    fn elements<T: Element>(&self, at: DevicePointer, first: u64, count: usize) -> Result<(usize, usize), Error> {
         let index = self.start_of(at)?;
         let Allocation { name, bytes, .. } = &self.allocations[index];
-        let words = size_of::<T>() as u64 / 4;
-        let start = first.checked_mul(words);
-        let end = start.and_then(|start| start.checked_add(len as u64 * words));
+        let size = size_of::<T>() as u64;
+        let start = first.checked_mul(size);
+        let end = start.and_then(|start| start.checked_add((count as u64).checked_mul(size)?));
         match start.zip(end) {
-            Some((start, end)) if end.saturating_mul(4) <= *bytes => Ok((index, start as usize..end as usize)),
+            Some((start, end)) if end <= *bytes => Ok((index, start as usize)),
             _ => {
-                let what = format!("copy of {len} elements at element {first}");
+                let what = format!("copy of {count} elements at element {first}");
                 Err(Error::usage(format!("{what} does not fit {name}, which has {bytes} bytes")))
             }
+        }
+    }
+
+    /// The index of the allocation that holds `count` bytes at an address, and at which of its bytes they begin.
+    fn bytes_at(&self, address: DevicePointer, count: usize) -> Result<(usize, usize), Error> {
+        let none =
+            || Error::usage(format!("copy of {count} bytes at {:#x}: no allocation holds all of them", address.0));
+        let index = self.at_or_before(address.0).ok_or_else(none)?;
+        let Allocation { base, bytes, .. } = self.allocations[index];
+        let start = address.0 - base.0;
+        match start.checked_add(count as u64) {
+            Some(end) if end <= bytes => Ok((index, start as usize)),
+            _ => Err(none()),
         }
     }
 }

@@ -88,6 +88,7 @@ fn params(function: &Function) -> Vec<Param> {
 
 /// A parameter of a kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Param {
     /// Its name in the PTX; NVRTC writes `matmul_param_0` and so on.
     pub name: String,

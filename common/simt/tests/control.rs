@@ -94,7 +94,8 @@ fn run(text: &str, (blocks, threads): (u32, u32), limit: u64, host: usize) -> Re
     let kernel = Module::parse(text)?.kernel("k")?;
     let mut memory = GlobalMemory::new();
     let out = memory.alloc("out", 4 * WORDS as u64, 4)?;
-    let config = LaunchConfig { instruction_limit: limit, threads: host, ..LaunchConfig::new(blocks, threads) };
+    let mut config = LaunchConfig::new(blocks, threads);
+    (config.instruction_limit, config.threads) = (limit, host);
     simt::launch(&kernel, &mut memory, &config, &[Arg::Pointer(out)], &mut ())?;
     let mut found = vec![0u32; WORDS];
     memory.download(out, 0, &mut found)?;

@@ -59,5 +59,5 @@ pub fn launch(
     let result = simt::launch(&kernel, &mut memory, &config, &arguments, &mut hazards).map(drop);
     let mut c = vec![0.0; elements[2] as usize];
     memory.download(output, 0, &mut c)?;
-    Ok(Launched { block: [bx, by, 1], result, hazards: hazards.found(), printed: memory.take_printed(), c })
+    Ok(Launched { block: [bx, by, 1], result, hazards: hazards.found().to_vec(), printed: memory.take_printed(), c })
 }

@@ -1,5 +1,5 @@
 //! Tests of the library's public interface. They are all in one program, because every test program must be built and linked
-//! separately. `cargo test -p simt --test main corpus::` runs the tests of one file.
+//! separately. `cargo test -p simt-gpu --test main corpus::` runs the tests of one file.
 
 mod by_hand;
 mod control;
@@ -7,6 +7,7 @@ mod corpus;
 mod counters;
 mod instructions;
 mod launch;
+mod library;
 mod products;
 mod provenance;
 mod robust;

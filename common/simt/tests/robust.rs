@@ -109,12 +109,14 @@ fn bad_launches_are_refused() {
     let mut wrong = good.clone();
     wrong[3] = Arg::Bytes(vec![1; 8]);
     let usual = LaunchConfig::new(1, 32);
+    let mut large = usual;
+    large.dynamic_shared_bytes = 60_000;
     for (config, arguments, words) in [
         (LaunchConfig::new(1, 2000), &good[..], "2000 threads"),
         (LaunchConfig::new(1, 0), &good[..], "at least 1"),
         (LaunchConfig::new((1, 70_000), 32), &good[..], "larger than the device allows"),
         (LaunchConfig::new(1, (1, 1, 65)), &good[..], "larger than the device allows"),
-        (LaunchConfig { dynamic_shared_bytes: 60_000, ..usual }, &good[..], "60000 bytes of shared memory"),
+        (large, &good[..], "60000 bytes of shared memory"),
         (usual, &good[1..], "takes 6 parameters"),
         (usual, &wrong[..], "has 4 bytes"),
     ] {

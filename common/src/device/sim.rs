@@ -203,12 +203,9 @@ impl SimDevice {
     /// The simulator's configuration for a launch.
     fn config(&self, launch: &Launch) -> simt::LaunchConfig {
         let [grid, block] = [launch.grid, launch.block].map(<(u32, u32, u32)>::from);
-        simt::LaunchConfig {
-            dynamic_shared_bytes: launch.shared_bytes,
-            shared_opt_in: true,
-            threads: usize::from(self.options.one_by_one),
-            ..simt::LaunchConfig::new(grid, block)
-        }
+        let mut config = simt::LaunchConfig::new(grid, block).with_dynamic_shared(launch.shared_bytes);
+        config.threads = usize::from(self.options.one_by_one);
+        config
     }
 
     /// The analysis of hazards for a launch. C is an output unless the host has filled it. So is a workspace that no earlier
@@ -336,7 +333,7 @@ impl Device for SimDevice {
         let mut analyses = simt::Analyses { counters, hazards, trace };
         let ended = simt::launch_blocks(kernel, memory, &config, &pointers, &mut analyses, None, &|| progress.add(1));
         let simt::Analyses { counters, hazards, trace } = analyses;
-        let mut found = hazards.map(|hazards| hazards.found()).unwrap_or_default();
+        let mut found = hazards.map(|hazards| hazards.found().to_vec()).unwrap_or_default();
         for hazard in &mut found {
             by_member(fields, &mut hazard.place);
         }

@@ -1,8 +1,8 @@
-//! Reads PTX, and lowers each kernel to the instructions that `simt` executes.
+#![doc = include_str!("../README.md")]
 //!
 //! A text becomes a [program](ast::Program), in which names are resolved; [`parsed::Parsed`] knows what it declares; and
-//! [`lower::lower`] makes [code](lower::Code) of one of its kernels. Nothing here runs anything: what cannot be run is refused.
-//! It is a crate of its own because the compiler need not make it fast.
+//! [`lower::lower`] makes [code](lower::Code) of one of its kernels. Nothing here runs anything. It is a crate of its own because the
+//! compiler need not make it fast.
 
 #![allow(missing_docs)] // What only simt uses has docs where its name does not say enough.
 

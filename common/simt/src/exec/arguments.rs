@@ -15,6 +15,7 @@ use std::collections::HashSet;
 
 /// An argument of a kernel.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub enum Arg {
     /// A pointer into global memory, 8 bytes.
     Pointer(DevicePointer),
@@ -22,20 +23,71 @@ pub enum Arg {
     I32(i32),
     /// 4 bytes.
     U32(u32),
-    /// Anything else: numbers of other sizes, structures passed by value.
+    /// 4 bytes.
+    F32(f32),
+    /// 8 bytes.
+    I64(i64),
+    /// 8 bytes.
+    U64(u64),
+    /// 8 bytes.
+    F64(f64),
+    /// 2 bytes.
+    I16(i16),
+    /// 2 bytes.
+    U16(u16),
+    /// 1 byte.
+    I8(i8),
+    /// 1 byte; `bool` is one that holds 0 or 1.
+    U8(u8),
+    /// Anything else: structures passed by value, numbers of types that Rust does not have.
     Bytes(Vec<u8>),
 }
 
-impl Arg {
-    fn bytes(&self) -> Vec<u8> {
-        match self {
-            Self::Pointer(pointer) => pointer.0.to_le_bytes().to_vec(),
-            Self::I32(value) => value.to_le_bytes().to_vec(),
-            Self::U32(value) => value.to_le_bytes().to_vec(),
-            Self::Bytes(bytes) => bytes.clone(),
+/// Applies a macro to each variant that holds a number of Rust.
+macro_rules! numbers {
+    ($apply:ident) => {
+        $apply! { I32(i32), U32(u32), F32(f32), I64(i64), U64(u64), F64(f64), I16(i16), U16(u16), I8(i8), U8(u8) }
+    };
+}
+
+macro_rules! from {
+    ($($variant:ident($number:ty)),*) => { $(
+        impl From<$number> for Arg {
+            fn from(value: $number) -> Self {
+                Self::$variant(value)
+            }
         }
+    )* };
+}
+numbers!(from);
+
+impl From<bool> for Arg {
+    fn from(value: bool) -> Self {
+        Self::U8(value.into())
     }
 }
+
+impl From<DevicePointer> for Arg {
+    fn from(pointer: DevicePointer) -> Self {
+        Self::Pointer(pointer)
+    }
+}
+
+macro_rules! stored {
+    ($($variant:ident($number:ty)),*) => {
+        impl Arg {
+            /// As it is stored in the parameter area.
+            fn bytes(&self) -> Vec<u8> {
+                match self {
+                    Self::Pointer(pointer) => pointer.0.to_le_bytes().to_vec(),
+                    Self::Bytes(bytes) => bytes.clone(),
+                    $(Self::$variant(value) => value.to_le_bytes().to_vec(),)*
+                }
+            }
+        }
+    };
+}
+numbers!(stored);
 
 /// Lays the arguments out in the kernel's parameter area.
 pub(super) fn pack(kernel: &Kernel, args: &[Arg]) -> Result<Vec<u8>, Error> {
@@ -108,9 +160,7 @@ pub(super) fn instantiate(kernel: &Kernel, memory: &mut GlobalMemory) -> Result<
                 place.copy_from_slice(&value[..size]);
             }
         }
-        bytes.resize(bytes.len().next_multiple_of(4), 0);
-        let words: Vec<u32> = bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
-        memory.write_words(DevicePointer(addresses[number as usize]), &words)?;
+        memory.write_bytes(DevicePointer(addresses[number as usize]), &bytes)?;
     }
     Ok(addresses)
 }

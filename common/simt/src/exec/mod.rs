@@ -44,6 +44,7 @@ use std::sync::atomic::Ordering;
 
 /// The result of a launch without a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Launched {
     /// Warp instructions executed. They are PTX instructions; a GPU's assembler merges and splits some.
     pub warp_instructions: u64,

@@ -61,7 +61,9 @@ pub fn attempt(text: &str) {
             let _ = (counters.lines(), counters.works(), hazards.found(), trace.threads());
         }
         let set = any(&mut random, &SETS);
-        let alone = launch(&kernel, &LaunchConfig { instruction_set: set, ..config }, arguments, &mut ());
+        let mut plain = config;
+        plain.instruction_set = set;
+        let alone = launch(&kernel, &plain, arguments, &mut ());
         // With several host threads blocks may race, and a clock shows the time, so these launches are not compared.
         if config.threads == 1 && !text.contains("clock") && !text.contains("globaltimer") {
             assert_eq!(watched, alone, "the result depends on the observers, or on the host's instructions ({set:?})");
@@ -84,14 +86,13 @@ fn chosen(kernel: &Kernel, random: &mut Random) -> LaunchConfig {
     let (grid, block) = if large { LARGE } else { any(random, &SHAPES) };
     let limits: &[u64] = if large { &LARGE_LIMITS } else { &LIMITS };
     let [x, y, z] = kernel.required_threads().or(kernel.max_threads()).unwrap_or(block);
-    LaunchConfig {
-        dynamic_shared_bytes: any(random, &DYNAMIC_BYTES),
-        instruction_limit: any(random, limits),
-        // Starting threads takes longer than most launches, so few launches use two.
-        threads: if random.once_in(16) { 2 } else { 1 },
-        instruction_set: any(random, &SETS),
-        ..LaunchConfig::new((grid[0], grid[1], grid[2]), (x, y, z))
-    }
+    let mut config = LaunchConfig::new((grid[0], grid[1], grid[2]), (x, y, z));
+    config.dynamic_shared_bytes = any(random, &DYNAMIC_BYTES);
+    config.instruction_limit = any(random, limits);
+    // Starting threads takes longer than most launches, so few launches use two.
+    config.threads = if random.once_in(16) { 2 } else { 1 };
+    config.instruction_set = any(random, &SETS);
+    config
 }
 
 fn again(kernel: &Kernel, random: &mut Random, analysis: &mut dyn Analysis) {

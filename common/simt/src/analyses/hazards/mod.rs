@@ -69,7 +69,7 @@ use naming::Naming;
 use setup::Setup;
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// The analysis. Pass it to [`crate::launch`], then call [`Hazards::found`].
 #[derive(Debug, Default)]
@@ -78,6 +78,8 @@ pub struct Hazards {
     extents: HashMap<String, Extents>,
     launch: Option<Launch>,
     merged: Arc<Mutex<Merged>>,
+    /// What was found, once somebody has asked.
+    found: OnceLock<Vec<Hazard>>,
     coverage: Arc<Coverage>,
     clock: Option<Arc<AtomicU64>>,
 }
@@ -157,8 +159,23 @@ impl Hazards {
     }
 
     /// Returns all hazards of the launch, one for each kind and pair of source lines. A kind that may cause others comes before
-    /// them. The findings are moved out, so a second call does not return them again.
-    pub fn found(&self) -> Vec<Hazard> {
+    /// them. They stay until the analysis watches the next launch.
+    pub fn found(&self) -> &[Hazard] {
+        self.found.get_or_init(|| self.gather())
+    }
+
+    /// For tests: does nothing if the launch has no hazard. Warnings, which break no rule, do not count.
+    ///
+    /// # Panics
+    /// If there is a hazard. The message names all, with their threads and lines.
+    #[track_caller]
+    pub fn assert_clean(&self) {
+        let found = self.found().iter().filter(|hazard| !hazard.kind.is_warning());
+        let texts: Vec<String> = found.map(ToString::to_string).collect();
+        assert!(texts.is_empty(), "hazards of the kernel: {}\n{}", texts.len(), texts.join("\n"));
+    }
+
+    fn gather(&self) -> Vec<Hazard> {
         let Some(Launch { setup, .. }) = &self.launch else { return vec![] };
         let Merged { found: mut runs, summaries, .. } = std::mem::take(&mut *lock(&self.merged));
         summaries.races(setup, &mut runs[0]);
@@ -202,6 +219,7 @@ impl Analysis for Hazards {
         let global = setup.code().communicates.then(|| Arc::new(Mutex::new(GlobalShadow::new(&setup))));
         self.coverage = Arc::new(Coverage::new(&setup));
         self.launch = Some(Launch { coverage: self.coverage.clone(), global, setup });
+        self.found = OnceLock::new();
         *lock(&self.merged) = Merged::default();
     }
 
