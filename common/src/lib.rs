@@ -5,12 +5,11 @@
 //! and reports.
 //!
 //! Each module is a room with one purpose. A room uses those below it in this list and none above: [`program`], [`measure`],
-//! [`verify`], [`device`], [`findings`], [`code`], [`basics`]; all of them use the crate [`plan`].
+//! [`verify`], [`device`], [`code`], [`basics`]; all of them use the crate [`plan`].
 
 pub mod basics;
 pub mod code;
 pub mod device;
-pub mod findings;
 pub mod measure;
 pub mod program;
 #[cfg(feature = "testing")]

@@ -15,9 +15,9 @@ pub use kernel::trial;
 use kernel::{Kernel, is_whole};
 
 use crate::device::{self, Choice, SimOptions};
-use crate::findings::KernelFault;
 use crate::measure::time_on_host;
 use crate::verify::Verification;
+use findings::KernelFault;
 use plan::{Defect, DeviceInfo, Dtype, Fill, HostProduct, Problem, Step};
 
 /// M, N, K: single elements, rows and columns, multiples of every tile and of none, and one more or less.

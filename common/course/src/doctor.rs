@@ -4,8 +4,9 @@ use std::fmt::Write as _;
 
 use anyhow::Result;
 use common::basics::output;
-use common::code::{nvrtc, rustc};
+use common::code::{find_nvrtc, find_rustc};
 use common::device;
+use compile::nvrtc;
 
 /// Runs the command. Nothing that is missing is an error: the simulator needs none of it.
 pub fn run() -> Result<bool> {
@@ -44,7 +45,7 @@ pub fn run() -> Result<bool> {
             line("GPU", format!("{error:#}"));
         }
     }
-    match nvrtc::find().and_then(|found| found.try_out().map(|()| found)) {
+    match find_nvrtc().and_then(|found| found.try_out().map(|()| found)) {
         Ok(found) => {
             let ((major, minor), path) = (found.version, found.path.display());
             let [first, last] = [found.targets.first(), found.targets.last()].map(|at| capability(*at.unwrap_or(&0)));
@@ -60,7 +61,7 @@ pub fn run() -> Result<bool> {
             line("NVRTC", format!("none: the course's own kernels {lacks}; {error:#}"));
         }
     }
-    match rustc::find() {
+    match find_rustc() {
         Ok(found) => line("rustc", format!("{} at {}: kernels in Rust compile", found.version, found.path.display())),
         Err(error) => {
             let lacks = "run from committed PTX, but one of yours does not compile";

@@ -3,8 +3,8 @@
 use anyhow::{Context as _, Result};
 use common::code::Source;
 use common::device::{Device as _, Product as _, Session, SimDevice, SimOptions};
-use common::findings::Observations;
 use common::measure::{self, Gpu, LeastTime};
+use findings::Observations;
 use plan::{DeviceInfo, Plan, Problem};
 
 use crate::record::{Entry, Record, SizeRecord, Traffic};

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use common::basics::process;
-use common::code::nvrtc;
+use compile::nvrtc;
 use libtest_mimic::Trial;
 
 use super::labs::is_refusal;

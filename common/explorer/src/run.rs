@@ -7,11 +7,11 @@ use crate::planner::Output;
 use crate::recorder::Recorder;
 use crate::request::{self, LookRequest, Order, RunRequest};
 use crate::state::Tape;
+use findings::declarations::shared_extents;
 use plan::{Dtype, Plan};
 use serde_json::{Value, json};
-use simt::analyses::declarations::{Extents, shared_extents};
 use simt::{
-    Analysis, Arg, BlockInfo, DevicePointer, Error, GlobalMemory, Hazard, Hazards, Held, Kernel, LaunchConfig,
+    Analysis, Arg, BlockInfo, DevicePointer, Error, Extents, GlobalMemory, Hazard, Hazards, Held, Kernel, LaunchConfig,
     Launched, Module, Observer, Param, Party, Type,
 };
 use std::collections::BTreeSet;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Error, Result};
 use common::basics::{print, workspace};
-use common::code::{Source, nvrtc};
+use common::code::{Source, find_nvrtc};
 use course::explore::data::{self, Data, Form, Kernel};
 use course::explore::{contents, engine};
 use course::files;
@@ -55,7 +55,7 @@ pub fn run(options: &Options) -> Result<bool> {
 
 /// Makes PTX with a smaller tile for each kernel whose usual tile would cover all of a small C.
 fn smaller_tiles(generated: &mut Generated) -> Result<()> {
-    nvrtc::find()?;
+    find_nvrtc()?;
     for step in STEPS {
         for kernel in &contents::kernels_of(step)? {
             let source = Source::read(&workspace::root().join(&kernel.file))?;

@@ -21,7 +21,7 @@ mod observe;
 
 pub use analyses::Analyses;
 pub use analyses::counters::{Counters, Counts};
-pub use analyses::hazards::{Action, Hazard, HazardKind, Hazards, Party, Touched};
+pub use analyses::hazards::{Action, Extents, Hazard, HazardKind, Hazards, Party, Touched};
 pub use analyses::provenance::Provenance;
 pub use analyses::trace::{MOST_TRACED, ThreadTrace, Trace};
 pub use analyses::work::{Work, Works};

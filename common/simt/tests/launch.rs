@@ -1,6 +1,6 @@
 //! Launches a program whose first line is `// launch GRIDX,GRIDY BLOCKX,BLOCKY DYNAMIC_SHARED_BYTES M N K`.
 
-use simt::analyses::declarations::shared_extents;
+use findings::declarations::shared_extents;
 use simt::{Arg, Error, GlobalMemory, Hazard, Hazards, LaunchConfig, Module};
 
 /// Returns `count` numbers that `of` makes from pseudo-random bits.

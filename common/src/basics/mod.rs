@@ -6,15 +6,11 @@ pub mod files;
 pub mod host;
 pub mod json;
 pub mod nvidia_smi;
-pub mod output;
 pub mod packed;
-pub mod process;
 pub mod table;
-pub mod units;
 pub mod workspace;
 
-pub use output::{escape, io_reason, print, print_whole, wrapped};
-pub use units::{grouped, ms, number};
+pub use system::{escape, grouped, io_reason, ms, number, output, print, print_whole, process, units, wrapped};
 pub use verify::matrix::{Operands, Side};
 pub use verify::mix::mix;
 pub use verify::progress::Progress;

@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+pub use system::escaped;
+
 /// The root of the workspace: where it was built or, for a program that was carried elsewhere, the folder with the course above the
 /// current folder or above the program.
 pub fn root() -> &'static Path {
@@ -43,17 +45,6 @@ pub fn display(path: &Path) -> String {
     let shown =
         relative.map_or_else(|_| escaped(path), |path| escaped(Path::new(&path.to_string_lossy().replace('\\', "/"))));
     if shown.is_empty() { ".".to_owned() } else { shown }
-}
-
-/// A path with its line breaks and control characters escaped, so that a message stays on one line and no file name controls the
-/// terminal.
-pub fn escaped(path: &Path) -> String {
-    let breaks = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
-    let mut text = String::new();
-    for c in path.to_string_lossy().chars() {
-        if breaks(c) { text.extend(c.escape_default()) } else { text.push(c) }
-    }
-    text
 }
 
 #[cfg(test)]

@@ -1,14 +1,9 @@
-//! From a kernel's source to code that a device can load: NVRTC or rustc where it is found, else the committed PTX.
+//! From a kernel's source to code that a device can load: compiled if there is a compiler, else the committed PTX.
 
 pub mod assembled;
-pub(crate) mod child;
-mod headers;
-mod includes;
-pub mod libraries;
-pub mod nvrtc;
-pub mod places;
-pub mod rustc;
+mod compilers;
+mod rust;
 mod source;
 
-pub use child::NotStarted;
+pub use compilers::{environments, find_nvrtc, find_rustc};
 pub use source::{Code, Source, check_signature, file_of, folder_of, hash};

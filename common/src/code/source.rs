@@ -11,12 +11,11 @@ use simt::{Param, Type};
 use crate::basics::driver::driver_version;
 use crate::basics::{escape, files, io_reason, packed, workspace};
 use crate::code::assembled::{Assembled, Kernels};
-use crate::code::child::Job;
-use crate::code::includes::{Headers, beside, headers};
-use crate::code::nvrtc::Unit;
-use crate::code::places::may_be_shown;
-use crate::code::rustc::Rustc;
-use crate::code::{child, nvrtc, rustc};
+use crate::code::{find_nvrtc, find_rustc, rust};
+use compile::nvrtc::Nvrtc;
+use compile::rustc::Rustc;
+use compile::{Headers, Job, Unit, beside, headers, rustc};
+use findings::places::may_be_shown;
 use plan::info::{DeviceInfo, Kind};
 use plan::{Dtype, Specialisation, Step, Variant};
 
@@ -134,8 +133,8 @@ impl Source {
                 }
             }
         } else {
-            let of_rust = || rustc::bounded(&self.text).and_then(|()| gpu());
-            let found = if self.is_rust() { of_rust() } else { headers(&self.text, folders) };
+            let of_rust = || rustc::bounded(&self.text).and_then(|()| rust::gpu());
+            let found = if self.is_rust() { of_rust() } else { headers(&self.text, folders, &workspace::display) };
             self.headers = found.map_err(|error| format!("{}: {error:#}", self.display));
         }
         for [_, text, file] in self.headers.iter().flatten() {
@@ -159,9 +158,9 @@ impl Source {
     /// Whether what compiles this kernel is there and works.
     pub fn compiler(&self) -> Result<()> {
         if self.is_rust() {
-            return rustc::find().map(drop);
+            return find_rustc().map(drop);
         }
-        if self.is_ptx() { Ok(()) } else { nvrtc::find()?.try_out() }
+        if self.is_ptx() { Ok(()) } else { find_nvrtc()?.try_out() }
     }
 
     /// Whether the file is a kernel in Rust.
@@ -221,9 +220,9 @@ impl Source {
             stored => stored,
         };
         let compiled = if self.is_rust() {
-            rustc::find().map(|rustc| self.compile_rust(specialisation, device, rustc))
+            find_rustc().map(|rustc| self.compile_rust(specialisation, device, rustc))
         } else {
-            nvrtc::find().map(|nvrtc| self.compile_for(specialisation, device, nvrtc))
+            find_nvrtc().map(|nvrtc| self.compile_for(specialisation, device, nvrtc))
         };
         match (compiled, stored) {
             // The committed PTX shows that the kernel compiles: NVRTC is missing, incomplete, or too new for the GPU.
@@ -234,7 +233,7 @@ impl Source {
         }
     }
 
-    fn compile_for(&self, specialisation: &Specialisation, device: &DeviceInfo, nvrtc: &nvrtc::Nvrtc) -> Result<Code> {
+    fn compile_for(&self, specialisation: &Specialisation, device: &DeviceInfo, nvrtc: &Nvrtc) -> Result<Code> {
         // The simulator knows the instructions of compute capability 8.0 and needs none that are newer.
         let newest = device.compute_capability.min(if device.kind == Kind::Cuda { u32::MAX } else { 80 });
         let target = if specialisation.only { specialisation.target } else { nvrtc.target_for(newest)? };
@@ -246,7 +245,7 @@ impl Source {
         let architecture = format!("{}_{architecture}", if real { "sm" } else { "compute" });
         let mut unit = self.unit(options(specialisation, &architecture))?;
         unit.options.extend(nvrtc.header_folders().iter().map(|folder| format!("--include-path={}", folder.display())));
-        let compiled = child::compile(&Job::Cuda(nvrtc.path.clone(), unit))?;
+        let compiled = compile::compile(&Job::Cuda(nvrtc.path.clone(), unit))?;
         let origin = format!("{}, compiled by {} for {architecture}", self.display, nvrtc.name());
         let code = Code::of_ptx(self.relative_files(&compiled.ptx), origin);
         Ok(Code { cubin: compiled.cubin, source: self.with_constants(specialisation), ..code })
@@ -262,8 +261,8 @@ impl Source {
 
     fn rust_ptx(&self, specialisation: &Specialisation, rustc: &Rustc) -> Result<String> {
         let mut unit = self.unit(vec![format!("-Ctarget-cpu=sm_{}", specialisation.target)])?;
-        unit.headers.push(["host".into(), rustc::host(specialisation), String::new()]);
-        Ok(child::compile(&Job::Rust(rustc.clone(), unit))?.ptx)
+        unit.headers.push(["host".into(), rust::host(specialisation), String::new()]);
+        Ok(compile::compile(&Job::Rust(rustc.clone(), unit))?.ptx)
     }
 
     /// Whether `ptx` was made from this source with this specialisation, by any compiler.
@@ -274,12 +273,12 @@ impl Source {
     /// The PTX that is committed for this source and specialisation, with its header.
     pub fn compile_to_commit(&self, specialisation: &Specialisation) -> Result<String> {
         let (compiler, ptx) = if self.is_rust() {
-            let rustc = rustc::find()?;
+            let rustc = find_rustc()?;
             (rustc.version.clone(), self.rust_ptx(specialisation, rustc)?)
         } else {
-            let nvrtc = nvrtc::find()?;
+            let nvrtc = find_nvrtc()?;
             let unit = self.unit(options(specialisation, &format!("compute_{}", specialisation.architecture())))?;
-            let ptx = self.relative_files(&child::compile(&Job::Cuda(nvrtc.path.clone(), unit))?.ptx);
+            let ptx = self.relative_files(&compile::compile(&Job::Cuda(nvrtc.path.clone(), unit))?.ptx);
             // Constants of NVRTC's built-in header that no kernel uses; they would add 4,600 bytes to every file.
             let unused = |line: &&str| line.starts_with(".global ") && line.contains("2nv6target");
             (nvrtc.name(), ptx.split_inclusive('\n').filter(|line| !unused(line)).collect())
@@ -334,7 +333,7 @@ impl Source {
     fn with_constants(&self, specialisation: &Specialisation) -> (String, Vec<(String, i64)>) {
         let constants =
             specialisation.defines.iter().filter_map(|(name, value)| Some((name.clone(), value.parse().ok()?)));
-        let text = if self.is_rust() { rustc::declarations(&self.text) } else { self.text.clone() };
+        let text = if self.is_rust() { rust::declarations(&self.text) } else { self.text.clone() };
         (text, constants.collect())
     }
 
@@ -384,15 +383,6 @@ fn folders(kernel: &Path) -> Vec<PathBuf> {
     let folder = files::folder_of(kernel);
     let step = folder.parent().filter(|step| step.join("ptx").is_dir());
     std::iter::once(folder).chain(step).map(Path::to_owned).collect()
-}
-
-/// The crate `gpu` that kernels in Rust use, treated like a header.
-fn gpu() -> Result<Headers> {
-    let file = workspace::root().join("common/gpu/src/lib.rs");
-    let display = workspace::display(&file);
-    let text = files::text(&file)
-        .map_err(|error| anyhow!("{display} cannot be read ({}); bring it back with git", io_reason(&error)))?;
-    Ok(vec![["gpu".into(), text, display]])
 }
 
 fn defines(specialisation: &Specialisation) -> Vec<String> {

@@ -13,8 +13,9 @@ use std::sync::OnceLock;
 use anyhow::{Context, Result, anyhow, bail, ensure};
 
 use crate::basics::driver::driver_version;
-use crate::code::libraries::{Library, Opened};
+use crate::code::environments;
 use crate::device::{CudaDevice, Device, FirstRun, Matrices, Product};
+use compile::libraries::{Library, Opened};
 use plan::Dtype;
 
 /// Where cuBLAS may be.
@@ -54,7 +55,7 @@ fn found() -> Result<&'static Found> {
 fn search() -> Result<Found> {
     // Without a driver it does not load, and a Python need not be started to say so.
     ensure!(driver_version().is_some(), "cuBLAS needs an NVIDIA driver; install one from nvidia.com/drivers");
-    LIBRARY.first(Found::open).ok_or_else(|| anyhow!("no cuBLAS was found; {}", remedy()))
+    LIBRARY.first(&environments(), Found::open).ok_or_else(|| anyhow!("no cuBLAS was found; {}", remedy()))
 }
 
 impl Found {

@@ -20,8 +20,8 @@ use cudarc::nvrtc::Ptx;
 use super::figures::{Figures, KernelResources, cores_per_sm};
 use super::interface::{Buffer, Device, Kernel, Mark, Value};
 use crate::basics::driver::driver_present;
-use crate::code::{Code, nvrtc};
-use crate::findings::KernelFault;
+use crate::code::{Code, find_nvrtc};
+use findings::KernelFault;
 use plan::Launch;
 use plan::info::{DeviceInfo, Kind};
 use plan::occupancy::SmLimits;
@@ -191,7 +191,7 @@ fn describe(context: &Arc<CudaContext>) -> Result<DeviceInfo, DriverError> {
             shared_bytes: attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR)?,
             reserved_shared_bytes: attribute(Attribute::CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK)?,
         },
-        compiles: nvrtc::find().is_ok(),
+        compiles: find_nvrtc().is_ok(),
     })
 }
 

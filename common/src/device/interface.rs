@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 
 use super::figures::{Figures, KernelResources};
 use crate::code::Code;
-use crate::findings::Observations;
+use findings::Observations;
 use plan::info::DeviceInfo;
 use plan::{Launch, Plan, Problem};
 

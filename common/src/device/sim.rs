@@ -10,11 +10,12 @@ use super::interface::{Buffer, Device, Kernel, Value};
 use crate::basics::{Progress, escape, host, print_whole};
 use crate::code::Code;
 use crate::device::sample::classes;
-use crate::findings::analysis::{CounterSum, ThreadReport};
-use crate::findings::why::{Field, Origins, by_member, fields};
-use crate::findings::{HazardReport, KernelFault, Observations, analysis, diagnostic};
+use findings::analysis::{CounterSum, ThreadReport};
+use findings::layout::{Field, by_member, fields};
+use findings::{HazardReport, KernelFault, Observations, analysis, diagnostic};
 use plan::info::DeviceInfo;
 use plan::{Arg, Launch, Plan, Problem};
+use why::Origins;
 
 /// What the simulator does besides computing the product.
 #[derive(Clone, Debug, Default)]
@@ -41,7 +42,7 @@ pub struct SimOptions {
 /// A kernel, and how its source divides shared memory.
 struct Loaded {
     kernel: simt::Kernel,
-    extents: Vec<(String, simt::analyses::declarations::Extents)>,
+    extents: Vec<(String, simt::Extents)>,
     fields: Vec<Field>,
 }
 
@@ -285,7 +286,7 @@ impl Device for SimDevice {
         let kernel = code.module()?.kernel(entry).map_err(explain).with_context(|| code.origin.clone())?;
         let (source, constants) = &code.source;
         let constants: Vec<(&str, i64)> = constants.iter().map(|(name, value)| (name.as_str(), *value)).collect();
-        let extents = simt::analyses::declarations::shared_extents(source, &constants);
+        let extents = findings::declarations::shared_extents(source, &constants);
         let fields = fields(&kernel, source, &constants, &extents);
         self.kernels.push(Loaded { kernel, extents, fields });
         Ok(Kernel(self.kernels.len() - 1))

@@ -14,9 +14,9 @@ use criterion::{BenchmarkId, Criterion, Throughput};
 use crate::basics::{Operands, number};
 use crate::code::{Code, Source, file_of};
 use crate::device::{self, Choice, Device, Product as _, Session, SimDevice, SimOptions};
-use crate::findings::RATIOS;
 use crate::measure::{Cache, capacity, time_on_host, timing};
 use crate::verify::{multiply, verify_on};
+use findings::RATIOS;
 use plan::{HostProduct, Kind, Plan, Problem, Role, Step, Variant};
 
 /// M, N, K on a GPU. Step 3 can compute only the first, which the other steps therefore have too.

@@ -7,14 +7,13 @@ use anyhow::Result;
 
 use crate::basics::output::complain;
 use crate::basics::{escape, print, process};
-use crate::code::child;
-use crate::findings::diagnostic::Diagnostic;
-use crate::findings::{KernelFault, diagnostic};
 use crate::program::cli::sentence;
+use findings::diagnostic::Diagnostic;
+use findings::{KernelFault, diagnostic};
 
 /// Runs what the command line asks for. `--help` is printed; a command line that cannot be read gives one sentence.
 pub fn start<T>(arguments: Result<T, clap::Error>, run: impl FnOnce(&T) -> Result<bool>) -> ExitCode {
-    if let Some(compiled) = child::answer() {
+    if let Some(compiled) = compile::answer() {
         return compiled;
     }
     process::heed_leash();

@@ -6,11 +6,11 @@ use serde::Serialize;
 use crate::basics::Operands;
 use crate::code::{Code, Source, file_of};
 use crate::device::{self, Choice, Device, Product as _, Session, SimOptions};
-use crate::findings::{HazardReport, KernelFault, Observations, why};
 use crate::measure::{self, Baseline, Cache, Gpu, Timing, capacity, timing};
 use crate::program::cli::Args;
 use crate::program::report::{LaunchReport, Report};
-use crate::verify::{MOST_FOLLOWED, Verification, cause, follow, multiply, verify_on};
+use crate::verify::{MOST_FOLLOWED, Verification, beside, cause, follow, multiply, verify_on};
+use findings::{HazardReport, KernelFault, Observations};
 use plan::info::{DeviceInfo, Kind};
 use plan::{OwnLaunch, Plan, Problem, Step, Variant};
 
@@ -121,13 +121,13 @@ impl Run {
             }
             Ok(verification) => verification,
         };
-        let mut observations = observations.beside(&verification);
+        let mut observations = beside(observations, &verification);
         if explains && !verification.ok {
             let hazards = observations.hazards.get_or_insert_default();
             let raced = hazards.iter().any(HazardReport::leads_astray);
             let mut small = small(&self.problem).into_iter();
             let cause = small.find_map(|problem| self.cause(asked, &problem, raced));
-            let cause = cause.filter(|cause| cause.leads(hazards));
+            let cause = cause.filter(|cause| why::leads(cause, hazards));
             hazards.splice(0..0, cause);
         }
         Ok((verification, observations))

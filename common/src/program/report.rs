@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::basics::{ms, wrapped};
 use crate::code::Source;
-use crate::findings::analysis::ThreadReport;
-use crate::findings::{Counters, HazardReport, diagnostic};
 use crate::measure::{Baseline, LeastTime, Timing};
 use crate::program::cli::CounterDetail;
 use crate::verify::Verification;
+use findings::analysis::ThreadReport;
+use findings::{Counters, HazardReport, diagnostic};
 use plan::info::{DeviceInfo, Kind};
 use plan::occupancy::Occupancy;
 use plan::{Plan, Problem, Step};

@@ -11,9 +11,9 @@ use simt::HazardKind;
 use super::kernel::{Kernel, is_whole};
 use crate::code::Code;
 use crate::device::{Device, SimDevice, SimOptions};
-use crate::findings::hazard_kind::ReportKind;
-use crate::findings::{HazardReport, KernelFault};
 use crate::verify::{Verification, multiply};
+use findings::hazard_kind::ReportKind;
+use findings::{HazardReport, KernelFault};
 use plan::{Defect, DeviceInfo, Dtype, Plan, Problem};
 
 /// M, N, K: several tiles in each direction and a partial one; deep enough for slices of K; multiples of every tile.

@@ -4,7 +4,7 @@ use anyhow::{Result, ensure};
 use libtest_mimic::Trial;
 
 use crate::basics::{Operands, host};
-use crate::code::{Source, file_of, rustc};
+use crate::code::{Source, file_of, find_rustc};
 use crate::device::{Device, DeviceInfo, Session};
 use crate::verify::{Verification, verify_on};
 use plan::{Defect, Dtype, Fill, Kind, Plan, Problem, Role, Step, Variant};
@@ -62,7 +62,7 @@ impl Kernel {
         let may_differ = device.compiles || self.variant.is_some();
         ensure!(committed || may_differ, "a plan without NVRTC takes {stem}, which is not committed");
         let is_rust = self.variant.is_some_and(|variant| variant.role == Role::Rust);
-        let compiles = || if is_rust { rustc::find().is_ok() } else { device.compiles };
+        let compiles = || if is_rust { find_rustc().is_ok() } else { device.compiles };
         Ok(if device.kind == Kind::Sim { committed != self.compiled } else { committed || compiles() })
     }
 

@@ -6,9 +6,9 @@ use anyhow::Result;
 use crate::basics::Operands;
 use crate::code::Code;
 use crate::device::{Device, Product, Session, SimDevice, SimOptions};
-use crate::findings::why::{Asked, Origins};
-use crate::findings::{HazardReport, why};
+use findings::{HazardReport, Observations};
 use plan::{Plan, Problem};
+use why::{Asked, Origins};
 
 pub use ::verify::*;
 
@@ -52,6 +52,16 @@ pub fn verify_on(
     Ok(found)
 }
 
+/// What the analyses saw, without what the product itself explains better. If its elements show the cause, it adds nothing to say that
+/// some of them were never written, or written twice.
+#[must_use]
+pub fn beside(mut observations: Observations, verification: &Verification) -> Observations {
+    if !verification.ok && !verification.unclear {
+        observations.forget_coverage();
+    }
+    observations
+}
+
 /// The largest problem whose values are followed, in multiply-adds: seconds, and some hundred MB.
 pub const MOST_FOLLOWED: u64 = 1 << 22;
 
@@ -80,5 +90,5 @@ pub fn cause(asked: &Asked, always: bool, run: impl Fn(&mut SimDevice) -> Result
     let (first, other) = rayon::join(|| followed(0), || always.then(|| followed(5)).flatten());
     let cause = why::explain(&first?, asked)?;
     let is_same = |other: HazardReport| other.kind == cause.kind && other.count == cause.count;
-    (!always || !cause.may_follow() && why::explain(&other?, asked).is_some_and(is_same)).then_some(cause)
+    (!always || !why::may_follow(&cause) && why::explain(&other?, asked).is_some_and(is_same)).then_some(cause)
 }

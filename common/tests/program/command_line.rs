@@ -4,7 +4,8 @@
 use std::process::{Command, Output, Stdio};
 
 use anyhow::{Context, Result, ensure};
-use common::code::nvrtc;
+use common::code::find_nvrtc;
+use compile::nvrtc;
 use libtest_mimic::Trial;
 
 use super::{folder, needing, program, root, trial};
@@ -18,7 +19,7 @@ pub fn trials() -> Vec<Trial> {
         trial("a_syntax_error_names_file_and_line", a_syntax_error_names_file_and_line),
         trial("an_edit_takes_effect_without_a_build", an_edit_takes_effect_without_a_build),
     ];
-    trials.extend(needing("NVRTC", nvrtc::find().map(drop), compiles));
+    trials.extend(needing("NVRTC", find_nvrtc().map(drop), compiles));
     let parted = trial("an_incomplete_nvrtc_is_not_the_kernels_fault", an_incomplete_nvrtc_is_not_the_kernels_fault);
     trials.extend(needing("an NVRTC of which no library is installed for all programs", only_beside(), [parted]));
     trials
@@ -63,7 +64,7 @@ fn a_syntax_error_names_file_and_line() -> Result<()> {
 
 /// Where the second library of NVRTC is in the loader's list, it is found there, and nothing is incomplete.
 fn only_beside() -> Result<()> {
-    let (major, minor) = nvrtc::find()?.version;
+    let (major, minor) = find_nvrtc()?.version;
     let listed = Command::new("ldconfig").arg("-p").output().map(|listed| listed.stdout).unwrap_or_default();
     let library = format!("libnvrtc-builtins.so.{major}.{minor}");
     ensure!(!String::from_utf8_lossy(&listed).contains(&library), "the loader lists {library}");
@@ -73,7 +74,7 @@ fn only_beside() -> Result<()> {
 /// NVRTC without the second library that belongs beside it.
 fn an_incomplete_nvrtc_is_not_the_kernels_fault() -> Result<()> {
     let folder = folder("incomplete_nvrtc")?;
-    let library = &nvrtc::find()?.path;
+    let library = &find_nvrtc()?.path;
     std::fs::copy(library, folder.join(library.file_name().context("NVRTC has no name")?))?;
     let output = run("../common/tests/mistakes/stride_of_a.cu")
         .env(nvrtc::PATH_VARIABLE, &folder)

@@ -2,7 +2,7 @@
 //! programs with a defect.
 
 use anyhow::Result as Outcome;
-use common::findings::{analysis, diagnostic};
+use findings::{analysis, diagnostic};
 use simt::Error;
 
 use super::launch::{Launched, launch};

@@ -19,7 +19,7 @@ use std::sync::{Mutex, PoisonError};
 
 use anyhow::Result;
 use common::basics::workspace::root;
-use common::code::places::may_be_shown;
+use findings::places::may_be_shown;
 use libtest_mimic::{Arguments, Trial};
 use snapbox::data::DataFormat;
 use snapbox::{Data, assert_data_eq};

@@ -10,8 +10,8 @@ use common::Problem;
 use common::basics::Operands;
 use common::code::Code;
 use common::device::{Device as _, Session, SimDevice, SimOptions};
-use common::findings::{HazardReport, KernelFault, diagnostic};
-use common::verify::verify_on;
+use common::verify::{beside, verify_on};
+use findings::{HazardReport, KernelFault, diagnostic};
 use plan::OwnLaunch;
 
 use super::{root, said_of_each};
@@ -34,7 +34,7 @@ fn said(name: &str, ptx: &str, source: &str) -> Result<String> {
     let device = &mut SimDevice::new(options);
     let session = Session::new(device, &problem, plan, &code)?;
     let verification = verify_on(device, &session, &problem, &Operands::new(&problem)?)?;
-    let hazards = device.observations().beside(&verification).hazards.unwrap_or_default();
+    let hazards = beside(device.observations(), &verification).hazards.unwrap_or_default();
     let product = if verification.ok { "right".to_owned() } else { verification.words(None) };
     let checked: Vec<String> = hazards.iter().map(HazardReport::text).collect();
     let blank = if hazards.is_empty() { "" } else { "\n" };

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
-use common::code::rustc;
+use common::code::find_rustc;
 use libtest_mimic::Trial;
 
 use super::{folder, needing, program, root, trial};
@@ -14,7 +14,7 @@ pub fn trials() -> Vec<Trial> {
         trial("rust::one_of_your_own_is_right_at_any_shape", one_of_your_own_is_right_at_any_shape),
         trial("rust::what_does_not_compile_is_shown_as_rustc_shows_it", what_does_not_compile_is_shown),
     ];
-    let mut trials = needing("rustc for GPUs", rustc::find().map(drop), compiles);
+    let mut trials = needing("rustc for GPUs", find_rustc().map(drop), compiles);
     trials.push(trial("rust::a_missing_barrier_or_wait_is_shown_in_rust", a_missing_barrier_or_wait_is_shown));
     trials
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 use common::DeviceInfo;
 use common::basics::{files, json, nvidia_smi, workspace};
-use common::code::nvrtc;
+use common::code::find_nvrtc;
 use common::device::cublas;
 use common::measure::provenance;
 use serde::Serialize;
@@ -26,7 +26,7 @@ pub fn write(folder: &Path, name: &str, record: &impl Serialize) -> Result<()> {
 
 /// The device, the versions of driver, NVRTC and cuBLAS, the day and the commit.
 pub fn provenance(device: &DeviceInfo, commit: Option<&String>) -> String {
-    let nvrtc = nvrtc::find().ok().map(|nvrtc| format!("{}.{}", nvrtc.version.0, nvrtc.version.1));
+    let nvrtc = find_nvrtc().ok().map(|nvrtc| format!("{}.{}", nvrtc.version.0, nvrtc.version.1));
     let versions = [("driver", &nvidia_smi::driver()), ("NVRTC", &nvrtc), ("cuBLAS", &cublas::find().ok())];
     let commit = commit.cloned().or_else(provenance::commit);
     provenance::provenance(&device.name, &versions, &provenance::now(), &commit)

@@ -4,7 +4,7 @@ use anyhow::{Context, Result, ensure};
 use beyond::STEP;
 use beyond::every_shape::{IDEAS, VARIANT};
 use common::basics::Operands;
-use common::code::{Source, file_of, nvrtc};
+use common::code::{Source, file_of, find_nvrtc};
 use common::device::{Device as _, Session, SimDevice, SimOptions};
 use common::verify::verify_on;
 use common::{DeviceInfo, Problem};
@@ -33,5 +33,5 @@ fn what_is_committed_is_right_without_each_idea() -> Result<()> {
 #[test]
 fn what_is_compiled_is_right_without_each_idea() -> Result<()> {
     // Without NVRTC the test passes, because such plans cannot run there.
-    if nvrtc::find().is_err() { Ok(()) } else { products(true) }
+    if find_nvrtc().is_err() { Ok(()) } else { products(true) }
 }

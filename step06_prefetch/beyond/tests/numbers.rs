@@ -7,7 +7,7 @@ use common::Problem;
 use common::basics::Operands;
 use common::code::{Source, file_of};
 use common::device::{Device as _, Matrices, Product, Session, SimDevice, SimOptions};
-use common::findings::HazardReport;
+use findings::HazardReport;
 
 const U: f64 = 1.0 / (1 << 24) as f64;
 /// More than one tile in each direction, with partial tiles at the edges and along K.

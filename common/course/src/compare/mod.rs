@@ -7,12 +7,12 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use common::basics::{ms, number, nvidia_smi, print, wrapped};
-use common::code::nvrtc;
+use common::code::find_nvrtc;
 use common::device::{self, Choice, SimOptions, cublas};
-use common::findings::RATIOS;
 use common::measure::{Cache, GPU_SIZES, L2, provenance};
 use common::program::cli::parse_size;
 use common::verify::Method;
+use findings::RATIOS;
 use plan::{Dtype, Fill, Kind};
 
 use crate::files::{parse_file, parse_seed};
@@ -75,7 +75,7 @@ pub fn run(options: &Options) -> Result<bool> {
         figures: device.figures(),
         driver: on_gpu.then(nvidia_smi::driver).flatten(),
         cuda: driver.map(|driver| format!("{}.{}", driver / 1000, driver % 1000 / 10)),
-        nvrtc: nvrtc::find().ok().filter(|_| on_gpu).map(|nvrtc| format!("{}.{}", nvrtc.version.0, nvrtc.version.1)),
+        nvrtc: find_nvrtc().ok().filter(|_| on_gpu).map(|nvrtc| format!("{}.{}", nvrtc.version.0, nvrtc.version.1)),
         cublas: None,
         dtype: Dtype::F32,
         fill: Fill::Uniform,

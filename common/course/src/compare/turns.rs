@@ -7,11 +7,11 @@ use anyhow::{Result, anyhow, ensure};
 use common::basics::{Operands, Progress};
 use common::code::{Source, folder_of};
 use common::device::{CublasProduct, Device, Matrices, Product, Session};
-use common::findings::Counters;
 use common::measure::{self, Cache, Gpu, Spread, capacity, time_on_host, timing};
 use common::program::report::LaunchReport;
 use common::verify;
 use common::verify::verify_c;
+use findings::Counters;
 use plan::{HostProduct, Kind, Problem};
 
 use crate::least::least_time;

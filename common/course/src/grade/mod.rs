@@ -17,7 +17,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 use common::basics::files::hand_over;
 use common::basics::{Progress, io_reason, output, process, workspace};
-use common::code::{nvrtc, rustc};
+use common::code::{find_nvrtc, find_rustc};
+use compile::nvrtc;
 use rayon::iter::{IntoParallelIterator as _, ParallelIterator as _};
 
 use crate::files::{self, parse_file, parse_seed};
@@ -72,8 +73,7 @@ pub fn run(options: &Options) -> Result<bool> {
         if !hand_ins.iter().any(is_one) {
             continue;
         }
-        let compiler =
-            if kind == "cu" { nvrtc::find().and_then(nvrtc::Nvrtc::try_out) } else { rustc::find().map(drop) };
+        let compiler = if kind == "cu" { find_nvrtc().and_then(nvrtc::Nvrtc::try_out) } else { find_rustc().map(drop) };
         // Hand-ins in one language do not pay for a compiler of the other that is missing.
         if let Err(error) = compiler {
             let message = format!("{error:#}");
@@ -171,7 +171,7 @@ fn graded(one: &HandIn, text: &str, folder: &Path, seed: u64, options: &Options,
     command.env(mine::VARIABLE, folder).env("RAYON_NUM_THREADS", threads.to_string());
     // If it is stopped, what its compiler has written goes with the folder.
     command.envs(["TMPDIR", "TMP", "TEMP"].map(|name| (name, folder)));
-    if let Ok(nvrtc) = nvrtc::find() {
+    if let Ok(nvrtc) = find_nvrtc() {
         command.env(nvrtc::PATH_VARIABLE, workspace::resolved(&nvrtc.path));
     }
     command.env(process::LEASH, "1").stdin(Stdio::piped()).stdout(File::create(&out)?).stderr(File::create(&err)?);

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use common::findings::diagnostic::Underlined;
+use findings::diagnostic::Underlined;
 
 use super::class::{Class, Row};
 use crate::lab::{GradedTask, Line, Next, State};

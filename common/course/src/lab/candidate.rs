@@ -7,10 +7,10 @@ use anyhow::{Result, ensure};
 use common::basics::{Operands, mix};
 use common::code::{Code, Source};
 use common::device::{Device as _, Session, SimDevice, SimOptions};
-use common::findings::why::Asked;
-use common::findings::{Counters, HazardReport};
-use common::verify::{Verification, cause, multiply, verify_on};
+use common::verify::{Verification, beside, cause, multiply, verify_on};
+use findings::{Counters, HazardReport};
 use plan::{DeviceInfo, OwnLaunch, Plan, Problem};
+use why::Asked;
 
 use super::{Lab, Transfer};
 use crate::files;
@@ -141,7 +141,7 @@ impl Candidate {
             let session = Session::new(device, &problem, plan.clone(), &code)?;
             verify_on(device, &session, &problem, &Operands::new(&problem)?)?
         };
-        let observations = device.observations().beside(&verification);
+        let observations = beside(device.observations(), &verification);
         let (counters, hazards) = (observations.counters, observations.hazards.unwrap_or_default());
         Ok(Seen { verification, counters, hazards, plan })
     }

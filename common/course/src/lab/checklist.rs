@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use anstyle::{AnsiColor, Style};
 use common::basics::{workspace, wrapped};
-use common::findings::HazardReport;
-use common::findings::diagnostic::{Diagnostic, Underlined};
+use findings::HazardReport;
+use findings::diagnostic::{Diagnostic, Underlined};
 use serde::{Deserialize, Serialize};
 
 use super::{Lab, Part, Task};

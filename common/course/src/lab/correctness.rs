@@ -1,15 +1,15 @@
 //! Whether a kernel compiles, is right, and has no hazard.
 
 use anyhow::Result;
-use common::code::NotStarted;
 use common::device::SimOptions;
-use common::findings::diagnostic::{Diagnostic, Underlined};
-use common::findings::hazard_kind::{Mistake, ReportKind};
-use common::findings::{HazardReport, KernelFault, diagnostic};
 use common::verify::{MOST_FOLLOWED, Verification};
+use compile::NotStarted;
+use findings::diagnostic::{Diagnostic, Underlined};
+use findings::{HazardReport, KernelFault, diagnostic};
 use plan::{OwnLaunch, Plan};
 use rayon::prelude::*;
 use simt::HazardKind;
+use why::{Mistake, leads, may_follow};
 
 use super::{Candidate, Next, Verdict, names, smallest_ragged};
 
@@ -170,16 +170,16 @@ impl Candidate {
         // A reason that may follow from something else is shown if no other is found.
         let mut causes: Vec<([u64; 3], HazardReport)> = vec![];
         let astray = hazards.iter().any(HazardReport::leads_astray);
-        let part = |cause: &HazardReport| matches!(cause.kind, ReportKind::Product(Mistake::Part | Mistake::Lost));
-        let alone = |cause: &HazardReport| !cause.may_follow() || part(cause) && hazards.is_empty();
+        let part = |cause: &HazardReport| matches!(Mistake::of(cause), Some(Mistake::Part | Mistake::Lost));
+        let alone = |cause: &HazardReport| !may_follow(cause) || part(cause) && hazards.is_empty();
         for &size in &sizes {
             causes.extend(self.cause(size, astray).map(|cause| (size, cause)));
             if causes.last().is_some_and(|(_, cause)| alone(cause)) {
                 break;
             }
         }
-        let best = causes.iter().min_by_key(|(_, cause)| (cause.may_follow(), !part(cause)));
-        let best = best.filter(|(_, cause)| cause.leads(&hazards));
+        let best = causes.iter().min_by_key(|(_, cause)| (may_follow(cause), !part(cause)));
+        let best = best.filter(|(_, cause)| leads(cause, &hazards));
         let overrun = hazards.iter().find(|hazard| hazard.kind == HazardKind::WrongArray);
         let hazard = overrun.or(hazards.iter().find(|hazard| hazard.is_hidden_cause())).or(hazards.first());
         let (size, found) = match best {
@@ -191,7 +191,7 @@ impl Candidate {
             Some((_, verification)) => {
                 let whole = verification.diagnosis.as_deref().unwrap_or_default();
                 // To how many bits numbers were rounded, their products tell alone.
-                let rounded = found.kind == ReportKind::Product(Mistake::Converted);
+                let rounded = Mistake::of(found) == Some(Mistake::Converted);
                 let told = if rounded { whole } else { whole.split(": ").next().unwrap_or_default() };
                 format!("the product is wrong: {told}")
             }

@@ -5,10 +5,10 @@ use std::path::Path;
 use anyhow::{Result, ensure};
 use common::basics::Operands;
 use common::device::{self, Choice, Device, Product as _, Session, SimOptions};
-use common::findings::analysis::{LineCounters, term};
-use common::findings::diagnostic::Underlined;
 use common::measure::{Cache, timing};
 use common::verify::verify_on;
+use findings::analysis::{LineCounters, term};
+use findings::diagnostic::Underlined;
 
 use super::correctness::explain;
 use super::{Candidate, Goal, Lab, Next, Seen, Speed, Verdict, names};

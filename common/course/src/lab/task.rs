@@ -12,11 +12,11 @@ use anyhow::Result;
 use common::basics::mix;
 use common::code::Code;
 use common::device::{Device, Matrices, Product as _, Session};
-use common::findings::HazardReport;
-use common::findings::why::{Asked, Kind, Side};
 use common::verify::{self, Mismatch, Verification};
+use findings::HazardReport;
 use plan::{Arg, Plan, Problem};
 use serde::{Deserialize, Serialize};
+use why::{Asked, Kind, Side};
 
 /// A lab as its file describes it.
 #[derive(Clone, Debug, Deserialize)]

@@ -5,11 +5,11 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 use common::code::Source;
 use common::device::{self, Choice, SimOptions};
-use common::findings::why::Asked;
 use common::verify::{cause, multiply};
 use course::steps::{Kernel, Role, STEPS};
 use libtest_mimic::Trial;
 use plan::{OwnLaunch, Problem};
+use why::Asked;
 
 use super::labs::{root, run_step, write};
 use super::mistakes::{self, Mistake};

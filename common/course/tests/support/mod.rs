@@ -60,7 +60,7 @@ pub fn mine(name: &str) -> Result<PathBuf> {
 
 /// The test, ignored if there is no NVRTC here.
 pub fn needs_nvrtc(test: Trial) -> Trial {
-    match common::code::nvrtc::find() {
+    match common::code::find_nvrtc() {
         Ok(_) => test,
         Err(error) => test.with_kind(format!("needs NVRTC: {error}")).with_ignored_flag(true),
     }

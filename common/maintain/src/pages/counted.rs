@@ -2,8 +2,8 @@
 
 use anyhow::{Context, Result, bail};
 use common::basics::{grouped, number, table};
-use common::findings::Counters;
 use course::steps::Kernel;
+use findings::Counters;
 use serde_json::Value;
 use simt::Counts;
 

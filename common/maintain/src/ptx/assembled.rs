@@ -8,7 +8,7 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use common::code;
 use common::code::assembled::{Assembled, CAPABILITY, Kernels, MachineCode};
-use common::code::nvrtc::Nvrtc;
+use compile::nvrtc::Nvrtc;
 
 /// The pip packages of the assembler, in the version of the pinned NVRTC, and of a disassembler.
 pub const PACKAGES: [&str; 2] = ["nvidia-cuda-nvcc-cu12==12.1.105", "nvidia-cuda-nvdisasm==13.2.51"];

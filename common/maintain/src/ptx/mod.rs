@@ -9,8 +9,8 @@ use anyhow::{Result, bail, ensure};
 use beyond::{STEP, several};
 use common::basics::{json, output, packed, workspace};
 use common::code::assembled::Assembled;
-use common::code::nvrtc::PINNED_PACKAGE;
-use common::code::{Source, file_of, folder_of, nvrtc, rustc};
+use common::code::{Source, file_of, find_nvrtc, find_rustc, folder_of};
+use compile::nvrtc::PINNED_PACKAGE;
 use course::steps::STEPS;
 use plan::{Specialisation, Step, Variant};
 
@@ -38,7 +38,7 @@ fn of<'a>(step: &Step, variants: impl Iterator<Item = Option<&'a Variant>>) -> R
 
 /// Runs the command. Returns `false` if the check fails.
 pub fn run(options: &Options) -> Result<bool> {
-    let nvrtc = nvrtc::find()?;
+    let nvrtc = find_nvrtc()?;
     let (path, name, (major, minor)) = (nvrtc.path.display(), nvrtc.name(), PINNED);
     let install = format!("pip install {PINNED_PACKAGE} into .venv");
     ensure!(nvrtc.version == PINNED, "{path} is {name}, and the committed PTX is made by {major}.{minor}; {install}");
@@ -115,7 +115,7 @@ fn compile(source: &Source, specialisation: &Specialisation, file: &Path) -> Res
 /// these constants. The same holds if rustc has no core library for GPUs.
 fn compile_rust(source: &Source, specialisation: &Specialisation, file: &Path, check: bool) -> Result<String> {
     let committed = packed::read(file).unwrap_or_default().replace("\r\n", "\n");
-    match rustc::find() {
+    match find_rustc() {
         Ok(_) if !check => source.compile_to_commit(specialisation),
         _ if source.gave(specialisation, &committed) => Ok(committed),
         Err(error) => bail!("{} is stale, and {error}", workspace::display(file)),

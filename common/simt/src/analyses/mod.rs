@@ -1,7 +1,6 @@
 //! The analyses that come with the simulator, and an analysis that combines them.
 
 pub mod counters;
-pub mod declarations;
 pub mod hazards;
 pub mod provenance;
 pub mod trace;

@@ -1,7 +1,7 @@
 //! The rules, driven by hand: accesses, copies, barriers and fences in a chosen order, and the hazards that are then reported.
 
 use super::{BODY, Request, arrival, begin, kernel, mask, memory, number, script, waiting_body};
-use simt::analyses::declarations::Extents;
+use simt::Extents;
 use simt::{
     Analysis, Arg, Arrival, BlockInfo, CopyAccess, CopyLanded, DevicePointer, Dim3, Hazard, Hazards, Kernel,
     LaunchConfig, Observer, Touched,

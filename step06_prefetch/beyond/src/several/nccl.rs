@@ -8,8 +8,9 @@ use std::ffi::{CStr, c_int};
 
 use anyhow::{Context, Result, anyhow};
 use common::basics::Side;
-use common::code::libraries::Library;
+use common::code::environments;
 use common::device::Buffer;
+use compile::libraries::Library;
 use cudarc::nccl::result::{self, NcclError};
 use cudarc::nccl::sys;
 
@@ -24,7 +25,7 @@ fn present() -> Result<()> {
     if unsafe { sys::is_culib_present() } {
         return Ok(());
     }
-    match LIBRARY.first(|file| file.is_file().then(|| file.to_owned()).context("no file is there")) {
+    match LIBRARY.first(&environments(), |file| file.is_file().then(|| file.to_owned()).context("no file is there")) {
         Some(file) => Err(anyhow!(
             "NCCL is at {file}, where the loader does not look; ln -s {file} libnccl.so in a folder, and name the folder in LD_LIBRARY_PATH",
             file = file.display()

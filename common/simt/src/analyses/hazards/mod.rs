@@ -55,8 +55,8 @@ mod registers;
 mod setup;
 mod shared;
 pub use hazard::{Action, Hazard, HazardKind, Party};
+pub use naming::Extents;
 
-use super::declarations::Extents;
 use crate::locked::lock;
 use crate::observe::{Analysis, BlockInfo, LaunchInfo, Observer};
 use crate::{DevicePointer, Kernel, LaunchConfig};
@@ -122,7 +122,7 @@ impl Hazards {
         self
     }
 
-    /// Sets the extents of the shared array with this source name. See [`super::declarations::shared_extents`].
+    /// Sets the extents of the shared array with this source name, so that findings name its elements.
     #[must_use]
     pub fn extents(mut self, name: &str, extents: Extents) -> Self {
         self.extents.insert(name.into(), extents);

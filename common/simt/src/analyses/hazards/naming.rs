@@ -3,9 +3,17 @@
 use super::hazard::{Hazard, HazardKind, Party};
 use super::log::{Finding, Found, Side, Spot};
 use super::setup::Setup;
-use crate::analyses::declarations::Extents;
 use crate::{Array, Place, Space};
 use std::collections::{BTreeMap, HashMap};
+
+/// Extents of a shared array, for messages such as "As\[3\]\[17\]".
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Extents {
+    /// Size of an element in bytes.
+    pub element_bytes: u32,
+    /// Extents, the slowest-varying index first; `float As[32][33]` has 32 and 33.
+    pub extents: Vec<u32>,
+}
 
 /// A line of the source: file and number.
 type Line = (u32, u32);

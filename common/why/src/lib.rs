@@ -1,0 +1,21 @@
+//! Why a product is wrong: which elements of A and B the kernel multiplied for each element of C, by which lines, and
+//! which it should have multiplied.
+
+mod absent;
+mod asked;
+mod coverage;
+mod element;
+mod explain;
+mod factor;
+mod judge;
+mod listing;
+mod mistake;
+mod rule;
+mod teller;
+mod texts;
+
+pub use asked::{Asked, Kind, Side};
+pub use element::Origins;
+pub use explain::explain;
+pub use listing::listing;
+pub use mistake::{Mistake, leads, may_follow};
