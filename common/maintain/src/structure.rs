@@ -114,7 +114,11 @@ fn files(src: &Path) -> BTreeMap<Module, Names> {
         let parts = path.strip_prefix(src).unwrap().with_extension("");
         let mut module: Module = parts.iter().map(|part| part.to_string_lossy().into_owned()).collect();
         let text = read(&path).unwrap();
-        assert!(text.starts_with("//! "), "{} does not begin with //! and its idea", workspace::display(&path));
+        assert!(
+            text.starts_with("//! ") || text.starts_with("#![doc = include_str!"),
+            "{} does not begin with //! and its idea",
+            workspace::display(&path)
+        );
         if module.iter().any(|name| name == "tests") || module == ["main"] && beside_a_library {
             continue; // a program beside a library is a crate of its own
         }

@@ -103,9 +103,16 @@ mod tests {
     /// The peak of each data sheet, which is not in the table but follows from it.
     #[test]
     fn the_figures_are_those_of_the_data_sheets() {
-        for (name, tflops) in
-            [("h100", 67.0), ("H200", 67.0), ("a100 40gb", 19.5), ("A100-80GB", 19.5), ("T4", 8.1), ("rtx 4090", 82.6), ("b200", 75.0), ("RTX_5090", 104.8)]
-        {
+        for (name, tflops) in [
+            ("h100", 67.0),
+            ("H200", 67.0),
+            ("a100 40gb", 19.5),
+            ("A100-80GB", 19.5),
+            ("T4", 8.1),
+            ("rtx 4090", 82.6),
+            ("b200", 75.0),
+            ("RTX_5090", 104.8),
+        ] {
             let gpu: Gpu = name.parse().unwrap();
             let peak = 2e-6 * f64::from(gpu.sms) * gpu.fma_per_clock() * gpu.clock_mhz;
             assert!((peak / tflops - 1.0).abs() < 0.01, "{name}: {peak}");
