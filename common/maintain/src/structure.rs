@@ -177,6 +177,7 @@ fn may_use(name: &str) -> &'static [&'static str] {
         "common/simt/ptx" | "common/plan" | "common/gpu" | "common/system" => &[],
         "common/simt" => &["ptx"],
         "common/simt/fuzz" => &["simt"],
+        "common/check" => &["compile", "findings", "simt", "system"],
         "common/compile" => &["system"],
         "common/findings" => &["ptx", "simt", "system"],
         "common/verify" => &["plan"],
