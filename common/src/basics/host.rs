@@ -22,15 +22,14 @@ pub fn processor() -> String {
 /// Total and available memory in bytes.
 fn memory() -> [u64; 2] {
     let refresh = RefreshKind::nothing().with_memory(MemoryRefreshKind::nothing().with_ram());
-    match System::new_with_specifics(refresh) {
+    let system = System::new_with_specifics(refresh);
+    if system.total_memory() == 0 {
         // Without /proc the system reports no memory at all, and the control group is unknown too.
-        Ok(system) if system.total_memory() > 0 => {
-            let [total, free] =
-                system.cgroup_limits().map_or([None; 2], |limits| [limits.total_memory, limits.free_memory].map(Some));
-            [known(system.total_memory(), total), known(system.available_memory(), free)]
-        }
-        _ => [u64::MAX; 2],
+        return [u64::MAX; 2];
     }
+    let limits = system.cgroup_limits();
+    let [total, free] = limits.map_or([None; 2], |limits| [limits.total_memory, limits.free_memory].map(Some));
+    [known(system.total_memory(), total), known(system.available_memory(), free)]
 }
 
 /// The smaller of the system's figure and the limit. A figure of 0 means that it is unknown, so that nothing is refused in advance.
