@@ -5,6 +5,7 @@ mod charts;
 mod counters;
 mod explore;
 mod generated;
+mod oldest;
 mod pages;
 mod programs;
 mod ptx;
@@ -56,8 +57,9 @@ type Check = (&'static str, fn() -> Result<bool>);
 
 /// Checks everything that is committed, once it is built and tested, even after one check has failed. Returns `false` if any has failed.
 fn check() -> Result<bool> {
-    let checks: [Check; 6] = [
+    let checks: [Check; 7] = [
         ("no crate is larger than its budget", budget::check),
+        ("the oldest Rust that is stated is old enough for the locked crates", oldest::check),
         ("committed PTX is what the sources give", || ptx::run(&ptx::Options { check: true, steps: vec![] })),
         ("generated parts of the pages are fresh", || pages::run(&pages::Options { check: true, files: vec![] })),
         ("the explorer's engine and smaller tiles are what their sources give", || {
