@@ -122,7 +122,7 @@ impl Number {
         if self.class != Class::Float {
             return found == expected;
         }
-        let [found, expected] = [found, expected].map(|bytes| real(bytes));
+        let [found, expected] = [found, expected].map(real);
         let close = (found - expected).abs() <= tolerance * expected.abs().max(1.0);
         close || found.to_bits() == expected.to_bits() || found.is_nan() && expected.is_nan()
     }

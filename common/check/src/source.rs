@@ -11,6 +11,17 @@ use system::{escape, escaped, files, io_reason};
 /// The newest target that kernels are compiled for: the simulated GPU is an H100.
 const TARGET: u32 = 90;
 
+/// The clone that this program was built from.
+pub fn clone() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.ancestors().nth(2).unwrap_or(here).to_owned()
+}
+
+/// Where NVRTC may be besides the usual places: the clone's own virtual environment.
+pub fn environments() -> [PathBuf; 1] {
+    [clone().join(".venv")]
+}
+
 /// A kernel, ready to be launched, and its parameters' names.
 pub struct Program {
     pub kernel: Kernel,
@@ -98,7 +109,7 @@ fn sources(ptx: &str, file: &Path) -> String {
 }
 
 fn cuda(file: &Path, name: &str, text: &str, defines: &[String]) -> Result<String> {
-    let nvrtc = nvrtc::find(&[]).with_context(|| format!("{name} must be compiled"))?;
+    let nvrtc = nvrtc::find(&environments()).with_context(|| format!("{name} must be compiled"))?;
     let display = |path: &Path| escaped(path);
     let headers =
         compile::headers(text, &[files::folder_of(file).to_owned()], &display).with_context(|| name.to_owned())?;
@@ -135,7 +146,7 @@ fn rust(file: &Path, name: &str, text: &str, defines: &[String]) -> Result<Strin
     rustc::bounded(text).with_context(|| name.to_owned())?;
     let rustc = rustc::find(files::folder_of(file)).with_context(|| format!("{name} must be compiled"))?;
     let mut headers = Headers::new();
-    let gpu = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../gpu/src/lib.rs");
+    let gpu = clone().join("common/gpu/src/lib.rs");
     if let Ok(text) = files::text(&gpu) {
         headers.push(["gpu".into(), text, "gpu/src/lib.rs".into()]);
     }

@@ -10,7 +10,8 @@ use libtest_mimic::{Arguments, Failed, Trial};
 
 fn main() -> ExitCode {
     let ignored = |why: Result<(), String>| why.is_err();
-    let nvrtc = compile::nvrtc::find(&[]).map(drop).map_err(|error| error.to_string());
+    let venv = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.venv");
+    let nvrtc = compile::nvrtc::find(&[venv]).map(drop).map_err(|error| error.to_string());
     let rustc = compile::rustc::find(Path::new(".")).map(drop).map_err(|error| error.to_string());
     let trials = vec![
         Trial::test("check", || case("check")),

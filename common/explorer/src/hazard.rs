@@ -187,7 +187,9 @@ fn seen(run: &Run, found: &Found) -> Option<(Vec<Access>, Option<Word>)> {
     let line = |location: &Location| own_line(location, &run.kernel.file).unwrap_or(location.ptx_line);
     let is =
         |instruction: u32, party: &Party| line(&launch.program.kernel.location(instruction)) == line(&party.location);
-    let of = |party: &Party, thread: u32| Party { thread: launch.block.index(thread.into()), ..party.clone() };
+    let of = |party: &Party, thread: u32| {
+        Party::new((party.block, launch.block.index(thread.into())), party.action, party.location.clone())
+    };
     let wrong: Vec<u32> = run.wrong_at_end().collect();
     let stores = place.block.stores().filter(|(_, store)| wrong.contains(&(store.index as u32)));
     let sums = stores.take(MOST).map(|(_, store)| place.sum(store.value, u32::MAX));

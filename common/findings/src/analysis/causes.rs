@@ -64,13 +64,12 @@ mod tests {
             _ => Place::Element { array, index: vec![4], bytes: 0 },
         };
         let all = [Action::Reads, Action::Writes, Action::Waits, Action::Ends];
-        let party = |(action, line): &(String, u32)| Party {
-            block: Dim3::new(0, 0, 0),
-            thread: Dim3::new(0, 0, 0),
-            action: all.into_iter().find(|known| known.to_string().starts_with(action)).unwrap(),
-            location: Location { line: Some(*line), ..Location::default() },
+        let party = |(action, line): &(String, u32)| {
+            let action = all.into_iter().find(|known| known.to_string().starts_with(action)).unwrap();
+            let first = Dim3::new(0, 0, 0);
+            Party::new((first, first), action, Location { line: Some(*line), ..Location::default() })
         };
-        Hazard { kind, place, parties: sides.iter().map(party).collect(), count: 1, time: None }
+        Hazard::new(kind, place, sides.iter().map(party).collect())
     }
 
     #[test]

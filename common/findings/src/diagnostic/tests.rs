@@ -143,10 +143,10 @@ fn remedy_of(kind: HazardKind, place: Place, sides: &[Side]) -> String {
         let known = (line > 0).then_some(line);
         let file = known.map(|_| "kernel.cu".to_owned());
         let location = Location { file, line: known, ptx_line: 77, ..Location::default() };
-        Party { block: Dim3::new(block, 0, 0), thread: Dim3::new(thread, 0, 0), action, location }
+        Party::new((Dim3::new(block, 0, 0), Dim3::new(thread, 0, 0)), action, location)
     };
     may_be_shown("kernel.cu", &cases::<Vec<String>>("kernel").join("\n"));
-    remedy::hazard(&Hazard { kind, place, parties: sides.iter().map(party).collect(), count: 1, time: None })
+    remedy::hazard(&Hazard::new(kind, place, sides.iter().map(party).collect()))
 }
 
 #[test]

@@ -30,6 +30,7 @@ macro_rules! counts {
         ///
         /// "Equals" means: equal to the reading of the Nsight Compute metric of that name on an H100 for the same PTX.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
+        #[non_exhaustive]
         pub struct Counts {
             $($(#[doc = $doc])* pub $name: u64,)*
         }

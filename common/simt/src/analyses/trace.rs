@@ -29,6 +29,7 @@ pub struct Step {
 /// The accesses of one thread.
 #[derive(Debug, Clone, PartialEq)]
 #[allow(missing_docs)] // Only of fields: their names say enough.
+#[non_exhaustive]
 pub struct ThreadTrace {
     pub block: Dim3,
     pub thread: Dim3,

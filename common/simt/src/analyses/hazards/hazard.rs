@@ -108,6 +108,7 @@ impl Action {
 /// One side of a hazard: what a thread did, and by which instruction.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 #[allow(missing_docs)] // The names say it.
+#[non_exhaustive]
 pub struct Party {
     pub block: Dim3,
     pub thread: Dim3,
@@ -115,8 +116,16 @@ pub struct Party {
     pub location: Location,
 }
 
+impl Party {
+    /// What a thread of a block did.
+    pub fn new((block, thread): (Dim3, Dim3), action: Action, location: Location) -> Self {
+        Self { block, thread, action, location }
+    }
+}
+
 /// A hazard: one example of it, and how often the same two lines were involved.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Hazard {
     /// What happened.
     pub kind: HazardKind,
@@ -131,6 +140,11 @@ pub struct Hazard {
 }
 
 impl Hazard {
+    /// A hazard that was seen once.
+    pub fn new(kind: HazardKind, place: Place, parties: Vec<Party>) -> Self {
+        Self { kind, place, parties, count: 1, time: None }
+    }
+
     /// Whether its two threads are lanes of one warp, given the size of a block.
     pub fn is_within_warp(&self, block: Dim3) -> bool {
         let warp = |at: Dim3| ((at.z * block.y + at.y) * block.x + at.x) / 32;
