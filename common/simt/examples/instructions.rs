@@ -1,7 +1,8 @@
 //! Writes the files with which a GPU and the assembler check every instruction that computes: `instructions FOLDER`.
 //!
-//! - `forms.ptx` has a kernel for each form. `forms.txt` has its name, its statement, and the positions of its operands and of the
-//!   simulator's results in `values.bin`, which holds 64-bit numbers. `tests/instructions/ask_gpu.py` compares these with a GPU.
+//! - `forms.ptx` has a kernel for each form. `forms.txt` has its name, its statement, the positions of its operands and of the
+//!   simulator's results in `values.bin`, which holds 64-bit numbers, and its line in the record. `tests/instructions/ask_gpu.py`
+//!   compares the results with a GPU's.
 //! - `others.txt` has the simulator's verdict on each statement of `tests/instructions/others.txt`, and `others` has a file for each.
 //!   `invalid.ptx` has what it rejects as invalid PTX. `tests/instructions/ask_ptxas.py` asks the assembler about all.
 
@@ -21,6 +22,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut known: HashMap<Vec<u64>, usize> = HashMap::new();
     for case in cases::all() {
         let results = case.run(InstructionSet::Plain)?;
+        let line = format!("{}\t{}", case.key(), cases::hashes(&results));
         let places: Vec<String> = case
             .operands()
             .into_iter()
@@ -35,7 +37,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             })
             .collect();
         ptx += &case.kernel();
-        list += &format!("{}\t{}\t{}\t{}\n", case.name(), case.statement(), case.types[0], places.join(" "));
+        let (name, statement, places) = (case.name(), case.statement(), places.join(" "));
+        list += &format!("{name}\t{statement}\t{}\t{places}\t{line}\n", case.types[0]);
     }
     std::fs::create_dir_all(folder.join("others"))?;
     let mut judged = String::new();

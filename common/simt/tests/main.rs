@@ -8,6 +8,7 @@ mod counters;
 mod instructions;
 mod launch;
 mod library;
+mod marks;
 mod products;
 mod provenance;
 mod robust;
@@ -17,10 +18,11 @@ mod verdicts;
 
 /// Compares a text with a file. `SIMT_BLESS=1` regenerates the file, to be reviewed as a diff.
 fn compare(name: &str, found: &str) {
-    if std::env::var_os("SIMT_BLESS").is_some() {
-        return std::fs::write(sections::path(name), found).unwrap();
-    }
     let recorded = sections::text(name);
+    if std::env::var_os("SIMT_BLESS").is_some() {
+        return std::fs::write(sections::path(name), marks::kept(found, &recorded)).unwrap();
+    }
+    let recorded = marks::unmarked(&recorded);
     for (number, (found, recorded)) in (1..).zip(found.lines().zip(recorded.lines())) {
         assert_eq!(found, recorded, "{name}, line {number}");
     }

@@ -1,6 +1,7 @@
 //! `cargo x pages`: regenerates all generated parts of README, the book and the chapters. Outputs, tables of counters and
 //! differences come from runs on the simulator; tables and charts of speed come from the records.
 
+mod asked;
 pub mod counted;
 mod outputs;
 mod parts;

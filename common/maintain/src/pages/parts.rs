@@ -4,7 +4,7 @@
 use anyhow::{Context, Result, ensure};
 
 use super::timed::{self, Records};
-use super::{counted, outputs};
+use super::{asked, counted, outputs};
 
 /// The word after `generated:`, its arguments with what the part shows, and the function that makes the part.
 type Part = (&'static str, &'static str, fn(&Records, &[&str]) -> Result<String>);
@@ -19,6 +19,7 @@ const PARTS: &[Part] = &[
     ("counters", "SIZE KERNEL... [rows:ROW,ROW]: what is counted of STEP or STEP/VARIANT[:IDEA]", counted::table),
     ("counter-names", "what each counter counts", |_, _| Ok(counted::names())),
     ("readings", "the simulator's counters beside those that were read on a GPU", counted::readings),
+    ("asked", "which recorded results of instructions a GPU gave as well", asked::table),
     ("ladder", "[RECORD]: a table of all steps at one size", timed::ladder),
     ("sizes", "[RECORD]: a table of all steps at all sizes", timed::sizes),
     ("languages", "RECORD [STEP]: a table of the kernels in Rust beside those in CUDA C", timed::languages),

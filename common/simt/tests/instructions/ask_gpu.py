@@ -1,14 +1,19 @@
 #!/usr/bin/env python3
 """Asks a GPU about every form of every instruction that computes, and compares with the simulator bit for bit.
 
-    ask_gpu.py EXAMPLE [--out FILE]
+    ask_gpu.py EXAMPLE [--out FILE] [--record RESULTS]
 
 EXAMPLE is the built example `instructions` of simt (`cargo build --release -p simt --example instructions`). Needs a GPU of
 compute capability 9.0 or newer and its driver, nothing else. Prints the forms that differ, with the operands of the first
 difference; those whose result is an approximation with their largest distance in units of the last place. NaNs of half and
-double precision count as equal, because the manual leaves their bits open. Ends with 1 if an exact form differs."""
+double precision count as equal, because the manual leaves their bits open. Ends with 1 if an exact form differs.
+
+RESULTS is `results.txt.gz`, the record of the test. With it, each line whose results this GPU gave as well is marked with the GPU's
+name and the day; a line that it contradicts loses its mark. This is the only way to a mark."""
 import argparse
 import ctypes
+import datetime
+import gzip
 import pathlib
 import struct
 import subprocess
@@ -20,6 +25,7 @@ COUNT = 1024
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 parser.add_argument("example")
 parser.add_argument("--out", help="also write a line for each form: name, how many results differ, largest distance")
+parser.add_argument("--record", type=pathlib.Path, help="mark in this record what the GPU gave as well")
 options = parser.parse_args()
 try:
     cuda = ctypes.CDLL("libcuda.so.1")
@@ -70,8 +76,8 @@ call("cuMemAlloc_v2", ctypes.byref(memory), ctypes.c_size_t(len(values)))
 call("cuMemAlloc_v2", ctypes.byref(result), ctypes.c_size_t(8 * COUNT))
 call("cuMemcpyHtoD_v2", memory, values, ctypes.c_size_t(len(values)))
 numbers = lambda place: struct.unpack_from(f"<{COUNT}Q", values, 8 * COUNT * place)
-lines, failed = [], 0
-for name, statement, kind, places in forms:
+lines, failed, agreed = [], 0, {}
+for name, statement, kind, places, *recorded in forms:
     *operands, expected = map(int, places.split())
     function = ctypes.c_void_p()
     call("cuModuleGetFunction", ctypes.byref(function), module, name.encode())
@@ -87,6 +93,10 @@ for name, statement, kind, places in forms:
     most = max((far[index] for index in differ), default=0)
     approximate = ".approx" in statement or ".full" in statement
     lines.append(f"{name}\t{len(differ)}\t{most}\t{'approximate' if approximate else 'exact'}")
+    if not differ:
+        agreed["\t".join(recorded)] = ""
+    elif approximate:
+        agreed["\t".join(recorded)] = f", within {most}"
     if differ:
         at = differ[0]
         given = " ".join(hex(numbers(place)[at]) for place in operands)
@@ -95,5 +105,20 @@ for name, statement, kind, places in forms:
         failed += not approximate
 if options.out:
     pathlib.Path(options.out).write_text("\n".join(lines) + "\n")
+if options.record:
+    words = ctypes.create_string_buffer(100)
+    call("cuDeviceGetName", words, 100, device)
+    mark = f"\t{words.value.decode()}, {datetime.date.today()}"
+    asked = {"\t".join(recorded) for *_, key, hashes in forms for recorded in [(key, hashes)]}
+    marked = 0
+    text = []
+    for line in gzip.decompress(options.record.read_bytes()).decode().splitlines():
+        entry = line.split("\tNVIDIA ")[0]
+        # A result that the simulator does not compute any more was not asked about, and keeps what was said of it.
+        line = line if entry not in asked else entry + mark + agreed[entry] if entry in agreed else entry
+        marked += "\tNVIDIA " in line
+        text.append(line + "\n")
+    options.record.write_bytes(gzip.compress("".join(text).encode(), 9, mtime=0))
+    print(f"{options.record}: {marked} of {sum(not line.startswith('#') for line in text)} results are marked")
 print(f"{len(forms)} forms, {failed} exact ones differ")
 sys.exit(failed > 0)

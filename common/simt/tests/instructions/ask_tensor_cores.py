@@ -3,10 +3,11 @@
 
     ask_tensor_cores.py OUT [TIMES]
     ask_tensor_cores.py --ptx FOLDER     only writes the kernels, for `ptxas -arch=sm_90a`
-    ask_tensor_cores.py --products FILE  prints `products.txt` as the GPU has it
+    ask_tensor_cores.py --products FILE RECORD  marks in RECORD, `products.txt`, what the GPU gives as well
 
 Needs a GPU of compute capability 9.0 and its driver, nothing else. FILE has the products of the test `instructions::matrices`, which
-`SIMT_PRODUCTS=FILE cargo test -p simt --test main products` writes there. Otherwise three files come of it; those in
+`SIMT_PRODUCTS=FILE cargo test -p simt-gpu --test main products` writes there. The mark is the GPU's name and the day, and there is no
+other way to it; a product that the GPU contradicts loses it. Otherwise three files come of it; those in
 `tensor_cores`, of TIMES 1, are what the tests of `exec::sums` and `exec::descriptor` hold the simulator to.
 
 - sums.txt and sums.bin.gz: products of matrices by `mma.sync` and `wgmma`. A line names the instruction, the rows and columns of D,
@@ -18,6 +19,7 @@ Needs a GPU of compute capability 9.0 and its driver, nothing else. FILE has the
   hash (FNV-1a) of the elements' numbers in the array, each in two bytes, in row order of the operand (A) or of its
   transpose (B)."""
 import ctypes
+import datetime
 import json
 import pathlib
 import random
@@ -357,6 +359,13 @@ class Gpu:
             self.cuda.cuGetErrorString(status, ctypes.byref(text))
             sys.exit(f"{name}: {(text.value or b'error').decode()}")
 
+        self.device = device
+
+    def name(self):
+        name = ctypes.create_string_buffer(100)
+        self.call("cuDeviceGetName", name, 100, self.device)
+        return name.value.decode()
+
     def memory(self, data):
         pointer = ctypes.c_uint64()
         self.call("cuMemAlloc_v2", ctypes.byref(pointer), ctypes.c_size_t(len(data)))
@@ -463,12 +472,22 @@ def ask_layouts(gpu, folder):
     packing.write(folder / "layouts.txt", "".join(lines))
 
 
-def ask_products(gpu, file):
+def ask_products(gpu, file, record):
+    found_of = {}
     for product in map(json.loads, file.open()):
         inputs = [struct.pack(f"<{len(words)}I", *words) for words in product["arrays"]]
         found = gpu.run(product["kernel"], 1, product["threads"], inputs[:-1], len(inputs[-1]) // 4)
         value = hashed(found, "Q")
-        print(f"{product['name']}: {(value ^ value >> 32) & 0xFFFFFFFF:08x}")
+        found_of[product["name"]] = f"{product['name']}: {(value ^ value >> 32) & 0xFFFFFFFF:08x}"
+    mark = f"\t{gpu.name()}, {datetime.date.today()}"
+    text, differ = [], 0
+    for line in record.read_text().splitlines():
+        entry = line.split("\tNVIDIA ")[0]
+        found = found_of.get(entry.split(": ")[0])
+        differ += found is not None and found != entry
+        text.append((line if found is None else entry + mark if found == entry else entry) + "\n")
+    record.write_text("".join(text))
+    print(f"{record}: {len(text)} products, {differ} differ")
 
 
 def write_ptx(folder):
@@ -482,8 +501,8 @@ def write_ptx(folder):
 if len(sys.argv) == 3 and sys.argv[1] == "--ptx":
     write_ptx(pathlib.Path(sys.argv[2]))
     sys.exit()
-if len(sys.argv) == 3 and sys.argv[1] == "--products":
-    ask_products(Gpu(), pathlib.Path(sys.argv[2]))
+if len(sys.argv) == 4 and sys.argv[1] == "--products":
+    ask_products(Gpu(), *map(pathlib.Path, sys.argv[2:]))
     sys.exit()
 if len(sys.argv) not in (2, 3):
     sys.exit(__doc__)

@@ -6,6 +6,23 @@ use simt::{Arg, Error, GlobalMemory, InstructionSet, Kernel, LaunchConfig, Modul
 /// The number of operand groups for each form.
 pub const COUNT: usize = 1024;
 
+/// The number of results that share a hash.
+pub const GROUP: usize = 128;
+
+/// Returns the FNV-1a hash of the words, folded to 32 bits.
+pub fn hash(words: impl IntoIterator<Item = u64>) -> u32 {
+    let bytes = words.into_iter().flat_map(u64::to_le_bytes);
+    let hash =
+        bytes.fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
+    (hash ^ hash >> 32) as u32
+}
+
+/// Returns a 16-bit hash of each group of results, in hexadecimal.
+pub fn hashes(results: &[u64]) -> String {
+    let hashes = results.chunks(GROUP).map(|results| hash(results.iter().copied()) as u16);
+    hashes.fold(String::new(), |text, hash| text + &format!("{hash:04x}"))
+}
+
 /// A statement to test, with the types of its operands.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Case {

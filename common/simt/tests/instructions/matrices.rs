@@ -2,9 +2,9 @@
 //! that the simulator accepts.
 //!
 //! `products.txt` has a line for each, with a hash of its result: `mma M N K D.A.B.C` with the four types, and for `wmma` also the four
-//! layouts in memory; `warpgroups` explains the lines of `wgmma`. An H100 gave the same results on 2026-11-24. The operands are small
-//! whole numbers, so that no sum depends on the order of addition. `SIMT_BLESS=1` regenerates the hashes, to be reviewed as a diff.
-//! `SIMT_PRODUCTS=FILE` writes all products to a file, for which `ask_tensor_cores.py --products FILE` prints a GPU's hashes.
+//! layouts in memory; `warpgroups` explains the lines of `wgmma`. The operands are small whole numbers, so that no sum depends on the
+//! order of addition. `SIMT_BLESS=1` records what the simulator computes, to be reviewed as a diff. `SIMT_PRODUCTS=FILE` writes all
+//! products to a file, about which `ask_tensor_cores.py --products FILE` asks a GPU, and marks what it gave as well.
 
 use super::warpgroups;
 use serde_json::json;
@@ -215,7 +215,7 @@ fn products() {
     for (name, product) in all {
         let result = product.run().unwrap_or_else(|error| panic!("{name}: {error}"));
         assert_ne!(result, product.arrays[product.arrays.len() - 1], "{name}: nothing was stored");
-        writeln!(found, "{name}: {:08x}", super::hash(result.into_iter().map(u64::from))).unwrap();
+        writeln!(found, "{name}: {:08x}", super::cases::hash(result.into_iter().map(u64::from))).unwrap();
     }
     crate::compare("instructions/products.txt", &found);
 }

@@ -1,37 +1,21 @@
 //! Compares every instruction that computes, with every type and modifier that the simulator accepts, with a GPU. The forms come from
 //! the table of instructions and from what the decoder accepts, so the test also fails for a form that is not recorded.
 //!
-//! `results.txt.gz` has a line for each form and each statement of `statements.txt`: [`hashes`] of its results, one for 128 results
-//! each.
-//! `ask_gpu.py` compares these results with a GPU's. `SIMT_BLESS=1` regenerates them, to be checked on a GPU.
+//! `results.txt.gz` has a line for each form and each statement of `statements.txt`: [`cases::hashes`] of its results, one for 128
+//! results each, and the GPU that gave the same. `SIMT_BLESS=1` records what the simulator computes; `ask_gpu.py --record` asks a GPU
+//! about it, and marks what it gave as well.
 
 mod cases;
 mod matrices;
 mod warpgroups;
 
-use super::sections;
-use cases::{COUNT, Case, format};
+use super::{marks, sections};
+use cases::{COUNT, Case, GROUP, format, hashes};
 use flate2::{Compression, write::GzEncoder};
 use simt::{Error, InstructionSet, Module};
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::Write as _;
-
-const GROUP: usize = 128;
-
-/// Returns the FNV-1a hash of the words, folded to 32 bits.
-fn hash(words: impl IntoIterator<Item = u64>) -> u32 {
-    let bytes = words.into_iter().flat_map(u64::to_le_bytes);
-    let hash =
-        bytes.fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
-    (hash ^ hash >> 32) as u32
-}
-
-/// Returns a 16-bit hash of each group of results, in hexadecimal.
-fn hashes(results: &[u64]) -> String {
-    let hashes = results.chunks(GROUP).map(|results| hash(results.iter().copied()) as u16);
-    hashes.fold(String::new(), |text, hash| text + &format!("{hash:04x}"))
-}
 
 type Function = fn(f64) -> f64;
 
@@ -90,13 +74,15 @@ fn every_form_of_every_instruction() {
     assert!(cases.len() > 1500, "{}", cases.len());
     let text = sections::text("instructions/results.txt");
     if std::env::var_os("SIMT_BLESS").is_some() {
-        let mut text: String = text.split_inclusive('\n').filter(|line| line.starts_with('#')).collect();
+        let mut found: String = text.split_inclusive('\n').filter(|line| line.starts_with('#')).collect();
         for case in &cases {
-            text += &format!("{}\t{}\n", case.key(), hashes(&case.run(InstructionSet::Plain).unwrap()));
+            found += &format!("{}\t{}\n", case.key(), hashes(&case.run(InstructionSet::Plain).unwrap()));
         }
         let file = File::create(sections::path("instructions/results.txt.gz")).unwrap();
+        let text = marks::kept(&found, &text);
         return GzEncoder::new(file, Compression::best()).write_all(text.as_bytes()).unwrap();
     }
+    let text = marks::unmarked(&text);
     let mut recorded: HashMap<&str, &str> = text.lines().filter_map(|line| line.split_once('\t')).collect();
     let (plain, mut messages) = (simt::forms(), vec![]);
     for case in &cases {
