@@ -1,8 +1,8 @@
 //! What every step uses: devices, matrices, verification, timing, report and command line.
 //!
-//! A step is a [`Step`]: where its `kernel.cu` lies and how it is launched ([`Plan`]). [`fn@run`] does the rest: it
-//! draws A and B, opens a device, compiles or looks up the kernel, poisons C, launches, verifies, and only then times
-//! and reports.
+//! A step is a [`Step`], which says where its `kernel.cu` lies and how it is launched ([`Plan`]), and a host driver: the function
+//! in its `src/main.rs`. The driver calls a [`Gpu`]: it allocates, copies A and B, launches, copies C back, verifies, times and
+//! reports. [`fn@run`] reads the command line and runs the driver.
 //!
 //! Each module is a room with one purpose. A room uses those below it in this list and none above: [`program`], [`measure`],
 //! [`verify`], [`device`], [`code`], [`basics`]; all of them use the crate [`plan`].
@@ -20,4 +20,5 @@ pub use plan::{
     Arg, Defect, DeviceInfo, Dtype, Fill, HostProduct, Kind, Launch, MAX_GRID_YZ, Plan, PlanFn, Problem,
     Specialisation, Step, Variant,
 };
-pub use program::run;
+pub use program::report::Report;
+pub use program::{Asked, Gpu, Host, random_matrices, run};

@@ -2,9 +2,11 @@
 //! on a GPU if there is one; the simulator's search for hazards in each of them, also without each of their barriers; and the
 //! memory that this search is said to take. Tests that lack a GPU or NVRTC are shown as ignored, with the reason.
 
+mod driver;
 mod hazards;
 mod kernel;
 mod memory;
+mod shapes;
 
 use std::process::ExitCode;
 
@@ -13,38 +15,19 @@ use libtest_mimic::{Arguments, Trial};
 
 pub use kernel::trial;
 use kernel::{Kernel, is_whole};
+use shapes::{SHAPES, SMALL_SHAPES, TALL};
 
 use crate::device::{self, Choice, SimOptions};
 use crate::measure::time_on_host;
+use crate::program::Driver;
 use crate::verify::Verification;
 use findings::KernelFault;
 use plan::{Defect, DeviceInfo, Dtype, Fill, HostProduct, Problem, Step};
 
-/// M, N, K: single elements, rows and columns, multiples of every tile and of none, and one more or less.
-const SHAPES: &[[u64; 3]] = &[
-    [1, 1, 1],
-    [1, 1, 33],
-    [1, 40, 3],
-    [31, 33, 35],
-    [32, 32, 32],
-    [64, 64, 64],
-    [65, 63, 17],
-    [1, 150, 70],
-    [150, 1, 70],
-    [129, 67, 45],
-    [70, 140, 200],
-    [33, 132, 520],
-    [66, 67, 513],
-    [130, 257, 8],
-];
-/// Shapes that fit one block and its shared memory, for a step that cannot compute others.
-const SMALL_SHAPES: &[[u64; 3]] = &[[1, 1, 1], [7, 5, 3], [32, 32, 100], [1, 1000, 9], [13, 17, 400], [33, 31, 1]];
-/// More rows than one launch's grid can cover with tiles of 16 rows: 65,535 × 16. Steps with larger tiles need one launch.
-const TALL: [u64; 3] = [1_050_000, 2, 3];
-
-/// Runs the tests of a step.
-pub fn run(step: &'static Step) -> ExitCode {
+/// Runs the tests of a step and of its host driver.
+pub fn run(step: &'static Step, driver: Driver) -> ExitCode {
     let mut trials = kernels(Kernel::all(step));
+    trials.extend(driver::trials(step, driver));
     trials.extend(step.host.map(|host| trial("host::self_check", move || host_is_right(host))));
     trials.extend(memory::trials(step));
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()

@@ -1,7 +1,7 @@
 //! Step 3: all of A and B in shared memory. One block computes C.
 
 use anyhow::{Result, ensure};
-use plan::{DefaultSize, DeviceInfo, Dtype, Plan, Problem, Specialisation, Step, Variant};
+use plan::{Arg, DefaultSize, DeviceInfo, Dtype, Launch, Plan, Problem, Specialisation, Step, Variant};
 
 /// The step.
 pub const STEP: Step = Step {
@@ -15,27 +15,38 @@ pub const STEP: Step = Step {
     host: None,
 };
 
+// ANCHOR: plan
 /// Plans one block of N × M threads. Fails if C has more elements than a block can have threads, or if A and B do not fit.
 fn plan(problem: &Problem, device: &DeviceInfo) -> Result<Plan> {
-    let (m, n, k) = (problem.m, problem.n, problem.k);
-    let threads = u64::from(device.max_threads_per_block);
+    let [m, n, k] = problem.sizes();
+    let (elements, threads) = (problem.c_elements(), device.max_threads_per_block);
     ensure!(
-        m * n <= threads,
-        "C of {m}×{n} has {} elements and one block has at most {threads} threads; choose M×N up to {threads}, or step04_tiled",
-        m * n
+        elements <= threads.into(),
+        "C of {m}×{n} has {elements} elements and one block has at most {threads} threads; choose M×N up to {threads}, or step04_tiled"
     );
     let bytes = (problem.a_elements() + problem.b_elements()) * 4;
-    let room = u64::from(device.max_shared_bytes);
+    let room = device.max_shared_bytes;
     ensure!(
-        bytes <= room,
+        bytes <= room.into(),
         "A and B take {bytes} bytes of shared memory and a block of this device has at most {room}; choose K up to {}, or step04_tiled",
         room / (4 * (m + n))
     );
-    let block = [n as u32, m as u32];
-    let specialisation = Specialisation::single(problem.dtype, &[]);
-    let plan = Plan::tiled(problem, specialisation, block, block).with_tile_k(k as u32);
-    Ok(plan.with_shared_bytes(bytes as u32))
+    let launch = Launch {
+        entry: "matmul".into(),
+        grid: [1, 1, 1],
+        block: [n, m, 1],
+        shared_bytes: bytes as u32,
+        args: vec![Arg::A(0), Arg::B(0), Arg::C(0), m.into(), n.into(), k.into()],
+    };
+    Ok(Plan {
+        specialisation: Specialisation::single(problem.dtype, &[]),
+        tile: [n, m],
+        tile_k: k,
+        workspace_elements: 0,
+        launches: vec![launch],
+    })
 }
+// ANCHOR_END: plan
 
 fn specialisations(dtype: Dtype) -> Vec<Specialisation> {
     vec![Specialisation::single(dtype, &[])]

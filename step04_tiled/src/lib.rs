@@ -1,7 +1,10 @@
 //! Step 4: each block computes a TILE×TILE tile of C, and copies tiles of A and B through shared memory.
 
 use anyhow::{Result, ensure};
-use plan::{DefaultSize, Defect, DeviceInfo, Dtype, Plan, Problem, Specialisation, Step, Variant};
+use plan::{
+    Arg, DefaultSize, Defect, DeviceInfo, Dtype, Launch, Plan, Problem, Rows, Specialisation, Step, Variant,
+    launches_by_rows,
+};
 
 /// Edge of the tiles of A, B and C, and of the block. A block can have at most 32×32 threads.
 pub const TILE: u32 = 32;
@@ -32,10 +35,26 @@ pub const STEP: Step = Step {
     host: None,
 };
 
+// ANCHOR: plan
+/// Plans a block for each tile of C, in a grid that is rounded up to cover C.
 fn plan(problem: &Problem, _device: &DeviceInfo) -> Result<Plan> {
-    let specialisation = Specialisation::single(problem.dtype, &[("TILE", TILE)]);
-    Ok(Plan::tiled(problem, specialisation, [TILE, TILE], [TILE, TILE]).with_tile_k(TILE))
+    let [_, n, k] = problem.sizes();
+    let launch = |rows: Rows| Launch {
+        entry: "matmul".into(),
+        grid: [n.div_ceil(TILE), rows.count.div_ceil(TILE), 1],
+        block: [TILE, TILE, 1],
+        shared_bytes: 0,
+        args: vec![rows.of_a(), Arg::B(0), rows.of_c(), rows.count.into(), n.into(), k.into()],
+    };
+    Ok(Plan {
+        specialisation: Specialisation::single(problem.dtype, &[("TILE", TILE)]),
+        tile: [TILE, TILE],
+        tile_k: TILE,
+        workspace_elements: 0,
+        launches: launches_by_rows(problem, TILE, launch),
+    })
 }
+// ANCHOR_END: plan
 
 /// Plans the first rung. It has no bounds checks, so it accepts only sizes that need none.
 fn plan_multiples(problem: &Problem, device: &DeviceInfo) -> Result<Plan> {

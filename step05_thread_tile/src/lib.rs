@@ -1,7 +1,9 @@
 //! Step 5: each thread computes a tile of C in registers.
 
 use anyhow::Result;
-use plan::{DefaultSize, DeviceInfo, Dtype, Plan, Problem, Specialisation, Step, Variant};
+use plan::{
+    Arg, DefaultSize, DeviceInfo, Dtype, Launch, Plan, Problem, Rows, Specialisation, Step, Variant, launches_by_rows,
+};
 
 /// Rows of C that a block computes.
 pub const TILE_M: u32 = 64;
@@ -64,6 +66,26 @@ fn plan_tile(problem: &Problem, _device: &DeviceInfo) -> Result<Plan> {
     Ok(Plan::tiled(problem, tile(problem.dtype), [THREADS, 1], [TILE_N, TILE_M]).with_tile_k(TILE_K))
 }
 
+// ANCHOR: plan
+/// Plans a block for each tile of C, in a grid that is rounded up to cover C. A block has fewer threads than its tile has elements.
+fn plan(problem: &Problem, device: &DeviceInfo) -> Result<Plan> {
+    let [_, n, k] = problem.sizes();
+    let launch = |rows: Rows| Launch {
+        entry: "matmul".into(),
+        grid: [n.div_ceil(TILE_N), rows.count.div_ceil(TILE_M), 1],
+        block: [THREADS, 1, 1],
+        shared_bytes: 0,
+        args: vec![rows.of_a(), Arg::B(0), rows.of_c(), rows.count.into(), n.into(), k.into()],
+    };
+    Ok(Plan {
+        specialisation: specialisation(problem.dtype, vector(problem, device)),
+        tile: [TILE_N, TILE_M],
+        tile_k: TILE_K,
+        workspace_elements: 0,
+        launches: launches_by_rows(problem, TILE_M, launch),
+    })
+}
+
 /// Returns how many elements of B one copy takes. If N is a multiple of 4, every row starts at a multiple of 16 bytes. The integer
 /// kernel, which is only there to be exact, is committed only in the form for any N.
 fn vector(problem: &Problem, device: &DeviceInfo) -> u32 {
@@ -81,11 +103,7 @@ fn specialisation(dtype: Dtype, vector: u32) -> Specialisation {
     ];
     Specialisation::named(format!("v{vector}"), dtype, &defines)
 }
-
-fn plan(problem: &Problem, device: &DeviceInfo) -> Result<Plan> {
-    let specialisation = specialisation(problem.dtype, vector(problem, device));
-    Ok(Plan::tiled(problem, specialisation, [THREADS, 1], [TILE_N, TILE_M]).with_tile_k(TILE_K))
-}
+// ANCHOR_END: plan
 
 fn specialisations(dtype: Dtype) -> Vec<Specialisation> {
     let vectors: &[u32] = if dtype == Dtype::F32 { &[4, 1] } else { &[1] };

@@ -1,7 +1,9 @@
 //! Step 6: the kernel fetches the next tiles while it multiplies the current ones.
 
 use anyhow::Result;
-use plan::{DefaultSize, DeviceInfo, Dtype, Plan, Problem, Specialisation, Step, Variant};
+use plan::{
+    Arg, DefaultSize, DeviceInfo, Dtype, Launch, Plan, Problem, Rows, Specialisation, Step, Variant, launches_by_rows,
+};
 
 /// The step.
 pub const STEP: Step = Step {
@@ -73,17 +75,8 @@ impl Tiling {
     }
 }
 
-/// Plans a launch with the tiling that should take the least time.
-fn plan_with(tilings: &[Tiling], problem: &Problem, device: &DeviceInfo) -> Plan {
-    let clocks = |tiling: &&Tiling| tiling.clocks(problem, device.sm_count);
-    let fastest = tilings.iter().min_by(|a, b| clocks(a).total_cmp(&clocks(b)));
-    let tiling = fastest.expect("there are tilings");
-    let [tile_m, tile_n, tile_k] = tiling.tile;
-    let specialisation = tiling.specialisation(problem.dtype, vector(problem, device));
-    Plan::tiled(problem, specialisation, [tiling.threads(), 1], [tile_n, tile_m]).with_tile_k(tile_k)
-}
-
-/// Plans the step's kernel.
+// ANCHOR: plan
+/// Plans the step's kernel, with one of the tilings that can be had.
 fn plan(problem: &Problem, device: &DeviceInfo) -> Result<Plan> {
     let tilings = match problem.dtype {
         _ if device.compiles => &TILINGS[..],
@@ -93,6 +86,35 @@ fn plan(problem: &Problem, device: &DeviceInfo) -> Result<Plan> {
     };
     Ok(plan_with(tilings, problem, device))
 }
+
+/// Plans a block for each tile of C, with the tiling that should take the least time on a GPU with so many SMs.
+fn plan_with(tilings: &[Tiling], problem: &Problem, device: &DeviceInfo) -> Plan {
+    let clocks = |tiling: &&Tiling| tiling.clocks(problem, device.sm_count);
+    let fastest = tilings.iter().min_by(|a, b| clocks(a).total_cmp(&clocks(b)));
+    let tiling = fastest.expect("there are tilings");
+    let ([_, n, k], [tile_m, tile_n, tile_k]) = (problem.sizes(), tiling.tile);
+    let launch = |rows: Rows| Launch {
+        entry: "matmul".into(),
+        grid: [n.div_ceil(tile_n), rows.count.div_ceil(tile_m), 1],
+        block: [tiling.threads(), 1, 1],
+        shared_bytes: 0,
+        args: vec![rows.of_a(), Arg::B(0), rows.of_c(), rows.count.into(), n.into(), k.into()],
+    };
+    Plan {
+        specialisation: tiling.specialisation(problem.dtype, vector(problem, device)),
+        tile: [tile_n, tile_m],
+        tile_k,
+        workspace_elements: 0,
+        launches: launches_by_rows(problem, tile_m, launch),
+    }
+}
+
+/// Returns how many elements of B one copy takes. If N is a multiple of 4, every row starts at a multiple of 16 bytes. The integer
+/// kernel is committed only in the form for any N.
+fn vector(problem: &Problem, device: &DeviceInfo) -> u32 {
+    if problem.n.is_multiple_of(4) && (problem.dtype == Dtype::F32 || device.compiles) { 4 } else { 1 }
+}
+// ANCHOR_END: plan
 
 /// Plans a rung or a counter-example.
 fn plan_other(problem: &Problem, device: &DeviceInfo) -> Result<Plan> {
@@ -113,12 +135,6 @@ fn specialisations(dtype: Dtype) -> Vec<Specialisation> {
         Dtype::F32 => [of(&TILINGS, 4), of(&RAGGED, 1)].concat(),
         Dtype::I32 => of(&COMMON, 1),
     }
-}
-
-/// Returns how many elements of B one copy takes. If N is a multiple of 4, every row starts at a multiple of 16 bytes. The integer
-/// kernel is committed only in the form for any N.
-fn vector(problem: &Problem, device: &DeviceInfo) -> u32 {
-    if problem.n.is_multiple_of(4) && (problem.dtype == Dtype::F32 || device.compiles) { 4 } else { 1 }
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use anyhow::{Context, Result};
 use clap::Parser as _;
 use common::basics::{number, output, workspace};
 use common::program::cli::Args;
-use common::program::run_on_device;
+use common::program::{on_device, reported};
 
 use crate::files::{self, parse_file};
 use crate::grade::{self, page::BEGIN};
@@ -156,7 +156,7 @@ fn computed(command: &str, term: &str) -> Result<String> {
     let arguments =
         Args::try_parse_from(words).context("a question's command is none; restore the chapter with git")?;
     let variant = arguments.variant.as_deref().map(|name| step.variant(name)).transpose()?;
-    let counters = run_on_device(step, variant, &arguments)?.counters.unwrap_or_default();
+    let counters = reported(step, variant, &arguments, on_device)?.counters.unwrap_or_default();
     let value =
         counters.term(term).with_context(|| format!("{term} is no term of counters; restore the chapter with git"))?;
     Ok(number(value))

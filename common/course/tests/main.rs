@@ -2,6 +2,7 @@
 
 mod attacks;
 mod class;
+mod drivers;
 mod labs;
 mod mistakes;
 mod outputs;
@@ -15,9 +16,8 @@ use libtest_mimic::Arguments;
 
 fn main() -> ExitCode {
     if let Some(name) = std::env::var_os(support::STEP) {
-        let past = (name == "beyond").then_some(&explorer::steps::BEYOND);
-        let step = course::steps::STEPS.iter().find(|step| name == step.name).or(past);
-        return common::run(step.expect("a test names a step"));
+        let (step, driver) = drivers::named(&name).expect("a test names a step");
+        return common::run(step, driver);
     }
     // Where a learner stands: cargo starts tests in their package's folder.
     if let Err(error) = std::env::set_current_dir(workspace::root()) {

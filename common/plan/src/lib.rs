@@ -10,7 +10,7 @@ mod step;
 
 pub use info::{DeviceInfo, Kind};
 pub use own::OwnLaunch;
-pub use plan::{Arg, Launch, MAX_GRID_YZ, Plan, Shape, Specialisation};
+pub use plan::{Arg, Launch, MAX_GRID_YZ, Plan, Rows, Shape, Specialisation, launches_by_rows};
 pub use problem::{Dtype, Fill, Problem};
 pub use step::{
     COUNTER_EXAMPLES, DefaultSize, Defect, HostProduct, PlanFn, RUNGS, Role, SpecialisationsFn, Step, Variant,

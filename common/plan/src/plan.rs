@@ -54,6 +54,47 @@ pub struct Launch {
     pub args: Vec<Arg>,
 }
 
+impl From<u32> for Arg {
+    /// A size of the problem, as the kernel's `int`.
+    fn from(size: u32) -> Self {
+        Self::Int(size as i32)
+    }
+}
+
+/// A band of rows of A and of C, all of B's columns wide: what one launch computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rows {
+    /// The band's first row.
+    pub first: u64,
+    /// Rows of the band: the M of its launch.
+    pub count: u32,
+    /// N and K of the problem, and so of every band.
+    pub sizes: [u32; 2],
+}
+
+impl Rows {
+    /// Returns the argument that is A, beginning with the band's first row.
+    pub fn of_a(&self) -> Arg {
+        Arg::A(self.first * u64::from(self.sizes[1]))
+    }
+
+    /// Returns the argument that is C, beginning with the band's first row.
+    pub fn of_c(&self) -> Arg {
+        Arg::C(self.first * u64::from(self.sizes[0]))
+    }
+}
+
+/// Makes a launch for each band of rows of a problem, for blocks that cover `block_rows` rows of C each. There is one band, unless
+/// C is so tall that the grid would have more than [`MAX_GRID_YZ`] blocks in y.
+pub fn launches_by_rows(problem: &Problem, block_rows: u32, launch: impl Fn(Rows) -> Launch) -> Vec<Launch> {
+    let most = MAX_GRID_YZ * u64::from(block_rows);
+    let band = |i| {
+        let (first, [m, n, k]) = (i * most, problem.sizes());
+        launch(Rows { first, count: (u64::from(m) - first).min(most) as u32, sizes: [n, k] })
+    };
+    (0..problem.m.div_ceil(most)).map(band).collect()
+}
+
 impl Launch {
     /// Returns the launch that sums the products of slices of K. They are in the workspace, one after the other, starting at
     /// `from`.
@@ -173,28 +214,18 @@ impl Plan {
         [only && c(&this), workspace(this) == 1 && before.iter().all(|launch| workspace(launch) == 0)]
     }
 
-    /// Makes a plan with a grid of ceil(N / `tile[0]`) × ceil(M / `tile[1]`) blocks that run `matmul(A, B, C, M, N, K)`.
-    ///
-    /// The grid's y axis has at most [`MAX_GRID_YZ`] blocks, so a taller C is cut into bands of rows with one launch each. A band
-    /// is a smaller problem with the same N and K, whose A and C start further down.
+    /// Makes a plan with a grid of ceil(N / `tile[0]`) × ceil(M / `tile[1]`) blocks that run `matmul(A, B, C, M, N, K)`: that of a
+    /// learner's kernel, of which only block and tile are known.
     pub fn tiled(problem: &Problem, specialisation: Specialisation, block: [u32; 2], tile: [u32; 2]) -> Self {
-        let (m, n, k) = (problem.m, problem.n, problem.k);
-        let [tile_x, tile_y] = tile.map(u64::from);
-        let band = MAX_GRID_YZ * tile_y;
-        let launches = (0..m.div_ceil(band))
-            .map(|i| {
-                let first = i * band;
-                let rows = (m - first).min(band);
-                let sizes = [rows, n, k].map(|size| Arg::Int(size as i32));
-                Launch {
-                    entry: "matmul".into(),
-                    grid: [n.div_ceil(tile_x) as u32, rows.div_ceil(tile_y) as u32, 1],
-                    block: [block[0], block[1], 1],
-                    shared_bytes: 0,
-                    args: [Arg::A(first * k), Arg::B(0), Arg::C(first * n)].into_iter().chain(sizes).collect(),
-                }
-            })
-            .collect();
+        let [_, n, k] = problem.sizes();
+        let launch = |rows: Rows| Launch {
+            entry: "matmul".into(),
+            grid: [n.div_ceil(tile[0]), rows.count.div_ceil(tile[1]), 1],
+            block: [block[0], block[1], 1],
+            shared_bytes: 0,
+            args: vec![rows.of_a(), Arg::B(0), rows.of_c(), rows.count.into(), n.into(), k.into()],
+        };
+        let launches = launches_by_rows(problem, tile[1], launch);
         Self { specialisation, tile, tile_k: 1, workspace_elements: 0, launches }
     }
 

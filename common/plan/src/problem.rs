@@ -94,6 +94,11 @@ impl Problem {
         Self { m, n, k, dtype: Dtype::F32, fill: Fill::Uniform, seed: 1 }
     }
 
+    /// Returns M, N and K as a kernel's parameters have them.
+    pub fn sizes(&self) -> [u32; 3] {
+        [self.m, self.n, self.k].map(|size| size as u32)
+    }
+
     /// Returns the number of elements of A.
     pub fn a_elements(&self) -> u64 {
         self.m * self.k

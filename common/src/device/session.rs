@@ -10,11 +10,15 @@ use crate::device::{Buffer, Device, FirstRun, Kernel, Matrices, Product, Value};
 use plan::occupancy::{self, Occupancy};
 use plan::{Arg, Launch, Plan, Problem, Shape};
 
+/// The kernel of a launch, and the memory that its arguments point into.
+pub type Started = (Kernel, Vec<Buffer>);
+
 /// A plan's kernels, and the memory that they work on.
 pub struct Session {
     /// The plan that is run.
     pub plan: Plan,
-    kernels: HashMap<String, Kernel>,
+    /// The kernel of each launch of the plan, and the memory that its arguments point into: A, B, C and the workspace.
+    started: Vec<Started>,
     machine: Kernels,
     matrices: Matrices,
     workspace: Option<Buffer>,
@@ -37,8 +41,15 @@ impl Session {
             0 => None,
             elements => Some(device.alloc("workspace", elements * 4)?),
         };
-        let (machine, matrices, first_run) = (code.machine.clone(), *matrices, FirstRun::default());
-        Ok(Self { plan, kernels, machine, matrices, workspace, borrowed: true, first_run })
+        let arrays: Vec<Buffer> = matrices.buffers().into_iter().chain(workspace).collect();
+        let started = plan.launches.iter().map(|launch| (kernels[&launch.entry], arrays.clone())).collect();
+        Ok(Self { workspace, borrowed: true, ..Self::of_driver(plan, started, code, matrices, FirstRun::default()) })
+    }
+
+    /// What a host driver has launched, to be launched again. Everything belongs to the driver.
+    pub fn of_driver(plan: Plan, started: Vec<Started>, code: &Code, matrices: &Matrices, first_run: FirstRun) -> Self {
+        let workspace = started.iter().find_map(|(_, arrays)| arrays.get(3).copied());
+        Self { plan, started, machine: code.machine.clone(), matrices: *matrices, workspace, borrowed: true, first_run }
     }
 
     /// The occupancy of the launch that multiplies. Registers come from the driver, or else from the assembler.
@@ -53,16 +64,22 @@ impl Session {
     }
 }
 
-/// The values that a launch passes for its arguments: places in A, B, C or the workspace, and integers.
-pub fn values(launch: &Launch, [a, b, c]: [Buffer; 3], workspace: Option<Buffer>) -> Result<Vec<Value>> {
-    let none = "the plan uses a workspace and there is none; set its workspace_elements";
-    let buffers = [Some(a), Some(b), Some(c), workspace];
+/// The values that a launch passes for its arguments: places in A, B, C or the workspace, which are the `arrays`, and integers.
+pub fn values(launch: &Launch, arrays: &[Buffer]) -> Result<Vec<Value>> {
     let value = |arg: &Arg| match arg.pointed() {
-        Ok((array, offset)) => Ok(Value::Pointer(buffers[array].context(none)?, offset * 4)),
+        Ok((array, offset)) => Ok(Value::Pointer(*arrays.get(array).context(MISSING[array.min(3)])?, offset * 4)),
         Err(value) => Ok(Value::Int(value)),
     };
     launch.args.iter().map(value).collect()
 }
+
+/// Why there is no memory for an argument, by the array into which it points.
+const MISSING: [&str; 4] = [
+    "the launch is given no memory; pass it that of A, B and C",
+    "the launch is given no memory for B; pass it that of A, B and C",
+    "the launch is given no memory for C; pass it that of A, B and C",
+    "the plan uses a workspace and there is none; set its workspace_elements",
+];
 
 impl Product for Session {
     fn matrices(&self) -> &Matrices {
@@ -79,9 +96,8 @@ impl Product for Session {
 
     /// Starts all launches of the plan, in order.
     fn launch(&self, device: &mut dyn Device) -> Result<()> {
-        for launch in &self.plan.launches {
-            let args = values(launch, self.matrices.buffers(), self.workspace)?;
-            device.launch(self.kernels[&launch.entry], launch, &args)?;
+        for (launch, (kernel, arrays)) in self.plan.launches.iter().zip(&self.started) {
+            device.launch(*kernel, launch, &values(launch, arrays)?)?;
         }
         Ok(())
     }
@@ -102,7 +118,9 @@ impl Product for Session {
     }
 
     fn main_kernel(&self) -> Option<Kernel> {
-        self.plan.main().and_then(|launch| self.kernels.get(&launch.entry)).copied()
+        let main = self.plan.main()?;
+        let at = self.plan.launches.iter().position(|launch| launch == main)?;
+        self.started.get(at).map(|(kernel, _)| *kernel)
     }
 
     fn close(&self, device: &mut dyn Device) -> Result<()> {
@@ -113,21 +131,27 @@ impl Product for Session {
     }
 }
 
-fn load(device: &mut dyn Device, plan: &Plan, code: &Code) -> Result<HashMap<String, Kernel>> {
+/// Loads the kernels of a plan, by their entries.
+pub fn load(device: &mut dyn Device, plan: &Plan, code: &Code) -> Result<HashMap<String, Kernel>> {
     let mut kernels = HashMap::new();
     for launch in &plan.launches {
         check_launch(device, launch)?;
         if !kernels.contains_key(&launch.entry) {
-            let integers = launch.args.iter().filter(|arg| matches!(arg, Arg::Int(_))).count();
-            check_signature(code, &launch.entry, launch.args.len() - integers, integers)?;
+            check_arguments(code, launch)?;
             kernels.insert(launch.entry.clone(), device.load(code, &launch.entry)?);
         }
     }
     Ok(kernels)
 }
 
+/// Compares the arguments of a launch with the parameters of its kernel.
+pub fn check_arguments(code: &Code, launch: &Launch) -> Result<()> {
+    let integers = launch.args.iter().filter(|arg| matches!(arg, Arg::Int(_))).count();
+    check_signature(code, &launch.entry, launch.args.len() - integers, integers)
+}
+
 /// Refuses a launch that this device cannot make, and names the option to change.
-fn check_launch(device: &dyn Device, launch: &Launch) -> Result<()> {
+pub fn check_launch(device: &dyn Device, launch: &Launch) -> Result<()> {
     let info = device.info();
     let threads: u64 = launch.block.map(u64::from).iter().product();
     let limit = info.max_threads_per_block;

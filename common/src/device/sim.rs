@@ -60,6 +60,12 @@ pub struct SimDevice {
     origins: Vec<Origins>,
 }
 
+impl Default for SimDevice {
+    fn default() -> Self {
+        Self::new(SimOptions::default())
+    }
+}
+
 impl SimDevice {
     /// A device with the host's memory.
     pub fn new(options: SimOptions) -> Self {

@@ -10,14 +10,13 @@ use plan::{Kind, Plan, Problem};
 /// Fails if the problem does not fit the device or the host, of which the device's analyses (`--check`, `--counters`, `--trace`) take
 /// this many bytes.
 ///
-/// The host holds A, B and a panel of rows of C at a time (see `verify`).
+/// The host holds A, B and C, and what `verify` takes.
 pub fn ensure_fits(problem: &Problem, plan: Option<&Plan>, device: &dyn Device, analyses: u64) -> Result<()> {
     let size = format!("{}×{}×{}", problem.m, problem.n, problem.k);
     let workspace = plan.map_or(0, |plan| plan.workspace_elements);
     let on_device = problem.device_bytes(workspace);
     let free = device.free_bytes()?;
-    let operands = problem.a_elements().saturating_add(problem.b_elements()).saturating_mul(4);
-    let on_host = operands.saturating_add(verify::host_bytes(problem));
+    let on_host = problem.device_bytes(0).saturating_add(verify::host_bytes(problem));
     if device.info().kind == Kind::Cuda {
         ensure!(
             on_device <= free,

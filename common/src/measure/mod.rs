@@ -12,7 +12,7 @@ pub mod timing;
 
 pub use baseline::Baseline;
 pub use gpus::Gpu;
-pub use host_product::time_on_host;
+pub use host_product::{multiply_on_host, samples_on_host, time_on_host};
 pub use least_time::{LeastTime, ResourceTime, of_product as least_time};
 pub use timing::{Cache, L2, Spread, Timing, geometric_mean};
 

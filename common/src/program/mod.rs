@@ -1,11 +1,22 @@
-//! A step's program: the command line, the run on a device or on the host, the report and the exit status.
+//! A step's program: the command line, the calls of its host driver, the report and the exit status.
 
+mod asked;
 pub mod cli;
+mod closing;
 pub mod exit;
-mod on_device;
-mod on_host;
+mod gpu;
+mod host;
+mod matrix;
 pub mod report;
 mod run;
+mod slip;
+mod standard;
+mod verdict;
 
-pub use on_device::run as run_on_device;
-pub use run::{execute, run};
+pub use asked::{Asked, Driver};
+pub use closing::Times;
+pub use gpu::{Compiled, Gpu};
+pub use host::Host;
+pub use matrix::{Matrix, random_matrices};
+pub use run::{execute, reported, run};
+pub use standard::on_device;

@@ -51,8 +51,8 @@ fn checked_runs_take_what_they_are_said_to_take(kernel: Kernel, device: &SimDevi
 /// A run that fits only if it is not watched is refused, in one sentence.
 fn what_does_not_fit_is_refused(kernel: Kernel, device: &SimDevice) -> Result<()> {
     let most = device.free_bytes()?.min(host::total_bytes() / 4);
-    // A product takes 28 bytes for each element of a matrix, and more if it is watched.
-    let edge = (most.min(1 << 40) / 32).isqrt();
+    // A product takes 32 bytes for each element of a matrix, and more if it is watched.
+    let edge = (most.min(1 << 40) / 36).isqrt();
     let problem = kernel.problem([edge; 3], 1);
     let Ok(plan) = kernel.plan(&problem, device.info()) else { return Ok(()) };
     let code = kernel.source()?.code(&plan.specialisation, device.info())?;

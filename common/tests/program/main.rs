@@ -4,6 +4,7 @@
 
 mod command_line;
 mod diagnostics;
+mod drivers;
 mod gpu;
 #[path = "../../simt/tests/launch.rs"]
 mod launch;
@@ -12,6 +13,9 @@ mod outputs;
 mod rust;
 #[path = "../../simt/tests/sections/mod.rs"]
 mod sections;
+#[allow(dead_code, reason = "the step's program begins there, the test at the driver")]
+#[path = "../../../step04_tiled/src/main.rs"]
+mod step04;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -28,12 +32,16 @@ use snapbox::{Data, assert_data_eq};
 const STEP: &str = "COMMON_TESTS_STEP";
 
 fn main() -> ExitCode {
+    if let Some(mistake) = std::env::var_os(drivers::MISTAKE) {
+        return drivers::run(&mistake);
+    }
     if std::env::var_os(STEP).is_some() {
-        return common::run(&step04_tiled::STEP);
+        return common::run(&step04_tiled::STEP, step04::multiply);
     }
     let arguments = Arguments::from_args();
     let all = [
         command_line::trials(),
+        drivers::trials(),
         outputs::trials(),
         gpu::trials(),
         rust::trials(),

@@ -2,6 +2,7 @@
 //! matches any text, such as the elements of C for which two blocks race.
 
 use std::path::Path;
+use std::process::Command;
 
 use anyhow::{Result, ensure};
 use common::basics::files::below;
@@ -48,10 +49,15 @@ fn make_defects() -> Result<()> {
 /// Runs a command, whose first word is the program, in the workspace.
 fn printed(command: &str) -> String {
     let words = command.split_whitespace().skip(1).map(|word| word.replacen(DEFECTS.0, DEFECTS.1, 1));
-    let output = program().args(words).current_dir(root()).output().unwrap();
+    said(&format!("$ {command}"), program().args(words).current_dir(root()))
+}
+
+/// What a program prints and how it ends, below a line that names the command.
+pub fn said(typed: &str, command: &mut Command) -> String {
+    let output = command.output().unwrap();
     let shown = workspace::display(Path::new(DEFECTS.1.trim_end_matches('/'))) + "/";
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap().replace(&shown, DEFECTS.0);
     let (stdout, stderr, status) = (text(output.stdout), text(output.stderr), output.status.code().unwrap());
     let stderr = if stderr.is_empty() { stderr } else { format!("--- standard error\n{stderr}") };
-    format!("$ {command}\n{stdout}{stderr}--- exit status {status}\n")
+    format!("{typed}\n{stdout}{stderr}--- exit status {status}\n")
 }

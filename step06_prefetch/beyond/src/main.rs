@@ -9,7 +9,7 @@ use clap::{Parser, Subcommand};
 use common::Variant;
 use common::basics::print;
 use common::program::cli::Args;
-use common::program::{execute, exit};
+use common::program::{execute, exit, on_device};
 
 /// Multiplies two matrices with step 6's kernel or, with --variant, one beyond it; verifies the product, and times it.
 #[derive(Parser)]
@@ -55,7 +55,7 @@ fn main() -> ExitCode {
 fn multiply(Program { args, without, .. }: &Program) -> Result<bool> {
     let variant = args.variant.as_deref().map(|name| STEP.variant(name)).transpose()?;
     let without = variant.zip(without.as_ref()).map(|(variant, idea)| planned_without(variant, idea)).transpose()?;
-    let right = execute(&STEP, without.as_ref().or(variant), args)?;
+    let right = execute(&STEP, without.as_ref().or(variant), args, on_device)?;
     if args.list_variants {
         let of = |idea: &every_shape::Idea| format!("  --without {:<12}{}\n", idea.name, idea.title);
         print(&format!("{} can do without\n{}", every_shape::VARIANT.name, IDEAS.iter().map(of).collect::<String>()))?;

@@ -118,7 +118,7 @@ impl Kernels {
     pub fn multiply(self, device: &mut dyn Device, size: [u64; 3], matrices: [Buffer; 3], add: bool) -> Result<()> {
         for launch in &plan(device, size)?.launches {
             let kernel = if add { self.adding } else { self.step };
-            device.launch(kernel, launch, &session::values(launch, matrices, None)?)?;
+            device.launch(kernel, launch, &session::values(launch, &matrices)?)?;
         }
         Ok(())
     }
