@@ -1,5 +1,5 @@
 // Lab 3. Through shared memory, in one block. This is step 2's kernel. The host launches one block
-// of N x M threads, and gives it shared memory for M * K + K * N elements.
+// of N x M threads or a wider one, and gives it shared memory for M * K + K * N elements.
 
 extern "C" __global__ void matmul(
     const ELEMENT* A, const ELEMENT* B, ELEMENT* C, int M, int N, int K)

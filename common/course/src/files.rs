@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Result, bail};
@@ -57,6 +58,11 @@ pub fn lock(folder: &Path) -> Option<File> {
     // Some systems cannot open a folder as a file, but a file in it.
     let file = File::open(folder).or_else(|_| File::create(folder.join(".lock"))).ok()?;
     file.lock().ok().map(|()| file)
+}
+
+/// The contents of a mutex, whatever has become of who had it before.
+pub fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Whether a name means a file and not a kernel of the course: something is there, and no folder, or it ends like a kernel's.

@@ -12,7 +12,7 @@ use why::{Asked, Origins};
 
 pub use ::verify::*;
 
-/// Checks what lies in C now. `problem` is the one that A and B on the device were drawn for: the product's own or its
+/// Checks what lies in C now, and that A and B have stayed as they were. `problem` is the one that A and B on the device were drawn for: the product's own or its
 /// twin.
 pub fn verify_c(
     device: &mut dyn Device,
@@ -20,9 +20,10 @@ pub fn verify_c(
     problem: &Problem,
     operands: &Operands,
 ) -> Result<Verification> {
-    let (c, n) = (product.matrices().c, problem.n);
+    let ([a, b, c], n) = (product.matrices().buffers(), problem.n);
     let mut rows = |first, words: &mut [u32]| device.read(c, first * n * 4, bytemuck::cast_slice_mut(words));
-    verify(problem, operands, product.shape(), &mut rows)
+    let found = verify(problem, operands, product.shape(), &mut rows)?;
+    found.with_inputs(problem, operands, &mut |side, first, bytes| device.read([a, b][side as usize], first, bytes))
 }
 
 /// Computes the product on the device and checks it; the operands are on the device afterwards.

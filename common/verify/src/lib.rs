@@ -12,11 +12,12 @@
 //!   Freivalds' check on a twin of the problem, filled with integers. For rounded sums that check could hide a wrong element behind
 //!   the bounds of all others in its row; for integers it is exact.
 //!
-//! Every comparison is written so that NaN fails it.
+//! Every comparison is written so that NaN fails it. A and B are compared with what they were before the run, too.
 
 mod diagnose;
 mod freivalds;
 mod gemm;
+mod inputs;
 mod judge;
 pub mod matrix;
 mod method;
@@ -35,6 +36,7 @@ use plan::{Fill, Problem};
 
 pub use diagnose::factor;
 pub use freivalds::random_vector;
+pub use inputs::{Read, changed};
 pub use judge::Mismatch;
 pub use method::Method;
 pub use plan::Shape;
@@ -58,6 +60,9 @@ pub struct Verification {
     /// Whether the elements alone do not show the cause; the simulator's search for hazards may.
     #[serde(skip)]
     pub unclear: bool,
+    /// Whether the kernel has written into A or B.
+    #[serde(skip)]
+    pub scribbles: bool,
     /// The first wrong elements.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub mismatches: Vec<Mismatch>,
@@ -142,6 +147,7 @@ fn verify_by(
         worst_bound_share: known(found.worst_share),
         diagnosis,
         unclear: certain == Some(false),
+        scribbles: false,
         mismatches: found.first.clone(),
         map: (!ok).then(|| diagnose::map(problem, shape, &found)),
         seconds: begin.elapsed().as_secs_f64(),

@@ -1,6 +1,7 @@
 //! A kernel that is being graded: its launches, its code, and its runs on the simulator.
 
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use anyhow::{Result, ensure};
@@ -26,11 +27,18 @@ pub struct Candidate {
     /// Whether the kernel's `printf` output is dropped.
     pub silent: bool,
     device: DeviceInfo,
-    seed: u64,
+    pub seed: u64,
+    /// Whether a block gets some threads more than the step gives it.
+    spare: bool,
     /// The task, if it is not the course's product.
-    transfer: Option<Transfer>,
+    pub transfer: Option<Transfer>,
     begun: Instant,
+    /// Runs with counters, by size.
+    pub counted: Mutex<Vec<([u64; 3], Arc<Seen>)>>,
 }
+
+/// A block with threads to spare is as wide as the next multiple of this.
+const WIDER: u32 = 8;
 
 /// Seconds after which a grading launches nothing more: a hundred times as many as it takes.
 const SECONDS: u64 = 180;
@@ -66,8 +74,24 @@ impl Candidate {
             silent: false,
             device: SimDevice::new(SimOptions::default()).info().clone(),
             seed,
+            spare: false,
             transfer: None,
             begun: Instant::now(),
+            counted: Mutex::default(),
+        })
+    }
+
+    /// The same kernel, launched with threads to spare. `None` if it chooses its launch itself.
+    pub fn with_spare_threads(&self) -> Option<Self> {
+        (self.launch == OwnLaunch::default()).then(|| Self {
+            kernel: self.kernel,
+            source: self.source.clone(),
+            launch: self.launch,
+            device: self.device.clone(),
+            transfer: self.transfer.clone(),
+            counted: Mutex::default(),
+            spare: true,
+            ..*self
         })
     }
 
@@ -86,7 +110,12 @@ impl Candidate {
     pub fn plan_on(&self, device: &DeviceInfo, size: [u64; 3]) -> Result<Plan> {
         let problem = self.problem(size);
         let plan = |problem: &Problem| self.launch.plan(&self.source.text, problem, self.kernel.plan(problem, device));
-        self.transfer.as_ref().map_or_else(|| plan(&problem), |drawn| drawn.planned(&problem, plan))
+        let mut plan = self.transfer.as_ref().map_or_else(|| plan(&problem), |drawn| drawn.planned(&problem, plan))?;
+        for [x, y, z] in plan.launches.iter_mut().map(|launch| &mut launch.block).filter(|_| self.spare) {
+            // Where there is no room, the block stays as it is.
+            *x = (*x / WIDER + 1).saturating_mul(WIDER).min((device.max_threads_per_block / (*y * *z)).max(*x));
+        }
+        Ok(plan)
     }
 
     /// Why the product of a size is wrong, judged by its pairs; with `always`, only if the order of warps does not matter.
@@ -119,7 +148,11 @@ impl Candidate {
         let package = self.kernel.package();
         let kernel = files::from_here(&self.source.path);
         let variant = self.kernel.variant_name().map_or_else(String::new, |name| format!(" --variant {name}"));
-        Some(format!("cargo run --release -p {package} -- --kernel {kernel}{variant} --size {m}x{n}x{k} {options}"))
+        let [x, y, _] =
+            self.plan([m, n, k]).ok().and_then(|plan| Some(plan.launches.first()?.block)).unwrap_or_default();
+        let launch = if self.spare { format!(" --block {x},{y} --tile {n},{m}") } else { String::new() };
+        let options = format!("{launch} --size {m}x{n}x{k} {options}");
+        Some(format!("cargo run --release -p {package} -- --kernel {kernel}{variant}{options}"))
     }
 
     /// The kernel's code for a plan, compiled once for each specialisation.

@@ -83,11 +83,20 @@ impl Candidate {
         if failed.iter().all(is_large) {
             failed.extend(self.one_block(first).and_then(fails));
         }
-        let next = self.why(&failed).unwrap_or_else(|| {
+        // What a kernel does to its inputs is known, whatever follows from it.
+        let scribbles = |(_, seen): &Failed| seen.as_ref().is_ok_and(|verification| verification.scribbles);
+        let why = if failed.iter().any(scribbles) { None } else { self.why(&failed) };
+        let next = why.unwrap_or_else(|| {
             let broken = failed.iter().find_map(|(size, seen)| Some((*size, seen.as_ref().err()?)));
             let wrong = || failed.iter().filter_map(|(size, seen)| Some((*size, seen.as_ref().ok()?)));
             // A cause found in the elements themselves explains most.
-            match (broken, wrong().find(|(_, found)| !found.unclear).or(wrong().next())) {
+            let tells = wrong().find(|(_, found)| found.scribbles).or(wrong().find(|(_, found)| !found.unclear));
+            match (broken, tells.or(wrong().next())) {
+                (None, Some((size, verification))) if verification.scribbles => {
+                    let text =
+                        format!("at {} {}", names(&[size]), verification.diagnosis.as_deref().unwrap_or_default());
+                    Next::new(text, self.command(size, "--device sim")).of("writes into an input")
+                }
                 (Some((size, error)), _) => self.broken(size, shapes, error),
                 (None, Some((size, verification))) => self.wrong(size, verification),
                 (None, None) => Next::new(String::new(), None),

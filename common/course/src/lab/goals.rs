@@ -1,17 +1,24 @@
 //! Whether a kernel meets a goal, in counters or in speed on a GPU; and what a task has changed in the counters.
 
 use std::path::Path;
+use std::sync::Arc;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, anyhow, ensure};
 use common::basics::Operands;
 use common::device::{self, Choice, Device, Product as _, Session, SimOptions};
 use common::measure::{Cache, timing};
 use common::verify::verify_on;
+use findings::Counters;
 use findings::analysis::{LineCounters, term};
 use findings::diagnostic::Underlined;
+use plan::Problem;
+use why::{Asked, Kind};
 
 use super::correctness::explain;
+use super::ideas::Ideas;
+use super::task::Measure;
 use super::{Candidate, Goal, Lab, Next, Seen, Speed, Verdict, names};
+use crate::files::locked as lock;
 use crate::steps::Kernel;
 
 /// The largest error as a share of its bound, which no counter tells.
@@ -20,74 +27,113 @@ pub const SHARE_OF_BOUND: &str = "share_of_bound";
 impl Candidate {
     /// Runs the goal's size and compares the counters with the goal.
     pub fn goal(&self, goal: &Goal) -> Verdict {
-        let name = names(&[goal.size]);
+        let size = goal.size_of(self.seed);
+        let size = self.transfer.as_ref().map_or(size, |drawn| drawn.shape(size));
+        let name = names(&[size]);
         let missed = &format!("missed: {}", goal.words);
-        let next = |text: String, options| Next::new(text, self.command(goal.size, options)).of(missed);
+        let next = |text: String, options| Next::new(text, self.command(size, options)).of(missed);
         let failed = |found, text: String, options| Verdict::Failed(found, next(text, options));
-        let seen = match self.run(goal.size, &SimOptions { counters: true, ..SimOptions::default() }) {
+        let seen = match self.counted(size) {
             Ok(seen) => seen,
             Err(error) => return failed(None, explain(&name, &error), "--check"),
         };
         if !seen.verification.ok {
-            let diagnosis = seen.verification.diagnosis.unwrap_or_default();
+            let diagnosis = seen.verification.diagnosis.as_deref().unwrap_or_default();
             return failed(None, format!("at {name} the product is wrong: {diagnosis}"), "--check");
         }
-        let Some(value) = self.measure(&goal.counter, goal.size, &seen) else {
-            let text =
-                format!("the lab asks for a counter {} that does not exist; restore lab.json with git", goal.counter);
-            return Verdict::Failed(None, Next::new(text, None));
-        };
-        let met = goal.at_most.is_none_or(|most| value <= most * (1.0 + 1e-9))
-            && goal.at_least.is_none_or(|least| value >= least * (1.0 - 1e-9));
-        let found = Some(format!("{} at {name}", short(value)));
-        if met {
-            return Verdict::Passed(found);
+        let mut found = None;
+        for measure in goal.measures() {
+            let (size, own) = (measure.size.unwrap_or(size), measure.size.is_none());
+            let name = names(&[size]);
+            let measured = if own { Ok(seen.clone()) } else { self.counted(size) };
+            let figures = measured.and_then(|seen| Ok((self.figures(&measure.counter, size, &seen)?, seen)));
+            let (figures, seen) = match figures {
+                Ok(figures) => figures,
+                Err(error) => return failed(None, explain(&name, &error), "--check"),
+            };
+            let Some(value) = figures.value(&measure.counter) else {
+                let none = format!("the lab asks for a counter {} that does not exist", measure.counter);
+                return Verdict::Failed(None, Next::new(none + "; restore lab.json with git", None));
+            };
+            found = (measure.counter == goal.counter).then(|| format!("{} at {name}", short(value)));
+            if measure.is_met(value) {
+                continue;
+            }
+            let shows = if measure.counter == SHARE_OF_BOUND { "--device sim" } else { "--counters lines" };
+            let mut next = next(format!("at {name}: {}", measure.next), shows);
+            if let Some((line, value)) = self.worst(&measure, &figures, &seen) {
+                let (number, code, value) = (line.line as usize, line.text.trim(), short(value));
+                next.text += &format!("\nmost of all in line {number}, where it is {value}:\n  {code}");
+                let from = line.text.chars().take_while(|c| c.is_whitespace()).count();
+                let span = (from, from + code.chars().count());
+                next.places = vec![Underlined { line: number, span, label: format!("{value} here") }];
+            }
+            // The goal's own figure is told beside its words; that of another measure would not belong to them.
+            return Verdict::Failed(found, next);
         }
-        let shows = if goal.counter == SHARE_OF_BOUND { "--device sim" } else { "--counters lines" };
-        let mut next = next(format!("at {name}: {}", goal.next), shows);
-        if let Some((line, value)) = self.worst(goal, &seen) {
-            let (number, code, value) = (line.line as usize, line.text.trim(), short(value));
-            next.text += &format!("\nmost of all in line {number}, where it is {value}:\n  {code}");
-            let from = line.text.chars().take_while(|c| c.is_whitespace()).count();
-            let span = (from, from + code.chars().count());
-            next.places = vec![Underlined { line: number, span, label: format!("{value} here") }];
-        }
-        Verdict::Failed(found, next)
+        Verdict::Passed(found)
     }
 
-    /// The line of the learner's file that misses a goal most, with its own figure, if each line has one.
-    fn worst<'a>(&self, goal: &Goal, Seen { counters, .. }: &'a Seen) -> Option<(&'a LineCounters, f64)> {
-        let (counters, most) = (counters.as_ref()?, goal.at_most?);
-        let own = counters.lines.iter().filter(|line| line.file.as_deref() == Some(&self.source.display));
+    /// A run of a size with counters, which is made once.
+    fn counted(&self, size: [u64; 3]) -> Result<Arc<Seen>> {
+        if let Some((_, seen)) = lock(&self.counted).iter().find(|(of, _)| *of == size) {
+            return Ok(seen.clone());
+        }
+        let seen = Arc::new(self.run(size, &SimOptions { counters: true, ..SimOptions::default() })?);
+        lock(&self.counted).push((size, seen.clone()));
+        Ok(seen)
+    }
+
+    /// The line of the learner's file in which most of a figure arises that is too large, with its own share, if lines have one.
+    fn worst<'a>(&self, measure: &Measure, figures: &Figures, seen: &'a Seen) -> Option<(&'a LineCounters, f64)> {
+        let (counters, most) = (seen.counters.as_ref()?, measure.at_most?);
+        let counted = measure.counter.split_whitespace().any(|name| counters.total.contains_key(name));
+        let own = counters.lines.iter().filter(|line| counted && line.file.as_deref() == Some(&self.source.display));
         let figure = |line: &'a LineCounters| {
-            let count = |name: &str| counters.total.get(name).map(|_| *line.counts.get(name).unwrap_or(&0) as f64);
-            Some((line, term(&goal.counter, count).filter(|value| value.is_finite() && *value > most)?))
+            let of_line = |name: &str| *line.counts.get(name).unwrap_or(&0) as f64;
+            let count = |name: &str| counters.total.get(name).map(|_| of_line(name)).or_else(|| figures.get(name));
+            Some((line, term(&measure.counter, count).filter(|value| value.is_finite() && *value > most / 2.0)?))
         };
         own.filter_map(figure).max_by(|(_, one), (_, other)| one.total_cmp(other))
     }
 
-    /// The value of a term of counters and of figures derived from a run; `None` if a name is unknown.
-    pub fn measure(&self, of: &str, size: [u64; 3], seen: &Seen) -> Option<f64> {
-        let (counters, code) = (seen.counters.as_ref()?, self.code(&seen.plan).ok()?);
-        let [m, n, k] = size.map(|size| size as f64);
-        let launch = seen.plan.launches.first()?;
+    /// The figures of a run of a size; its values are followed if the term needs them.
+    ///
+    /// # Errors
+    /// If they cannot be followed.
+    pub fn figures(&self, of: &str, size: [u64; 3], seen: &Seen) -> Result<Figures> {
+        let follows = ["from_shared", "sums_in_shared", "busiest_copier", "ahead"].iter().any(|name| of.contains(name));
+        let counters = seen.counters.clone().unwrap_or_default();
+        let (asked, [m, n, k]) = (self.asked(size), size.map(|size| size as f64));
+        let (launch, code) = (seen.plan.launches.first().context("the step launches nothing")?, self.code(&seen.plan)?);
+        let kernel = code.module()?.kernel(&launch.entry).map_err(|error| anyhow!("{error}"))?;
         let count = |sides: [u32; 3]| sides.iter().map(|&side| u64::from(side)).product::<u64>();
-        term(of, |name| match name {
-            "elements_of_c" => Some(m * n),
-            "products" => Some(m * n * k),
-            "k" => Some(k),
-            "warps" => Some((count(launch.block).div_ceil(32) * count(launch.grid)) as f64),
-            SHARE_OF_BOUND => seen.verification.worst_bound_share,
-            "shared_bytes" => {
-                let kernel = code.module().ok()?.kernel(&launch.entry).ok()?;
-                Some(f64::from(launch.shared_bytes + kernel.static_shared_bytes()))
-            }
+        let local = code.ptx.lines().filter(|line| line.trim_start().starts_with(".local ")).count();
+        let needed = (0..asked.rows()).map(|row| asked.depth(row) * asked.columns()).sum::<u64>() as f64;
+        // Only what the product needs counts as work.
+        let per = |loads: &str| if counters.get(loads) > 0 { 2.0 * needed / counters.get(loads) as f64 } else { 0.0 };
+        // An asynchronous copy is a request of its own.
+        let direct = counters.get("global_load_requests").saturating_sub(counters.get("copy_requests"));
+        let ideas = if follows { self.ideas(size)? } else { Ideas::default() };
+        let derived = vec![
+            ("elements_of_c", (asked.rows() * asked.columns()) as f64),
+            ("elements_of_inputs", elements_of_inputs(&asked) as f64),
+            ("products", m * n * k * asked.batch as f64),
+            ("k", k),
+            ("tile", self.transfer.as_ref().and_then(|drawn| drawn.tile).map_or(32.0, f64::from)),
+            ("warps", (count(launch.block).div_ceil(32) * count(launch.grid)) as f64),
+            ("flop_per_byte", per("global_load_bytes")),
+            ("flop_per_global_access", per("global_load_threads")),
+            ("from_shared", ideas.from_shared),
+            ("sums_in_shared", ideas.sums_in_shared / (asked.rows() * asked.columns()) as f64),
+            ("busiest_copier", ideas.busiest_copier),
+            ("ahead", ideas.ahead),
+            ("loads_into_registers", direct as f64),
+            ("shared_bytes", f64::from(launch.shared_bytes + kernel.static_shared_bytes())),
             // Local memory: a thread's arrays that are not in registers.
-            "local_arrays" => {
-                Some(code.ptx.lines().filter(|line| line.trim_start().starts_with(".local ")).count() as f64)
-            }
-            name => counters.named(name),
-        })
+            ("local_arrays", local as f64),
+        ];
+        Ok(Figures { derived, counters, share_of_bound: seen.verification.worst_bound_share })
     }
 
     /// Times the kernel and the one it is to be faster than.
@@ -132,6 +178,36 @@ impl Candidate {
         let next = Next::new(text, self.command(speed.size, "--baseline cublas"));
         Ok(Verdict::Failed(found, next.of("too slow")))
     }
+}
+
+/// What goals speak of: counters, and figures that are derived from a run.
+pub struct Figures {
+    derived: Vec<(&'static str, f64)>,
+    counters: Counters,
+    share_of_bound: Option<f64>,
+}
+
+impl Figures {
+    fn get(&self, name: &str) -> Option<f64> {
+        let derived = self.derived.iter().find(|(known, _)| *known == name);
+        match derived {
+            Some((_, value)) => Some(*value),
+            None if name == SHARE_OF_BOUND => self.share_of_bound,
+            None => self.counters.named(name),
+        }
+    }
+
+    /// The value of a term; `None` if a name is unknown.
+    pub fn value(&self, of: &str) -> Option<f64> {
+        term(of, |name| self.get(name))
+    }
+}
+
+/// Elements of A and B that a task needs.
+fn elements_of_inputs(asked: &Asked) -> u64 {
+    let Problem { m, n, k, .. } = asked.problem;
+    let of_a = if asked.kind == Kind::Lower { (0..m).map(|row| asked.depth(row)).sum() } else { m * k };
+    asked.batch * (of_a + if asked.kind == Kind::Symmetric { 0 } else { k * n })
 }
 
 /// The goal for the speed, in words.
@@ -186,7 +262,10 @@ pub fn gain(lab: &Lab, task: usize, kernel: &Path) -> Option<String> {
     }
     let mut rows = String::new();
     for &(name, counter) in ROWS {
-        let value = |kernel: &Candidate, seen| kernel.measure(counter, size, seen).filter(|value| value.is_finite());
+        let value = |kernel: &Candidate, seen| {
+            let value = kernel.figures(counter, size, seen).ok()?.value(counter);
+            value.filter(|value| value.is_finite())
+        };
         let values = [value(&before, &seen_before), value(&now, &seen_now)];
         let [before, now] = values.map(|value| short(value.unwrap_or(0.0)));
         if before != now && (counter != SHARE_OF_BOUND || lab.data.gain.errors) {

@@ -48,6 +48,10 @@ pub fn checked(lab: &Lab, candidate: &Candidate, seed: u64, until: Until) -> Res
                 lab.transfer.iter().for_each(|drawn| shapes.iter_mut().for_each(|shape| *shape = drawn.shape(*shape)));
                 grade.ask(number, Part::Correct, "right at hidden shapes".into(), || candidate.right(&shapes));
             }
+            if let Some(candidate) = candidate.with_spare_threads().filter(|_| task.spare) {
+                let right = "right with threads that have no element of C".to_owned();
+                grade.ask(number, Part::Correct, right, || candidate.right(&task.shapes));
+            }
             let small = smallest_ragged(&task.shapes);
             grade.ask(number, Part::Hazards, format!("no hazard at {}", names(&small)), || candidate.safe(&small));
         }

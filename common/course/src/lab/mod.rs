@@ -10,6 +10,7 @@ mod correctness;
 mod data;
 mod goals;
 mod graded;
+mod ideas;
 mod task;
 
 use std::io::{BufRead as _, IsTerminal as _, Read as _, Write as _};

@@ -96,6 +96,8 @@ pub struct Task {
     pub shapes: Vec<[u64; 3]>,
     /// Shapes that the learner does not know, at which it must be right as well.
     pub hidden: Option<Random>,
+    /// Whether it must be right, too, if a block has threads without an element of C.
+    pub spare: bool,
     pub goals: Vec<Goal>,
     /// The goal that is timed on a GPU, if there is one.
     pub speed: Option<Speed>,
@@ -119,14 +121,63 @@ pub struct Task {
 #[serde(deny_unknown_fields)]
 pub struct Goal {
     pub words: String,
-    /// M, N, K of the run that is counted.
+    /// M, N, K of the run that is counted; each grading may draw a larger one.
     pub size: [u64; 3],
-    /// A term of counters and of figures that the grader derives from a run.
+    /// How far M, N and K may grow, and by which steps.
+    pub drawn: Option<Drawn>,
+    /// A term of counters and of figures that the grader derives from a run. It is a total beside the size of the problem, so that
+    /// nothing which a kernel does for show improves it.
     pub counter: String,
     pub at_most: Option<f64>,
     pub at_least: Option<f64>,
     /// Advice if it is missed.
     pub next: String,
+    /// What must hold as well for the words to be true.
+    #[serde(default)]
+    pub also: Vec<Measure>,
+}
+
+/// A part of a goal: a term, its limit, and advice if it is missed.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Measure {
+    pub counter: String,
+    pub at_most: Option<f64>,
+    pub at_least: Option<f64>,
+    pub next: String,
+    /// M, N, K of the run, if it is not the goal's: values are followed in small runs.
+    pub size: Option<[u64; 3]>,
+}
+
+/// Sizes of which each grading draws one.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Drawn {
+    /// How often a step is added to M, N and K at most.
+    pub steps: [u64; 3],
+    pub of: [u64; 3],
+}
+
+impl Goal {
+    /// All that is measured for it: what has a remedy of its own first, and the goal's own term last.
+    pub fn measures(&self) -> Vec<Measure> {
+        let Self { counter, at_most, at_least, next, also, .. } = self.clone();
+        also.into_iter().chain([Measure { counter, at_most, at_least, next, size: None }]).collect()
+    }
+
+    /// The size of the run that is counted in the grading of a seed.
+    pub fn size_of(&self, seed: u64) -> [u64; 3] {
+        let Some(Drawn { steps, of }) = self.drawn else { return self.size };
+        let more = |axis: usize| of[axis] * (mix(seed ^ (axis as u64 + 11)) % (steps[axis] + 1));
+        [0, 1, 2].map(|axis| self.size[axis] + more(axis))
+    }
+}
+
+impl Measure {
+    pub fn is_met(&self, value: f64) -> bool {
+        self.at_most.is_none_or(|most| value <= most * (1.0 + 1e-9))
+            && self.at_least.is_none_or(|least| value >= least * (1.0 - 1e-9))
+    }
 }
 
 /// Shapes as people write them, with commas between them.
@@ -164,7 +215,7 @@ pub struct Transfer {
     pub seed: u64,
     template: Task,
     kind: Kind,
-    tile: Option<u32>,
+    pub tile: Option<u32>,
     /// In C = α·A·B + β·C.
     alpha: i64,
     beta: i64,
@@ -282,27 +333,36 @@ impl Transfer {
 
     /// Runs the kernel, and compares C with the right product.
     pub fn run(&self, device: &mut dyn Device, problem: &Problem, plan: Plan, code: &Code) -> Result<Verification> {
-        let (a, b, c, expected) = self.numbers(problem);
+        let (asked, (a, b, c, expected)) = (self.asked(problem), self.numbers(problem));
         let mut buffer = |name: &str, elements: &[f32]| {
             let buffer = device.alloc(name, elements.len() as u64 * 4)?;
             device.write(buffer, 0, bytemuck::cast_slice(elements)).map(|()| buffer)
         };
-        let (a, b, at) = (buffer("A", &a)?, buffer("B", &b)?, buffer("C", &c.clone().unwrap_or(expected.clone()))?);
+        let inputs = [buffer("A", &a)?, buffer("B", &b)?];
+        let at = buffer("C", &c.clone().unwrap_or(expected.clone()))?;
         if c.is_none() {
             device.fill(at, problem.dtype.poison_byte())?;
         }
-        let matrices = Matrices { problem: *problem, a, b, c: at };
+        let matrices = Matrices { problem: *problem, a: inputs[0], b: inputs[1], c: at };
         let session = Session::sharing(device, plan, code, &matrices)?;
         device.observations();
         session.launch(device)?;
         device.synchronize()?;
         let mut words = vec![0_u32; expected.len()];
         device.read(at, 0, bytemuck::cast_slice_mut(&mut words))?;
-        Ok(verdict(problem, &words, &expected, self.asked(problem).columns() as usize))
+        let found = verdict(problem, &words, &expected, asked.columns() as usize);
+        for (side, before) in Side::BOTH.into_iter().zip([&a, &b]) {
+            let mut read = |first, bytes: &mut [u8]| device.read(inputs[side as usize], first, bytes);
+            if let Some((index, values)) = verify::changed(bytemuck::cast_slice(before), &mut read)? {
+                let [was, is] = values.map(|word| f64::from(f32::from_bits(word)));
+                return Ok(found.scribbled(side, &asked.name(side, asked.place(side, index)), was, is));
+            }
+        }
+        Ok(found)
     }
 
     /// The elements of A and B, those of C before the launch, if the task uses them, and those of C as they should be.
-    fn numbers(&self, problem: &Problem) -> (Vec<f32>, Vec<f32>, Option<Vec<f32>>, Vec<f32>) {
+    pub fn numbers(&self, problem: &Problem) -> (Vec<f32>, Vec<f32>, Option<Vec<f32>>, Vec<f32>) {
         let (asked, kind) = (self.asked(problem), self.kind);
         let [m, n, k] = [problem.m, problem.n, problem.k].map(|edge| edge as usize);
         let batch = asked.batch as usize;

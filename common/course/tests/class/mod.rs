@@ -87,7 +87,7 @@ fn class() -> Result<()> {
         #[cfg(unix)]
         ("fifo_step04.cu", "is a link or a pipe"),
         #[cfg(unix)]
-        ("two\\nlines\\u{1b}[31m/step04.cu", ",\"16\","),
+        ("two\\nlines\\u{1b}[31m/step04.cu", ",\"20\","),
     ] {
         ensure!(row(file)?.contains(said), "{said}: {}", row(file)?);
     }

@@ -13,6 +13,8 @@ use super::support::{trial, unbroken};
 /// Mistakes, each an edit of a kernel of the course; the file says how it is read.
 const TABLE: &str = include_str!("table.txt");
 const LINES: &str = include_str!("lines.txt");
+/// Right kernels that lack the idea.
+const LACKS: &str = include_str!("lacks.txt");
 const ANSWERS: &str = include_str!("answers.txt");
 
 /// A kernel with a mistake, or an answer.
@@ -43,7 +45,8 @@ pub fn trials() -> Vec<Trial> {
 
 /// The trials of the mistakes that fail at a line of the checklist.
 pub fn lines() -> impl Iterator<Item = Trial> {
-    read(LINES).into_iter().map(|mistake| trial(format!("slow::wrong::{}", mistake.name), move || fails(&mistake)))
+    let all = read(LINES).into_iter().chain(read(LACKS));
+    all.map(|mistake| trial(format!("slow::wrong::{}", mistake.name), move || fails(&mistake)))
 }
 
 pub fn answers() -> Vec<Mistake> {

@@ -38,6 +38,9 @@ pub struct Placed<T = Tag> {
     pub stored: u32,
     /// Number in the block of the thread that did.
     pub by: u32,
+    /// How many floating-point instructions the thread's warp had executed before. The difference to that of the element's load is
+    /// the work under which the load travelled.
+    pub after: u32,
 }
 
 /// An access of the instruction that is being executed.
@@ -73,6 +76,8 @@ struct Warp {
     /// In the order of the registers: 32 tags for each word of a register.
     tags: Vec<Tag>,
     flights: VecDeque<Flight>,
+    /// Floating-point instructions that it has executed.
+    computed: u32,
 }
 
 /// The origins of the values of one block.
@@ -103,7 +108,7 @@ pub struct BlockOrigins {
 impl BlockOrigins {
     pub(super) fn new(launch: Arc<Launch>, block: &BlockInfo) -> Self {
         let words = launch.code.planes as usize * 32;
-        let warp = |_| Warp { tags: vec![0; words], flights: VecDeque::new() };
+        let warp = |_| Warp { tags: vec![0; words], flights: VecDeque::new(), computed: 0 };
         Self {
             index: block.index,
             warps: (0..block.threads.div_ceil(32)).map(warp).collect(),
@@ -331,7 +336,8 @@ impl BlockOrigins {
             return self.nodes.constant(bits);
         }
         let word = ((address - array.base.0) / 4) as u32;
-        self.nodes.add(Node::Element { array: number as u32, word, loaded }, bits)
+        let after = self.warps[step.warp as usize].computed;
+        self.nodes.add(Node::Element { array: number as u32, word, loaded, after }, bits)
     }
 
     fn store(&mut self, step: &Executed<'_>, inst: &Inst, request: &Request) {
@@ -381,7 +387,8 @@ impl BlockOrigins {
         let start = address as usize / 2;
         let Some(cells) = self.shared.get_mut(start..start + bytes as usize / 2) else { return };
         cells.fill(Cell { value, stored: Some(stored), by });
-        self.placed.push(Placed { value, address, stored, by });
+        let after = self.warps.get(by as usize / 32).map_or(0, |warp| warp.computed);
+        self.placed.push(Placed { value, address, stored, by, after });
     }
 
     /// Follows an atomic operation: an addition to global memory extends the sum there; after any other, the origin is unknown.
@@ -476,6 +483,7 @@ impl Observer for BlockOrigins {
         }
         let launch = self.launch.clone();
         let inst = &launch.instructions[step.instruction as usize];
+        self.warps[step.warp as usize].computed += u32::from(launch.code.facts[step.instruction as usize].flop.0 > 0);
         self.take_off(step);
         self.land_bulk(step);
         for request in requests.iter().filter(|_| inst.op != Op::Matrix) {

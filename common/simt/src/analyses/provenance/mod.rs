@@ -81,9 +81,9 @@ impl Provenance {
     pub fn arrived(&self, block: Dim3) -> Vec<Arrived> {
         let blocks = lock(&self.blocks);
         let of_block = blocks.iter().filter(|it| it.index == block);
-        let arrived = |nodes: &Nodes, &Placed { value, address, stored, by }: &Placed| {
+        let arrived = |nodes: &Nodes, &Placed { value, address, stored, by, after }: &Placed| {
             let value = nodes.value(value);
-            Placed { value, address, stored, by }
+            Placed { value, address, stored, by, after }
         };
         of_block.flat_map(|block| block.placed.iter().map(|placed| arrived(&block.nodes, placed))).collect()
     }

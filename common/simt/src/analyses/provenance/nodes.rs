@@ -12,8 +12,8 @@ pub(super) enum Node {
     Unknown,
     /// A constant of the kernel, and the instruction that put it into a register, if one did.
     Constant { instruction: Option<u32> },
-    /// A word that was loaded from global memory.
-    Element { array: u32, word: u32, loaded: u32 },
+    /// A word that was loaded from global memory, after so many floating-point instructions of its warp.
+    Element { array: u32, word: u32, loaded: u32, after: u32 },
     /// The value after something has happened to it.
     Changed(Tag, Change),
     /// `a` · `b`
@@ -203,9 +203,9 @@ impl Nodes {
                 Node::Constant { instruction } => {
                     return Value { source: Source::Constant(self.bits(tag)), loaded: instruction, ..value };
                 }
-                Node::Element { array, word, loaded } => {
+                Node::Element { array, word, loaded, after } => {
                     let source = Source::Element { array: array as usize, index: word.into() };
-                    return Value { source, loaded: Some(loaded), ..value };
+                    return Value { source, loaded: Some(loaded), after, ..value };
                 }
                 Node::Product { instruction, .. }
                 | Node::MultiplyAdd { instruction, .. }
@@ -406,6 +406,8 @@ pub struct Value {
     pub bits: u64,
     /// The instruction that loaded it from global memory, set the constant, or computed it.
     pub loaded: Option<u32>,
+    /// How many floating-point instructions the warp that loaded it had executed before. See [`super::Placed::after`].
+    pub after: u32,
     /// How it last went through shared memory.
     pub shared: Option<Passage>,
     /// The latest instruction that converted it to another type or took some of its bits.
