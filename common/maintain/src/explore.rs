@@ -1,6 +1,6 @@
-//! `cargo x explorer`: makes the parts of the explorer's page that cannot be made on every machine, which are the engine and PTX
-//! with smaller tiles. `cargo course` puts the page together. It also writes every run that the page can show, as the engine
-//! records it natively; the page is compared with that in a browser.
+//! `cargo x explorer`: makes the parts of the explorer's page that cannot be made on every machine: PTX with smaller tiles, and for a
+//! release the engine. `cargo course` puts the page together. It also writes every run that the page can show, as the engine records
+//! it natively; the page is compared with that in a browser.
 
 use std::path::PathBuf;
 
@@ -18,11 +18,17 @@ use serde_json::{Value, json};
 
 use crate::generated::Generated;
 
-#[derive(clap::Args)]
+#[derive(clap::Args, Default)]
 pub struct Options {
     /// Change nothing; exit with 1 if a file is not what its sources give
     #[arg(long)]
     pub check: bool,
+    /// Build the engine of today's sources, with which pages are made here until they change
+    #[arg(long)]
+    pub engine: bool,
+    /// Build the engine and pack it, for a release that docs/CHANGELOG.md names
+    #[arg(long)]
+    pub pack: bool,
     /// Write what the engine records of every kernel of the page, as JSON: the browser's test compares it
     #[arg(long, value_name = "FILE")]
     pub native: Option<PathBuf>,
@@ -40,17 +46,39 @@ pub fn run(options: &Options) -> Result<bool> {
         print(&format!("{}: {} runs\n", workspace::display(path), runs.len()))?;
         return Ok(true);
     }
+    let name = workspace::display(&engine::packed());
+    if options.pack {
+        let bytes = engine::pack()?;
+        print(&format!("made {name}, {bytes} bytes unpacked; {} names its sources:\n{}\n", CHANGELOG, released()?.0))?;
+        return Ok(true);
+    }
+    if options.engine {
+        print(&format!("the engine of today's sources is built, {} bytes\n", engine::build_for_pages()?))?;
+        return Ok(true);
+    }
     let mut generated = Generated::new(options.check);
     smaller_tiles(&mut generated)?;
     let mut text = format!("{}{}\n", generated.text, generated.verdict("PTX files with smaller tiles", "explorer"));
-    let (fresh, name) = (engine::is_fresh()?, workspace::display(&engine::packed()));
-    text += &match (fresh, options.check) {
-        (true, _) => format!("{name} is fresh\n"),
-        (false, true) => format!("stale: {name}; make it again with cargo x explorer\n"),
-        (false, false) => format!("made {name}, {} bytes unpacked\n", engine::pack()?),
+    let (sources, is_named) = released()?;
+    text += &match is_named {
+        true if engine::is_fresh()? => format!("{name} is of today's sources\n"),
+        true => format!("{name} is of the last release; who can build the engine gets pages with today's\n"),
+        false => format!(
+            "{name} is of no release: {CHANGELOG} does not name its sources, {sources}; pack it for a release only\n"
+        ),
     };
     print(&text)?;
-    Ok(generated.ok() && (fresh || !options.check))
+    Ok(generated.ok() && is_named)
+}
+
+/// Where releases are listed, each with the sources of its engine.
+const CHANGELOG: &str = "docs/CHANGELOG.md";
+
+/// The hash of the packed engine's sources, and whether a release names it.
+fn released() -> Result<(String, bool)> {
+    let sources = engine::packed_sources()?;
+    let is_named = files::read(&workspace::root().join(CHANGELOG))?.contains(&sources);
+    Ok((sources, is_named))
 }
 
 /// Makes PTX with a smaller tile for each kernel whose usual tile would cover all of a small C.

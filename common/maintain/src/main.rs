@@ -11,6 +11,7 @@ mod programs;
 mod ptx;
 #[cfg(test)]
 mod structure;
+mod update;
 
 use std::process::ExitCode;
 
@@ -34,10 +35,12 @@ enum Command {
     /// Regenerate all generated parts of README, book and chapters, or check them: outputs, counters, differences, figures,
     /// tables and charts of records
     Pages(pages::Options),
-    /// Make what the explorer's page needs and is committed, or check it: the engine, and PTX with smaller tiles
+    /// Make what the explorer's page needs and is committed, or check it: PTX with smaller tiles, and for a release the engine
     Explorer(explore::Options),
     /// Compare the simulator's counters with those that were read on a GPU
     Counters(counters::Options),
+    /// Bring everything up to date that a change makes stale: PTX, recorded outputs and results, pages; then list what has changed
+    Update,
     /// Check all that is committed: lines of Rust, PTX, pages, the explorer, counters, the book
     Check,
 }
@@ -48,6 +51,7 @@ fn main() -> ExitCode {
         Command::Pages(options) => pages::run(options),
         Command::Explorer(options) => explore::run(options),
         Command::Counters(options) => counters::run(options),
+        Command::Update => update::run(),
         Command::Check => check(),
     })
 }
@@ -62,8 +66,8 @@ fn check() -> Result<bool> {
         ("the oldest Rust that is stated is old enough for the locked crates", oldest::check),
         ("committed PTX is what the sources give", || ptx::run(&ptx::Options { check: true, steps: vec![] })),
         ("generated parts of the pages are fresh", || pages::run(&pages::Options { check: true, files: vec![] })),
-        ("the explorer's engine and smaller tiles are what their sources give", || {
-            explore::run(&explore::Options { check: true, native: None })
+        ("the explorer's smaller tiles are what their sources give, and its engine is that of a release", || {
+            explore::run(&explore::Options { check: true, ..explore::Options::default() })
         }),
         ("the simulator counts what the GPU counted", || counters::run(&counters::Options::default())),
         ("mdBook builds the book", book),

@@ -1,15 +1,16 @@
-//! The engine of a page, as WebAssembly: committed in packed form, and built again if its sources have changed.
+//! The engine of a page, as WebAssembly: that of the last release is committed in packed form. If its sources have changed since, it is
+//! built, once for the same sources, or the page says that its engine is older.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use common::basics::process::printed;
-use common::basics::workspace;
+use common::basics::{output, workspace};
 use common::code;
 
-use super::page;
+use super::page::{self, Engine};
 use crate::files;
 use crate::steps::STEPS;
 
@@ -21,59 +22,83 @@ const DEBIAN_RUSTC: &str = "/usr/bin/rustc";
 /// Bytes that the engine may have.
 const LARGEST: usize = 1_700_000;
 
-/// The packed engine: a line of text, then the module, compressed.
+/// The packed engine of the last release: a line of text, then the module, compressed.
 pub fn packed() -> PathBuf {
     workspace::root().join("common/explorer/engine.packed")
 }
 
-/// The engine for a page: as it is packed, or built if its sources have changed since and this machine can build it.
-pub fn engine() -> Result<Vec<u8>> {
+/// The folder in which engines are built.
+fn folder() -> PathBuf {
+    workspace::root().join("target/explorer")
+}
+
+/// The engine that was built last, in the same form as the packed one.
+fn built() -> PathBuf {
+    folder().join("engine.packed")
+}
+
+/// The engine for a page: the packed one, or that which was built last, if its sources are today's; else one that is built now, if
+/// this machine can build it; else the packed one, of which the page says that it is older.
+pub fn engine() -> Result<Engine> {
+    let line = first_line()?;
+    let of_today = |path: &Path| read(path).ok().filter(|(known, _)| *known == line).map(|(_, module)| module);
+    if let Some(module) = of_today(&packed()).or_else(|| of_today(&built())) {
+        return Ok(Engine { module, is_older: false });
+    }
+    build().or_else(|error| {
+        let (_, module) = read(&packed())?;
+        output::note(&format!("the explorer's engine is older than its sources, and {error:#}"));
+        Ok(Engine { module, is_older: true })
+    })
+}
+
+/// Whether the packed engine was built from today's sources. It compares hashes of the sources, because compilers differ.
+pub fn is_fresh() -> Result<bool> {
     let first = first_line()?;
-    match read() {
-        Ok((line, module)) if line == first => Ok(module),
-        Ok((_, module)) => build().or_else(|error| {
-            common::basics::output::note(&format!("the explorer's engine is older than its sources, and {error:#}"));
-            Ok(module)
-        }),
-        Err(_) => build(),
+    Ok(read(&packed()).is_ok_and(|(line, _)| line == first))
+}
+
+/// The hash of the sources of the packed engine.
+pub fn packed_sources() -> Result<String> {
+    let (line, _) = read(&packed())?;
+    Ok(line.rsplit(' ').next().unwrap_or_default().to_owned())
+}
+
+/// Builds the engine from today's sources, unless that was done before, and keeps it for pages. Gives its bytes, unpacked.
+pub fn build_for_pages() -> Result<usize> {
+    match read(&built()) {
+        Ok((line, module)) if line == first_line()? => Ok(module.len()),
+        _ => Ok(build()?.module.len()),
     }
 }
 
-/// Whether the packed engine was built from the present sources. It compares hashes of the sources, because compilers differ.
-pub fn is_fresh() -> Result<bool> {
-    let first = first_line()?;
-    Ok(read().is_ok_and(|(line, _)| line == first))
-}
-
-/// Packs the engine; gives its bytes, unpacked.
+/// Packs the engine for a release.
 pub fn pack() -> Result<usize> {
-    // Of the sources before they are compiled: who edits one meanwhile has to build it again.
-    let line = first_line()?;
-    let module = build()?;
-    let path = packed();
-    let bytes = [line.as_bytes(), b"\n", &page::compressed(&module)?].concat();
-    fs::write(&path, bytes).with_context(|| format!("{} cannot be written", workspace::display(&path)))?;
-    Ok(module.len())
+    let bytes = build_for_pages()?;
+    files::write(&packed(), fs::read(built())?)?;
+    Ok(bytes)
 }
 
-/// The first line of the packed engine, and the module.
-fn read() -> Result<(String, Vec<u8>)> {
-    let path = packed();
-    let damaged = || format!("{} cannot be read; restore it with git", workspace::display(&path));
-    let bytes = fs::read(&path).with_context(damaged)?;
+/// The first line of a packed engine, and the module.
+fn read(path: &Path) -> Result<(String, Vec<u8>)> {
+    let damaged = || format!("{} cannot be read; restore it with git", workspace::display(path));
+    let bytes = fs::read(path).with_context(damaged)?;
     let end = bytes.iter().position(|&byte| byte == b'\n').with_context(damaged)?;
     let module = page::expanded(&bytes[end + 1..]).with_context(damaged)?;
     Ok((String::from_utf8_lossy(&bytes[..end]).into_owned(), module))
 }
 
+/// The crates that the engine is built from, beside the steps' libraries.
+const CRATES: [&str; 6] = ["explorer", "findings", "plan", "simt", "simt/ptx", "system"];
+
 /// The first line of an engine that is packed now, with a hash of all files of the workspace that it is built from.
 fn first_line() -> Result<String> {
     let root = workspace::root();
     let mut sources = vec![];
-    let own = ["common/simt", "common/plan", "common/explorer"].into_iter();
-    for folder in own.chain(STEPS.iter().map(|step| step.name)) {
-        sources.extend(files::below(&root.join(folder).join("src"), "rs"));
-        sources.push(root.join(folder).join("Cargo.toml"));
+    let own = CRATES.iter().map(|name| root.join("common").join(name));
+    for folder in own.chain(STEPS.iter().map(|step| root.join(step.name))) {
+        sources.extend(files::below(&folder.join("src"), "rs"));
+        sources.push(folder.join("Cargo.toml"));
     }
     // From beyond the course, the engine needs only the plans of kernels.
     let beyond = root.join("step06_prefetch/beyond/src");
@@ -85,9 +110,11 @@ fn first_line() -> Result<String> {
     Ok(format!("the explorer's engine, made of sources with the SHA-256 {}", code::hash(&text)))
 }
 
-/// Builds the engine, with rustup's target or with Debian's.
-fn build() -> Result<Vec<u8>> {
-    let folder = workspace::root().join("target/explorer");
+/// Builds the engine, with rustup's target or with Debian's, and keeps it.
+fn build() -> Result<Engine> {
+    // Of the sources before they are compiled: who edits one meanwhile has to build it again.
+    let line = first_line()?;
+    let folder = folder();
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(["build", "--package", "explorer", "--lib", "--profile", "wasm", "--target", TARGET]);
     command.arg("--target-dir").arg(&folder).current_dir(workspace::root());
@@ -116,5 +143,6 @@ fn build() -> Result<Vec<u8>> {
     let path = folder.join(TARGET).join("wasm/explorer.wasm");
     let module = fs::read(&path).with_context(|| format!("cargo has not built {}", path.display()))?;
     ensure!(module.len() <= LARGEST, "the engine has {} bytes, more than {LARGEST}; make it smaller", module.len());
-    Ok(module)
+    files::write(&built(), [line.as_bytes(), b"\n", &page::compressed(&module)?].concat())?;
+    Ok(Engine { module, is_older: false })
 }

@@ -26,14 +26,26 @@ pub fn expanded(bytes: &[u8]) -> Result<Vec<u8>> {
     Ok(expanded)
 }
 
+/// What a page runs kernels with.
+pub struct Engine {
+    /// The module, as WebAssembly.
+    pub module: Vec<u8>,
+    /// Whether its sources are older than those of the page.
+    pub is_older: bool,
+}
+
+/// What a page says of an engine that is older than the page.
+const OLDER: &str = "<p class=\"message\">The engine of this page is that of the last release, and older than the page: what has changed since \
+                     is missing. <code>rustup target add wasm32-unknown-unknown</code> lets this machine build today's.</p>";
+
 /// The page with this data and this engine.
-pub fn whole(data: &Data, engine: &[u8]) -> Result<String> {
+pub fn whole(data: &Data, engine: &Engine) -> Result<String> {
     let script = |id: &str, bytes: &[u8]| -> Result<String> {
         let packed = BASE64_STANDARD.encode(compressed(bytes)?);
         Ok(format!("<script type=\"text/plain\" id=\"{id}\">{packed}</script>"))
     };
     let data = script("explorer-data", serde_json::to_string(data)?.as_bytes())?;
-    let data = format!("{data}\n{}", script("explorer-wasm", engine)?);
+    let data = format!("{data}\n{}", script("explorer-wasm", &engine.module)?);
     let folder = &workspace::root().join("common/explorer/page");
     let mut html = read(&folder.join("index.html"))?;
     let mut replace = |what: &str, by: &str| -> Result<()> {
@@ -48,6 +60,7 @@ pub fn whole(data: &Data, engine: &[u8]) -> Result<String> {
     let worker = format!("<script type=\"text/plain\" id=\"explorer-worker\">\n{worker}</script>");
     let page = format!("{worker}\n<script type=\"module\">\n{}</script>", inside_script(modules(folder)?));
     replace("<script type=\"module\" src=\"main.js\"></script>", &page)?;
+    replace("<!-- older -->\n", if engine.is_older { OLDER } else { "" })?;
     replace("<!-- data -->", &data)?;
     Ok(html)
 }
@@ -89,7 +102,10 @@ mod tests {
     #[test]
     fn a_page_carries_its_data_and_its_engine_and_asks_for_no_other_file() {
         let data = Data { own: Some("first </script>".into()), ..Data::default() };
-        let page = whole(&data, b"engine").unwrap();
+        let mut engine = Engine { module: b"engine".to_vec(), is_older: true };
+        assert!(whole(&data, &engine).unwrap().contains("older than the page"));
+        engine.is_older = false;
+        let page = whole(&data, &engine).unwrap();
         let part = |id: &str| {
             let (_, rest) = page.split_once(&format!("id=\"{id}\">")).unwrap();
             expanded(&BASE64_STANDARD.decode(rest.split('<').next().unwrap()).unwrap()).unwrap()
@@ -97,7 +113,7 @@ mod tests {
         assert_eq!(part("explorer-wasm"), b"engine");
         assert_eq!(serde_json::from_slice::<Data>(&part("explorer-data")).unwrap().own, data.own);
         assert!(!page.contains(" src=\"") && !page.contains(" href=\"style"), "{page}");
-        assert!(expanded(b"no data").is_err());
+        assert!(expanded(b"no data").is_err() && !page.contains("older"));
     }
 
     #[test]
