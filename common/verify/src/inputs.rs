@@ -3,8 +3,8 @@
 use anyhow::Result;
 use rayon::prelude::*;
 
-use crate::Verification;
 use crate::matrix::{Operands, Side};
+use crate::verification::Verification;
 use plan::Problem;
 
 /// Bytes that are read and compared at a time.
