@@ -18,6 +18,8 @@ mod locked;
 mod memory;
 mod module;
 mod observe;
+#[allow(unsafe_code, reason = "memory of the host that kernels access as well")]
+mod words;
 
 pub use analyses::Analyses;
 pub use analyses::counters::{Counters, Counts};

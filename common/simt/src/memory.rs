@@ -3,6 +3,7 @@
 //! Words are atomic, so a race in a kernel is not undefined behaviour of the host; every access of a kernel is a
 //! relaxed access of one or more whole words.
 
+use crate::words::Words;
 use bytemuck::allocation::try_zeroed_slice_box;
 use ptx::ast::Variable;
 use ptx::error::Error;
@@ -103,7 +104,7 @@ pub struct Allocation {
     pub(crate) constant: bool,
     /// The words, for kernels that run. The operating system zeroes these pages when they are first touched, so untouched pages cost
     /// nothing.
-    pub(crate) words: Box<[AtomicU32]>,
+    pub(crate) words: Words,
 }
 
 impl std::fmt::Debug for Allocation {
@@ -130,6 +131,11 @@ impl GlobalMemory {
         Self::default()
     }
 
+    /// An empty memory whose own allocations lie at `address` and above.
+    pub fn starting_at(address: u64) -> Self {
+        Self { next: address, ..Self::default() }
+    }
+
     /// Allocates `bytes` bytes of zeros called `name`. Messages count in elements of `element_bytes` bytes.
     ///
     /// Pages are committed when they are first touched, so an allocation may be larger than the host's memory as long
@@ -148,8 +154,37 @@ impl GlobalMemory {
         let words = words.ok_or_else(failed)?;
         self.next = (end + GUARD).next_multiple_of(ALIGN);
         let base = DevicePointer(base);
-        self.allocations.push(Allocation { name: name.into(), base, bytes, element_bytes, constant: false, words });
+        let words = Words::Own(words);
+        self.insert(Allocation { name: name.into(), base, bytes, element_bytes, constant: false, words });
         Ok(base)
+    }
+
+    /// Lets kernels access memory of the host, too: at its own address, which is a multiple of 4 bytes.
+    ///
+    /// # Safety
+    /// `bytes` bytes, rounded up to a multiple of 4, must be valid at `start` until they are freed here. The host must not access
+    /// them while a kernel runs or a copy is made.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] when there is no byte, or another allocation has some of these addresses.
+    #[allow(unsafe_code, reason = "only the caller knows what else uses the memory")]
+    pub unsafe fn adopt(&mut self, name: &str, start: *mut u32, bytes: u64) -> Result<DevicePointer, Error> {
+        let address = start as u64;
+        let before = self.at_or_before(address + bytes.max(1) - 1).map(|index| &self.allocations[index]);
+        let free = before.is_none_or(|before| before.base.0 + before.bytes <= address);
+        if bytes == 0 || !address.is_multiple_of(4) || !free {
+            return Err(Error::usage(format!("{name}: {bytes} bytes at {address:#x} cannot be shared with the host")));
+        }
+        // SAFETY: the caller promises it.
+        let words = unsafe { Words::of_host(start, bytes.div_ceil(4) as usize) };
+        let base = DevicePointer(address);
+        self.insert(Allocation { name: name.into(), base, bytes, element_bytes: 4, constant: false, words });
+        Ok(base)
+    }
+
+    fn insert(&mut self, allocation: Allocation) {
+        let at = self.allocations.partition_point(|before| before.base < allocation.base);
+        self.allocations.insert(at, allocation);
     }
 
     /// Allocates `count` zeros of a type. The limit of [`GlobalMemory::alloc`] holds.
@@ -269,11 +304,20 @@ impl GlobalMemory {
             return Ok((known, false));
         }
         let pointer = self.alloc(&of.name, of.bytes.max(1), of.element_bytes.max(1))?;
-        if let Some(allocation) = self.allocations.last_mut() {
+        let index = self.start_of(pointer)?;
+        if let Some(allocation) = self.allocations.get_mut(index) {
             allocation.constant = of.space == Space::Constant;
         }
         self.variables.insert((module, number), pointer);
         Ok((pointer, true))
+    }
+
+    /// Frees the variables of a module.
+    pub(crate) fn forget(&mut self, module: u64) {
+        let (gone, kept): (HashMap<_, _>, HashMap<_, _>) =
+            self.variables.drain().partition(|((of, _), _)| *of == module);
+        self.variables = kept;
+        self.allocations.retain(|allocation| !gone.values().any(|&base| base == allocation.base));
     }
 
     /// The allocation that holds all of `bytes` bytes at `address`.

@@ -1,12 +1,15 @@
 //! A parsed PTX file, and what a caller can find out about its kernels.
 
 use crate::config::LaunchConfig;
+use crate::exec::place;
+use crate::memory::{DevicePointer, GlobalMemory};
 use ptx::ast::{Function, Position, Type, Variable};
 use ptx::error::{Error, Location};
 use ptx::lower::inst::Op;
 use ptx::lower::{Code, Register, SharedArray, WarpgroupProduct, lower};
 use ptx::parsed::Parsed;
 use ptx::parser;
+use ptx::place::Space;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -42,6 +45,28 @@ impl Module {
     /// Names of the kernels.
     pub fn kernel_names(&self) -> impl Iterator<Item = &str> {
         self.entries().map(|function| function.name.as_str())
+    }
+
+    /// Allocates and initialises all `__device__` and `__constant__` variables, as a driver does when it loads the module; a launch
+    /// only does so for those that its kernel uses. Returns name, address and size in bytes of each.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] when the host has no memory left, or an initial value names what has no address.
+    pub fn place(&self, memory: &mut GlobalMemory) -> Result<Vec<(String, DevicePointer, u64)>, Error> {
+        let all = &self.inner.program.variables;
+        let placed = |of: &Variable| matches!(of.space, Space::Global | Space::Constant) && !of.external;
+        let wanted: Vec<u32> = (0u32..).zip(all).filter(|(_, of)| placed(of)).map(|(number, _)| number).collect();
+        let addresses = place(&self.inner, wanted.clone(), memory)?;
+        let found = |number: u32| {
+            let variable = &all[number as usize];
+            (variable.name.clone(), DevicePointer(addresses[number as usize]), variable.bytes)
+        };
+        Ok(wanted.into_iter().map(found).collect())
+    }
+
+    /// Frees the module's variables.
+    pub fn free(&self, memory: &mut GlobalMemory) {
+        memory.forget(self.inner.id);
     }
 
     fn entries(&self) -> impl Iterator<Item = &Function> {

@@ -126,6 +126,10 @@ vector {
     MaxS32: "max", S32, T(T, T) => |a: i32, b: i32| a.max(b);
     MinU32: "min", U32, T(T, T) => |a: u32, b: u32| a.min(b);
     MaxU32: "max", U32, T(T, T) => |a: u32, b: u32| a.max(b);
+    DivU32: "div", U32, T(T, T) => |a: u32, b: u32| a.checked_div(b).unwrap_or(u32::MAX);
+    DivS32: "div", S32, T(T, T) => |a: i32, b: i32| if b == 0 { -1 } else { a.wrapping_div(b) };
+    RemU32: "rem", U32, T(T, T) => |a: u32, b: u32| a.checked_rem(b).unwrap_or(u32::MAX);
+    RemS32: "rem", S32, T(T, T) => |a: i32, b: i32| if b == 0 { -1 } else { a.wrapping_rem(b) };
     // 64-bit integers.
     Add64: "add", INT64, T(T, T) => |a: u64, b: u64| a.wrapping_add(b);
     Sub64: "sub", INT64, T(T, T) => |a: u64, b: u64| a.wrapping_sub(b);
@@ -137,6 +141,10 @@ vector {
     Shl64: "shl", B64, T(T, U32) => |a: u64, b: u32| if b > 63 { 0 } else { a << (b & 63) };
     ShrU64: "shr", B64 | U64, T(T, U32) => |a: u64, b: u32| if b > 63 { 0 } else { a >> (b & 63) };
     ShrS64: "shr", S64, T(T, U32) => |a: i64, b: u32| a >> b.min(63);
+    DivU64: "div", U64, T(T, T) => |a: u64, b: u64| a.checked_div(b).unwrap_or(u64::MAX);
+    DivS64: "div", S64, T(T, T) => |a: i64, b: i64| if b == 0 { -1 } else { a.wrapping_div(b) };
+    RemU64: "rem", U64, T(T, T) => |a: u64, b: u64| a.checked_rem(b).unwrap_or(u64::MAX);
+    RemS64: "rem", S64, T(T, T) => |a: i64, b: i64| if b == 0 { -1 } else { a.wrapping_rem(b) };
     MulWideS32: "mul.wide", S32, B64(T, T) => |a: i32, b: i32| i64::from(a) * i64::from(b);
     MulWideU32: "mul.wide", U32, B64(T, T) => |a: u32, b: u32| u64::from(a) * u64::from(b);
     MadWideS32: "mad.wide", S32, B64(T, T, B64) => |a: i32, b: i32, c: i64| (i64::from(a) * i64::from(b)).wrapping_add(c);

@@ -10,6 +10,7 @@ use crate::observe::BlockInfo;
 use ptx::Dim3;
 use ptx::error::Error;
 use ptx::lower::{Index, Preset, Special};
+use ptx::parsed::Parsed;
 use ptx::place::Space;
 use std::collections::HashSet;
 
@@ -112,14 +113,18 @@ pub(super) fn pack(kernel: &Kernel, args: &[Arg]) -> Result<Vec<u8>, Error> {
 
 /// Allocates and initialises the module's variables that the kernel uses, once for each memory. Returns their addresses.
 pub(super) fn instantiate(kernel: &Kernel, memory: &mut GlobalMemory) -> Result<Vec<u64>, Error> {
-    let module = &kernel.module.inner;
+    place(&kernel.module.inner, kernel.code.variables.clone(), memory)
+}
+
+/// Allocates and initialises these variables of a module, and those that they name, once for each memory. Returns the addresses of
+/// all of the module's variables, 0 for those that have none.
+pub(crate) fn place(module: &Parsed, mut wanted: Vec<u32>, memory: &mut GlobalMemory) -> Result<Vec<u64>, Error> {
     let declared = &module.program.variables;
     let mut addresses = vec![0; declared.len()];
-    if kernel.code.variables.is_empty() {
+    if wanted.is_empty() {
         return Ok(addresses);
     }
     // A variable may hold the address of another one, so the variables that it names are needed, too.
-    let mut wanted = kernel.code.variables.clone();
     let mut known: HashSet<u32> = wanted.iter().copied().collect();
     let mut at = 0;
     while at < wanted.len() {
