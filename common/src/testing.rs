@@ -40,6 +40,11 @@ pub fn run_variants(step: &'static Step) -> ExitCode {
 }
 
 fn kernels(all: impl Iterator<Item = Kernel> + Clone) -> Vec<Trial> {
+    // Only Linux finds a library again by the name that is written in it.
+    let stands_in = cfg!(target_os = "linux").then(device::stand_in);
+    if let Some(Err(reason)) = &stands_in {
+        eprintln!("the stand-in for a GPU cannot be used: {reason:#}");
+    }
     let gpu = device::cuda_devices().map(|all| all.into_iter().next());
     let mut trials = Vec::new();
     for kernel in all.clone() {

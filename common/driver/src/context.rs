@@ -9,7 +9,7 @@ use crate::errors::{
 use crate::execute::free;
 use crate::queue::synchronize;
 use crate::raw::{In, Out};
-use crate::state::{Context, State, with_stack};
+use crate::state::{Block, Context, Kind, State, with_stack};
 
 /// Makes a context of a device.
 fn create(state: &mut State, device: usize, flags: u32) -> u64 {
@@ -45,7 +45,9 @@ fn destroy(guard: &mut Guard, context: u64) -> Answer {
     if state.check.is_some() {
         crate::watch::leaks(state, Some(context));
     }
-    let blocks = state.blocks.iter().filter(|(_, block)| block.context == context);
+    // Variables go with their modules.
+    let own = |block: &Block| block.context == context && !matches!(block.kind, Kind::Variable);
+    let blocks = state.blocks.iter().filter(|(_, block)| own(block));
     for base in blocks.map(|(&base, _)| base).collect::<Vec<_>>() {
         free(state, base);
     }

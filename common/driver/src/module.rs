@@ -3,6 +3,7 @@
 use crate::entry::{Guard, api};
 use crate::errors::{
     Answer, FILE_NOT_FOUND, INVALID_HANDLE, INVALID_IMAGE, INVALID_PTX, INVALID_VALUE, NOT_FOUND, NOT_SUPPORTED,
+    UNSUPPORTED_PTX_VERSION,
 };
 use crate::image::{ptx, ptx_of};
 use crate::raw::{In, Out, Text, host};
@@ -15,6 +16,12 @@ fn load(state: &mut State, text: &str) -> Answer<u64> {
     let context = state.context()?;
     if text.trim().is_empty() {
         return Err(INVALID_IMAGE);
+    }
+    // The newest version that a driver of our version reads is 9.0; those of the same year are read as well.
+    let version =
+        text.split(".version").nth(1).and_then(|rest| rest.split_whitespace().next()?.split('.').next()?.parse().ok());
+    if version.is_some_and(|major: u32| major > 9) {
+        return Err(UNSUPPORTED_PTX_VERSION);
     }
     let module = Module::parse(text).map_err(|error| {
         eprintln!("simt: the program loads a module that cannot be read: {error}");

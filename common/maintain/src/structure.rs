@@ -31,7 +31,7 @@ const CRATES: [(&str, &[&str]); 17] = [
     ("gpu", &[]),
     ("verify", &["plan"]),
     ("why", &["compile", "findings", "plan", "simt-gpu", "simt-ptx", "system", "verify"]),
-    ("common", &["compile", "findings", "plan", "simt-gpu", "simt-ptx", "system", "verify", "why"]),
+    ("common", &["compile", "driver", "findings", "plan", "simt-gpu", "simt-ptx", "system", "verify", "why"]),
     ("step", &["common", "gpu", "plan"]),
     ("beyond", &["common", "compile", "gpu", "plan", "step", "system"]),
     // Its engine knows how the kernels of the course are launched, but does not need `common`.

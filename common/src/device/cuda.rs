@@ -34,6 +34,28 @@ pub fn cuda_devices() -> Result<Vec<DeviceInfo>> {
     (0..device_count()?).map(|index| CudaDevice::open(index).map(|device| device.info)).collect()
 }
 
+/// Loads the stand-in for the driver that was built with this test, unless there is a driver: whoever looks for one then finds it.
+/// Returns whether it did.
+///
+/// # Errors
+/// If it is not beside the test, or cannot be loaded.
+#[cfg(feature = "testing")]
+pub fn stand_in() -> Result<bool> {
+    if driver_present() {
+        return Ok(false);
+    }
+    let name = libloading::library_filename("cuda");
+    let file = std::env::current_exe()?.with_file_name(name);
+    // SAFETY: the library of this workspace, which does nothing when it is loaded.
+    let library = unsafe { libloading::Library::new(&file) };
+    // It stays for as long as the process runs, as a driver does.
+    std::mem::forget(
+        library.with_context(|| format!("the stand-in for the driver, {}, does not load", file.display()))?,
+    );
+    ensure!(driver_present(), "the stand-in for the driver is loaded, but not found by its name");
+    Ok(true)
+}
+
 fn device_count() -> Result<usize> {
     ensure!(
         driver_present(),

@@ -14,6 +14,8 @@ mod sim;
 use anyhow::Result;
 
 pub use cublas::CublasProduct;
+#[cfg(feature = "testing")]
+pub use cuda::stand_in;
 pub use cuda::{CudaDevice, cuda_devices};
 pub use figures::{Figures, KernelResources, cores_per_sm};
 pub use interface::{Buffer, Device, Kernel, Mark, Value};

@@ -78,10 +78,10 @@ pub const PTX: &str = r"
 .target sm_70
 .address_size 64
 .visible .global .align 4 .b32 table[4] = {1, 2, 3, 4};
-.visible .entry add(.param .u64 data, .param .u64 count)
+.visible .entry add(.param .u64 data, .param .u64 total)
 {
     .reg .pred %p; .reg .b32 %r<5>; .reg .b64 %d<5>; .reg .f32 %f<2>;
-    ld.param.u64 %d0, [data]; ld.param.u64 %d1, [count];
+    ld.param.u64 %d0, [data]; ld.param.u64 %d1, [total];
     mov.u32 %r0, %ctaid.x; mov.u32 %r1, %ntid.x; mov.u32 %r2, %tid.x;
     mad.lo.u32 %r3, %r0, %r1, %r2; cvt.u64.u32 %d2, %r3;
     setp.ge.u64 %p, %d2, %d1; @%p bra DONE;
