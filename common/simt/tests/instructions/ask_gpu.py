@@ -20,6 +20,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import real_gpu
+
 COUNT = 1024
 
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -106,6 +109,7 @@ for name, statement, kind, places, *recorded in forms:
 if options.out:
     pathlib.Path(options.out).write_text("\n".join(lines) + "\n")
 if options.record:
+    real_gpu.refuse_others()
     words = ctypes.create_string_buffer(100)
     call("cuDeviceGetName", words, 100, device)
     mark = f"\t{words.value.decode()}, {datetime.date.today()}"

@@ -28,6 +28,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 import packed as packing
+import real_gpu
 
 HEAD = ".version 8.0\n.target sm_90a\n.address_size 64\n"
 # For each type: bits of the exponent, bits of the fraction, zero bits below the fraction, bits in total.
@@ -473,6 +474,7 @@ def ask_layouts(gpu, folder):
 
 
 def ask_products(gpu, file, record):
+    real_gpu.refuse_others()
     found_of = {}
     for product in map(json.loads, file.open()):
         inputs = [struct.pack(f"<{len(words)}I", *words) for words in product["arrays"]]
