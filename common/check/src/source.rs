@@ -119,7 +119,7 @@ fn cuda(file: &Path, name: &str, text: &str, defines: &[String]) -> Result<Strin
         vec![format!("--gpu-architecture=compute_{target}"), "-lineinfo".into(), "--no-source-include".into()];
     options.extend(nvrtc.header_folders().iter().map(|folder| format!("--include-path={}", folder.display())));
     options.extend(defines.iter().map(|define| format!("-D{define}")));
-    let unit = Unit { source: text.to_owned(), name: name.to_owned(), options, headers };
+    let unit = Unit { source: text.to_owned(), name: name.to_owned(), options, headers, whole_log: false };
     Ok(compile::compile(&Job::Cuda(nvrtc.path.clone(), unit))?.ptx)
 }
 
@@ -158,7 +158,7 @@ fn rust(file: &Path, name: &str, text: &str, defines: &[String]) -> Result<Strin
     }
     headers.push(["host".into(), host, String::new()]);
     let options = vec!["-Ctarget-cpu=sm_80".to_owned()];
-    let unit = Unit { source: text.to_owned(), name: name.to_owned(), options, headers };
+    let unit = Unit { source: text.to_owned(), name: name.to_owned(), options, headers, whole_log: false };
     Ok(compile::compile(&Job::Rust(rustc.clone(), unit))?.ptx)
 }
 

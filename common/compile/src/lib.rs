@@ -10,7 +10,7 @@
 //! let nvrtc = nvrtc::find(&[])?;
 //! let source = "extern \"C\" __global__ void nothing() {}".to_owned();
 //! let options = vec!["--gpu-architecture=compute_80".to_owned()];
-//! let unit = Unit { source, name: "nothing.cu".to_owned(), options, headers: vec![] };
+//! let unit = Unit { source, name: "nothing.cu".to_owned(), options, ..Unit::default() };
 //! println!("{}", compile(&Job::Cuda(nvrtc.path.clone(), unit))?.ptx);
 //! # anyhow::Ok(())
 //! ```

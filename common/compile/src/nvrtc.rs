@@ -74,6 +74,9 @@ fn search(environments: &[PathBuf]) -> Result<Nvrtc> {
     LIBRARY.first(environments, Nvrtc::open).ok_or_else(|| anyhow!("no NVRTC was found; {}", remedy()))
 }
 
+/// Lines of a log that a reader is shown.
+const MOST_ERRORS: usize = 16;
+
 /// NVRTC's status when there is no memory.
 const NO_MEMORY: c_int = 1;
 /// NVRTC's status when the source is wrong.
@@ -82,7 +85,7 @@ const COMPILATION_FAILED: c_int = 6;
 const BUILTINS_MISSING: c_int = 7;
 
 /// Why a compilation failed, and what to do about it. Only a wrong source is the kernel's fault.
-fn refusal(status: c_int, log: &str, name: &str, library: &Path) -> String {
+fn refusal(status: c_int, log: &str, most: usize, name: &str, library: &Path) -> String {
     let mut lines = log.lines().map(str::trim).filter(|line| !line.is_empty());
     let library = escaped(library);
     match status {
@@ -90,7 +93,7 @@ fn refusal(status: c_int, log: &str, name: &str, library: &Path) -> String {
             "{name} takes NVRTC more than all the memory it may have; look for macros, templates or arrays that grow without end"
         ),
         COMPILATION_FAILED => headers::missing(log)
-            .unwrap_or_else(|| format!("{name} does not compile; fix what NVRTC says:\n{}", first_errors(log, 16))),
+            .unwrap_or_else(|| format!("{name} does not compile; fix what NVRTC says:\n{}", first_errors(log, most))),
         BUILTINS_MISSING => {
             let reason = lines.next().unwrap_or_default().trim_start_matches("nvrtc: error: ").trim_end_matches('.');
             format!(
@@ -171,7 +174,7 @@ impl Nvrtc {
     ///
     /// The error of a source that does not compile holds the compiler's log.
     pub fn compile(&self, unit: &Unit) -> Result<Compiled> {
-        let Unit { source, name, options, headers } = unit;
+        let Unit { source, name, options, headers, whole_log } = unit;
         let no_text = |text: &str| CString::new(text).map_err(|_| anyhow!("{name} is not a text; give CUDA C or PTX"));
         let (source, name_c) = (no_text(source)?, no_text(name)?);
         let texts: Vec<CString> = headers.iter().map(|[_, text, _]| no_text(text)).collect::<Result<_>>()?;
@@ -184,14 +187,15 @@ impl Nvrtc {
             let create = self.library.get::<Create>(b"nvrtcCreateProgram\0")?;
             create(&raw mut program, source.as_ptr(), name_c.as_ptr(), count, texts.as_ptr(), names.as_ptr())
         })?;
-        let result = self.compile_program(program, name, options);
+        let most = if *whole_log { usize::MAX } else { MOST_ERRORS };
+        let result = self.compile_program(program, name, options, most);
         type Destroy = unsafe extern "C" fn(*mut Program) -> c_int;
         // SAFETY: the signature is NVRTC's; the program was created above and is not used again.
         self.check(unsafe { self.library.get::<Destroy>(b"nvrtcDestroyProgram\0")?(&raw mut program) })?;
         result
     }
 
-    fn compile_program(&self, program: Program, name: &str, options: &[String]) -> Result<Compiled> {
+    fn compile_program(&self, program: Program, name: &str, options: &[String], most: usize) -> Result<Compiled> {
         let options: Vec<CString> =
             options.iter().map(|option| CString::new(option.as_str())).collect::<Result<_, _>>()?;
         let (options, count) = (pointers(&options), options.len() as c_int);
@@ -201,7 +205,7 @@ impl Nvrtc {
             unsafe { self.library.get::<Compile>(b"nvrtcCompileProgram\0")?(program, count, options.as_ptr()) };
         if status != 0 {
             let log = self.text(program, b"nvrtcGetProgramLogSize\0", b"nvrtcGetProgramLog\0")?;
-            bail!("{}", refusal(status, &log, name, &self.path));
+            bail!("{}", refusal(status, &log, most, name, &self.path));
         }
         let ptx = self.text(program, b"nvrtcGetPTXSize\0", b"nvrtcGetPTX\0")?;
         let cubin = self.bytes(program, b"nvrtcGetCUBINSize\0", b"nvrtcGetCUBIN\0")?;
@@ -238,7 +242,7 @@ mod tests {
 
     #[test]
     fn an_error_that_nobody_knows_is_blamed_on_nvrtc() {
-        let sentence = refusal(3, "", "k.cu", Path::new("/lib/libnvrtc.so.12"));
+        let sentence = refusal(3, "", MOST_ERRORS, "k.cu", Path::new("/lib/libnvrtc.so.12"));
         assert!(
             sentence.starts_with("the NVRTC at /lib/libnvrtc.so.12 fails with status 3 (it does not say why); install")
         );

@@ -15,6 +15,9 @@ pub struct Unit {
     pub options: Vec<String>,
     /// The kernel's headers; for a kernel in Rust its crates, each after those that it uses.
     pub headers: Headers,
+    /// Whether an error holds the compiler's log to its end; otherwise it holds the first errors.
+    #[serde(default)]
+    pub whole_log: bool,
 }
 
 /// What a compilation gave.

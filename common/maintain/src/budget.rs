@@ -22,7 +22,7 @@ const BUDGETS: [Budget; 11] = [
     ("driver", &["common/driver/"], 2_500, ""),
     ("check", &["common/check/"], 1_200, "it reads arguments of all types, and writes reports in four formats"),
     ("plan, verify, gpu", &["common/plan/", "common/verify/", "common/gpu/"], 3_000, ""),
-    ("why", &["common/why/"], 3_500, ""),
+    ("why", &["common/why/"], 3_500, "its rules over source text stay until edits that were tried explain as much"),
     ("common", &["common/"], 7_500, ""),
     ("the steps", &["step"], 2_000, ""),
     ("beyond", &["step06_prefetch/beyond/"], 5_000, ""),

@@ -265,6 +265,30 @@ impl Source {
         Ok(compile::compile(&Job::Rust(rustc.clone(), unit))?.ptx)
     }
 
+    /// PTX of another text in place of this source's, compiled like it; or the compiler's whole log. `debug` asks for code that is
+    /// not optimised, in which every line keeps its instructions. None if there is no compiler for such a text here.
+    pub fn compiled_text(
+        &self,
+        text: String,
+        specialisation: &Specialisation,
+        debug: bool,
+    ) -> Option<Result<String, String>> {
+        if self.is_rust() || self.is_ptx() || specialisation.source.as_ref().is_some_and(|other| *other != self.stem())
+        {
+            return None;
+        }
+        let nvrtc = find_nvrtc().ok()?;
+        let target = if specialisation.only { specialisation.target } else { nvrtc.target_for(80).ok()? };
+        let architecture = Specialisation { target, ..specialisation.clone() }.architecture();
+        let mut unit = self.unit(options(specialisation, &format!("compute_{architecture}"))).ok()?;
+        unit.options.retain(|option| option != "-lineinfo");
+        unit.options.extend(debug.then(|| "--device-debug".to_owned()));
+        unit.options.extend(nvrtc.header_folders().iter().map(|folder| format!("--include-path={}", folder.display())));
+        (unit.source, unit.whole_log) = (text, true);
+        let compiled = compile::compile(&Job::Cuda(nvrtc.path.clone(), unit));
+        Some(compiled.map(|compiled| compiled.ptx).map_err(|error| format!("{error:#}")))
+    }
+
     /// Whether `ptx` was made from this source with this specialisation, by any compiler.
     pub fn gave(&self, specialisation: &Specialisation, ptx: &str) -> bool {
         ptx.starts_with(&self.header(specialisation))
@@ -345,7 +369,7 @@ impl Source {
 
     fn unit(&self, options: Vec<String>) -> Result<Unit> {
         let headers = self.headers.clone().map_err(Error::msg)?;
-        Ok(Unit { source: self.text.clone(), name: self.compiled_name(), options, headers })
+        Ok(Unit { source: self.text.clone(), name: self.compiled_name(), options, headers, whole_log: false })
     }
 
     /// The file name given to compilers: it cannot be taken for an option, and no quote in it ends it early in PTX.

@@ -148,13 +148,28 @@ impl Options<'_> {
 
     /// The step's plan, or for the learner's own kernel the launch that options or the file describe.
     pub fn plan(&self, source: &Source, problem: &Problem, device: &DeviceInfo) -> Result<Plan> {
-        let (args, plan) = (self.args, self.step.plan_of(self.variant));
-        if args.kernel.is_none() {
-            return plan(problem, device);
+        match self.launch(source)? {
+            None => self.step.plan_of(self.variant)(problem, device),
+            Some(launch) => self.plan_with(source, problem, device, launch),
         }
+    }
+
+    /// What the options and the file of the learner's kernel say about its launch; none of a kernel of the course.
+    pub fn launch(&self, source: &Source) -> Result<Option<OwnLaunch>> {
+        let Args { kernel: Some(_), block, tile, shared, .. } = *self.args else { return Ok(None) };
+        Ok(Some(OwnLaunch { block, tile, shared }.or(OwnLaunch::of(&source.display, &source.text)?)))
+    }
+
+    /// The plan for the learner's own kernel with this launch.
+    pub fn plan_with(
+        &self,
+        source: &Source,
+        problem: &Problem,
+        device: &DeviceInfo,
+        launch: OwnLaunch,
+    ) -> Result<Plan> {
         // A variant may leave a product to another kernel that is faster, but never on the simulator.
-        let steps = plan(problem, &DeviceInfo { kind: Kind::Sim, ..device.clone() });
-        let options = OwnLaunch { block: args.block, tile: args.tile, shared: args.shared };
-        options.or(OwnLaunch::of(&source.display, &source.text)?).plan(&source.text, problem, steps)
+        let steps = self.step.plan_of(self.variant)(problem, &DeviceInfo { kind: Kind::Sim, ..device.clone() });
+        launch.plan(&source.text, problem, steps)
     }
 }

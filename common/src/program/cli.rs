@@ -75,6 +75,10 @@ pub struct Args {
     #[arg(long)]
     pub check: bool,
 
+    /// With --check: do not look for an edit that makes a wrong kernel right, which takes seconds
+    #[arg(long)]
+    pub no_trial: bool,
+
     /// Show every access of a thread, by block and thread index; uses the simulator; can be repeated
     #[arg(long, value_name = "BX,BY:TX,TY", value_parser = parse_thread)]
     pub trace: Vec<([u32; 3], [u32; 3])>,

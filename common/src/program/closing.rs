@@ -95,6 +95,7 @@ impl Gpu<'_> {
             report.least_time = works.map(|works| measure::least_time(&session, &shown(args), works));
         }
         (report.counters, report.hazards, report.trace) = (seen.counters, seen.hazards, seen.trace);
+        (report.findings, report.is_own) = (self.findings.take(), self.is_own());
     }
 
     /// For each of these elements of C, what formed it, in words.

@@ -19,6 +19,7 @@ use crate::program::asked::{Asked, Purpose};
 use crate::program::matrix::Matrix;
 use findings::{KernelFault, Observations};
 use plan::{Launch, Plan, Problem};
+use why::Finding;
 
 /// Dynamic shared memory in bytes that a block may have if no more is allowed.
 const SHARED_BYTES: u32 = 48 * 1024;
@@ -47,6 +48,8 @@ pub struct Gpu<'a> {
     /// What went wrong in a launch. As on a GPU, it shows when the result is wanted.
     pub(super) fault: Option<Error>,
     pub(super) observations: Observations,
+    /// What is wrong with the kernel, if that was asked.
+    pub(super) findings: Option<Vec<Finding>>,
 }
 
 /// An allocation.
@@ -88,6 +91,7 @@ impl<'a> Gpu<'a> {
             begin: None,
             fault: None,
             observations: Observations::default(),
+            findings: None,
         })
     }
 

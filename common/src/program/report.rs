@@ -14,6 +14,7 @@ use findings::{Counters, HazardReport, diagnostic};
 use plan::info::{DeviceInfo, Kind};
 use plan::occupancy::Occupancy;
 use plan::{Plan, Problem, Step};
+use why::Finding;
 
 /// The device of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -80,6 +81,12 @@ pub struct Report {
     /// Races and other hazards; absent if they were not looked for.
     #[serde(skip_serializing_if = "Option::is_none", skip_deserializing)]
     pub hazards: Option<Vec<HazardReport>>,
+    /// Each mistake once, with its lines and its repair; absent if hazards were not looked for.
+    #[serde(skip_serializing_if = "Option::is_none", skip_deserializing)]
+    pub findings: Option<Vec<Finding>>,
+    /// Whether the kernel is the user's own, so that each mistake is shown once and with nothing but what was tried.
+    #[serde(skip)]
+    pub is_own: bool,
     /// Accesses of the traced threads; absent if no trace was asked for.
     #[serde(skip_serializing_if = "Option::is_none", skip_deserializing)]
     pub trace: Option<Vec<ThreadReport>>,
@@ -114,6 +121,8 @@ impl Report {
             occupancy: None,
             counters: None,
             hazards: None,
+            findings: None,
+            is_own: false,
             trace: None,
             why: Vec::new(),
             verification,
@@ -160,7 +169,8 @@ impl Report {
             table.line("cuBLAS", baseline.words());
         }
         if let Some(hazards) = &self.hazards {
-            table.hazards(hazards);
+            let findings = self.findings.as_deref().filter(|_| self.is_own);
+            table.hazards(hazards, findings);
         }
         let mut parts = self.why.clone();
         parts.extend(self.trace.iter().flatten().map(ThreadReport::text));
@@ -183,10 +193,23 @@ const INDENT: usize = 13;
 struct Table(String);
 
 impl Table {
-    fn hazards(&mut self, hazards: &[HazardReport]) {
+    fn hazards(&mut self, hazards: &[HazardReport], findings: Option<&[Finding]>) {
         let warnings = hazards.iter().filter(|hazard| hazard.diagnostic.warning).count();
-        if warnings < hazards.len() {
-            self.styled(BAD, "HAZARDS", (hazards.len() - warnings).to_string());
+        let found = hazards.len() - warnings;
+        // One mistake is shown once, because what else is found mostly follows from it.
+        if let Some(findings) = findings.filter(|findings| !findings.is_empty()) {
+            if found > 1 {
+                self.styled(BAD, "HAZARDS", format!("{found}; the one that explains most is shown"));
+            } else {
+                self.styled(BAD, "HAZARDS", found.to_string());
+            }
+            for finding in findings {
+                self.0 += &format!("\n{}", diagnostic::render(&finding.diagnostic));
+            }
+            return;
+        }
+        if found > 0 {
+            self.styled(BAD, "HAZARDS", found.to_string());
         } else {
             self.line("hazards", "none: no race, no access out of bounds, no missing wait or barrier");
         }

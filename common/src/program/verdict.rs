@@ -6,9 +6,12 @@ use crate::device::SimDevice;
 use crate::program::asked::{Asked, Options, Purpose, Trial};
 use crate::program::gpu::Gpu;
 use crate::program::matrix::{Matrix, elements, operands};
-use crate::verify::{MOST_FOLLOWED, Verification, beside, cause, host_rows, verify};
+use crate::verify::{MOST_FOLLOWED, Tried, Verification, beside, cause, host_rows, verify};
+use findings::diagnostic::Diagnostic;
+use findings::hazard_kind::ReportKind;
 use findings::{HazardReport, KernelFault, Observations};
-use plan::{Problem, Shape};
+use plan::{OwnLaunch, Problem, Shape};
+use why::Finding;
 
 impl Gpu<'_> {
     /// Checks whether C is the product of A and B, all of them on the host. With `--check`, looks for the reason if it is not.
@@ -47,8 +50,12 @@ impl Gpu<'_> {
             observations.forget_coverage();
         }
         self.observations = beside(observations, &verification);
+        let mut seen = [self.problem.m, self.problem.n, self.problem.k];
         if explains && !verification.ok {
-            self.explain();
+            seen = self.explain().unwrap_or(seen);
+        }
+        if args.check {
+            self.findings = Some(self.found(&verification, seen, explains));
         }
         Ok(verification)
     }
@@ -62,13 +69,65 @@ impl Gpu<'_> {
         verify(&problem, operands, shape, &mut host_rows(words, problem.n))
     }
 
-    /// Looks for the cause of a wrong product, and puts it before what else was found.
-    fn explain(&mut self) {
+    /// Looks for the cause of a wrong product, and puts it before what else was found. Returns the size at which it was seen.
+    fn explain(&mut self) -> Option<[u64; 3]> {
         let raced = self.observations.hazards.iter().flatten().any(HazardReport::leads_astray);
-        let cause = small(&self.problem).into_iter().find_map(|problem| self.cause(&problem, raced));
+        let mut problems = self.alike().into_iter();
+        let (problem, cause) = problems.find_map(|problem| Some((problem, self.cause(&problem, raced)?)))?;
         let hazards = self.observations.hazards.get_or_insert_default();
-        let cause = cause.filter(|cause| why::leads(cause, hazards));
-        hazards.splice(0..0, cause);
+        why::leads(&cause, hazards).then(|| {
+            hazards.insert(0, cause);
+            [problem.m, problem.n, problem.k]
+        })
+    }
+
+    /// The problems at which the cause of a wrong product is sought: the user's own, or smaller ones like it.
+    fn alike(&self) -> Vec<Problem> {
+        let own = self.problem;
+        let similar = || self.tried(|tried| tried.similar(&own));
+        let sizes = if own.multiply_adds() <= ENOUGH { vec![[own.m, own.n, own.k]] } else { similar() };
+        let mut all: Vec<Problem> = sizes.into_iter().map(|[m, n, k]| Problem { m, n, k, ..own }).collect();
+        all.retain(|problem| problem.multiply_adds() <= MOST_FOLLOWED.into());
+        all
+    }
+
+    /// Whether the kernel is the user's, in CUDA C: edits of it can be tried.
+    pub(super) fn is_own(&self) -> bool {
+        self.asked.options.args.kernel.is_some() && !self.source.is_rust() && !self.source.is_ptx()
+    }
+
+    /// The kernel as edits of it are tried.
+    fn tried<T>(&self, of: impl FnOnce(&Tried) -> T) -> T {
+        let (options, info, source) = (self.asked.options, self.device.info().clone(), &self.source);
+        let plan = |problem: &Problem, launch: Option<OwnLaunch>| match launch {
+            Some(launch) => options.plan_with(source, problem, &info, launch),
+            None => options.plan(source, problem, &info),
+        };
+        let launch = options.launch(source).ok().flatten().unwrap_or_default();
+        of(&Tried { source, plan: &plan, launch })
+    }
+
+    /// One finding for what is wrong with the kernel, with the edit that makes it right if one was found. It was seen at a size.
+    fn found(&self, verification: &Verification, seen: [u64; 3], explains: bool) -> Vec<Finding> {
+        let hazards = self.observations.hazards.as_deref().unwrap_or_default();
+        let first = hazards.iter().find(|hazard| !hazard.diagnostic.warning).cloned();
+        // Of some wrong products only the elements are known.
+        let unexplained = || HazardReport {
+            kind: ReportKind::Cause("wrong product"),
+            place: "C".into(),
+            threads: vec![],
+            count: 1,
+            diagnostic: Diagnostic {
+                title: format!("wrong product: {}", verification.diagnosis.as_deref().unwrap_or_default()),
+                ..Diagnostic::default()
+            },
+        };
+        let Some(first) = first.or_else(|| (!verification.ok).then(unexplained)) else { return vec![] };
+        let tries = explains && self.is_own() && !self.asked.options.args.no_trial;
+        let tried = if tries { self.tried(|tried| tried.find(&self.problem)) } else { None };
+        let Problem { m, n, k, .. } = self.problem;
+        let seen = if matches!(first.kind, ReportKind::Cause(_)) { seen } else { [m, n, k] };
+        vec![Finding::new(&first, &self.source.display, [m, n, k], seen, tried.as_ref())]
     }
 
     /// The reason why the product of a problem is wrong, if one is found.
@@ -110,15 +169,8 @@ fn noted(error: Error, slip: Option<&String>) -> Error {
     }
 }
 
-/// Problems in which the mistake of a larger problem may show, the smallest first.
-fn small(problem: &Problem) -> Vec<Problem> {
-    let at_most =
-        |[m, n, k]: [u64; 3]| Problem { m: problem.m.min(m), n: problem.n.min(n), k: problem.k.min(k), ..*problem };
-    let mut all = [[37, 50, 45], [64, 96, 128], [130, 150, 70], [u64::MAX; 3]].map(at_most).to_vec();
-    all.retain(|problem| problem.multiply_adds() <= MOST_FOLLOWED.into());
-    all.dedup();
-    all
-}
+/// Multiply-adds of the largest problem at which a cause is sought itself, and not at one like it that is smaller.
+const ENOUGH: u128 = 1 << 20;
 
 /// The verdict on a product that a fault of the kernel ended. Any other error is returned.
 fn failed(problem: &Problem, observations: &mut Observations, error: Error) -> Result<Verification> {

@@ -1,6 +1,8 @@
 //! Verification of a product on a device: the room that knows both, so that verification itself, the crate `verify`,
 //! knows no device.
 
+mod tried;
+
 use anyhow::Result;
 
 use crate::basics::Operands;
@@ -11,6 +13,7 @@ use plan::{Plan, Problem};
 use why::{Asked, Origins};
 
 pub use ::verify::*;
+pub use tried::Tried;
 
 /// Checks what lies in C now, and that A and B have stayed as they were. `problem` is the one that A and B on the device were drawn for: the product's own or its
 /// twin.

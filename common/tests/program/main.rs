@@ -10,6 +10,7 @@ mod gpu;
 mod launch;
 mod mistakes;
 mod outputs;
+mod repairs;
 mod rust;
 #[path = "../../simt/tests/sections/mod.rs"]
 mod sections;
@@ -45,6 +46,7 @@ fn main() -> ExitCode {
         outputs::trials(),
         gpu::trials(),
         rust::trials(),
+        repairs::trials(),
         vec![
             trial("each_mistake_is_named_with_its_line_and_its_remedy", mistakes::each),
             trial("every_defect_is_shown_with_its_lines_and_its_remedy", diagnostics::every),

@@ -7,15 +7,18 @@ mod coverage;
 mod element;
 mod explain;
 mod factor;
+mod finding;
 mod judge;
 mod listing;
 mod mistake;
 mod rule;
 mod teller;
 mod texts;
+pub mod trial;
 
 pub use asked::{Asked, Kind, Side};
 pub use element::Origins;
 pub use explain::explain;
+pub use finding::Finding;
 pub use listing::listing;
 pub use mistake::{Mistake, leads, may_follow};

@@ -71,7 +71,7 @@ const INDENT: usize = 12;
 
 fn draw(diagnostic: &Diagnostic, renderer: &Renderer) -> String {
     let mut elements: Vec<Element<'static>> = snippets(&diagnostic.marks).into_iter().map(Into::into).collect();
-    let broken = |text: &str| output::lines(text, INDENT).join("\n");
+    let broken = |text: &str| text.lines().flat_map(|line| output::lines(line, INDENT)).collect::<Vec<_>>().join("\n");
     elements.extend(diagnostic.note.as_ref().map(|note| Level::NOTE.message(broken(note)).into()));
     if !diagnostic.help.is_empty() {
         elements.push(Level::HELP.message(broken(&diagnostic.help)).into());
