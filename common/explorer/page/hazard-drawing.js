@@ -10,7 +10,7 @@ const ROWS = { first: 64, cell: 108, second: 152 };
 
 const shown = (held) => (typeof held.value === "number" ? value(held.value) : (held.value ?? "nothing"));
 const named = (held) => (held.meaning && held.value !== null && !held.meaning.startsWith("the number") ? `${held.meaning} = ${shown(held)}` : (held.meaning ?? shown(held)));
-const lacks = ({ what, before_line: line }) => `${what} is missing${line ? ` before line ${line}` : ""}`;
+const lacks = ({ what, where, line }) => `${what} is missing${line ? ` ${where} line ${line}` : ""}`;
 const outcomeOf = (element, wrong) => `C[${element.join("][")}] ${wrong ? "is wrong in this run" : "is right by luck"}`;
 
 /// What the picture shows, in words: for those who do not see it, and below it.
@@ -53,7 +53,6 @@ export function drawHazard(picture, width) {
   const { cell, first, second, old, new: now, missing, element, wrong } = picture;
   if (!cell || !first || !second) return null;
   const [one, other] = [0.3 * width, 0.7 * width];
-  const middle = (one + other) / 2;
   const write = second.action.startsWith("read") ? one : other;
   const box = (x, wide, holds, kind) => [
     drawing("rect", { x, y: ROWS.cell - 14, width: wide, height: 28, class: kind }),
@@ -68,9 +67,11 @@ export function drawHazard(picture, width) {
     drawing("text", { x: width - SIDE, y: HEIGHT - 18, "text-anchor": "end", class: "who" }, "time"),
   ];
   if (missing) {
+    // Right before the access that it would have kept waiting.
+    const x = missing.keeps === "first" ? one - width / 12 : (one + other) / 2;
     children.push(
-      drawing("line", { x1: middle, y1: 20, x2: middle, y2: HEIGHT - 32, class: "missing" }),
-      drawing("text", { x: middle, y: 14, "text-anchor": "middle", class: "missing-name" }, lacks(missing)),
+      drawing("line", { x1: x, y1: 20, x2: x, y2: HEIGHT - 32, class: "missing" }),
+      drawing("text", { x: width / 2, y: 14, "text-anchor": "middle", class: "missing-name" }, lacks(missing)),
     );
   }
   if (element) {

@@ -63,9 +63,10 @@ export function outcomeSentence({ outcome, hazards, free }) {
 }
 
 /// That there is no further step of some length.
-export function nothingLeft({ chosen, look, facts }, unit) {
+export function nothingLeft({ chosen, look, facts, time }, unit) {
   if (unit === "hazard") return "There is no further hazard.";
   const ended = look.warps[chosen.warp]?.state === "done";
+  if (ended && time < facts.length) return `Warp ${chosen.warp} has ended, and others still run: choose one of them, or go to the end.`;
   return ended
     ? `Warp ${chosen.warp} has ended. ${outcomeSentence(facts)}`
     : `There is no further ${unit === "step" ? "line" : unit} of warp ${chosen.warp}.`;

@@ -128,15 +128,18 @@ pub fn picture(run: &Run, number: usize) -> Result<Value, String> {
     let goal = reader.and_then(|(party, event)| becomes(&place?, (launch.numbers(party).1, *event), cell?.1));
     let missing = first.zip(second).and_then(|(first, second)| {
         let sides = [first, second];
-        let (what, line) = if updates(run, launch, place, sides, cell?) {
-            ("an atomic operation", None)
-        } else if together(run, launch, sides) {
-            ("a place for each thread, or an if for one,", None)
-        } else {
-            let waits = coming(first).is_some() || landed(first).is_some_and(|at| at >= second.1);
-            missing(run, launch, sides, waits)?
-        };
-        Some(json!({ "what": what, "before_line": line }))
+        let anywhere = |what: &str| json!({ "what": what, "where": null, "line": null, "keeps": null });
+        if updates(run, launch, place, sides, cell?) {
+            return Some(anywhere("an atomic operation"));
+        }
+        if together(run, launch, sides) {
+            return Some(anywhere("a place for each thread, or an if for one,"));
+        }
+        let waits = coming(first).is_some() || landed(first).is_some_and(|at| at >= second.1);
+        let Missing { what, place, keeps } = missing(run, launch, sides, waits)?;
+        let (side, line) = place.map_or((None, None), |(side, line)| (Some(side), Some(line)));
+        let keeps = ["first", "second"][keeps];
+        Some(json!({ "what": what, "where": side, "line": line, "keeps": keeps }))
     });
     Ok(json!({
         "first": first.map(told), "second": second.map(told),
@@ -279,9 +282,17 @@ fn updates(run: &Run, launch: &LaunchTape, place: Option<Place<'_>>, sides: [&Ac
     sum != Some(false) && sides.iter().all(|side| both(launch.numbers(&side.0)))
 }
 
-/// What would have separated two accesses of a block, and before which line of the source: a barrier, or a wait if the first access is
-/// a copy that has not landed.
-fn missing(run: &Run, launch: &LaunchTape, sides: [&Access; 2], waits: bool) -> Option<(&'static str, Option<u32>)> {
+/// What would have separated two accesses of a block.
+struct Missing {
+    /// A barrier, or a wait if the first access is a copy that has not landed.
+    what: &'static str,
+    /// Before or after which line of the source.
+    place: Option<(&'static str, u32)>,
+    /// Which of the two accesses it would have kept waiting, 0 or 1.
+    keeps: usize,
+}
+
+fn missing(run: &Run, launch: &LaunchTape, sides: [&Access; 2], waits: bool) -> Option<Missing> {
     let [one, other] = sides.map(|(party, _)| launch.numbers(party));
     if one.0 != other.0 || (one.1 == other.1 && !waits) {
         return None;
@@ -295,12 +306,35 @@ fn missing(run: &Run, launch: &LaunchTape, sides: [&Access; 2], waits: bool) -> 
     };
     let comes_first = || passed(sides[1], other.1, of_first) || of_first < of_second;
     let in_order = waits || !passed(sides[0], one.1, of_second) && comes_first();
-    let (later, _) = sides[usize::from(in_order)];
+    let keeps = usize::from(in_order);
     let what = match (waits, one.1 == other.1) {
         (true, true) => "a wait for the copy",
         (true, false) => "a wait for the copy, with a barrier,",
         _ if one.1 / 32 == other.1 / 32 => "__syncwarp()",
         _ => "__syncthreads()",
     };
-    Some((what, own_line(&later.location, &run.kernel.file)))
+    let (later, _) = sides[keeps];
+    let line = || Some(("before", own_line(&later.location, &run.kernel.file)?));
+    let place = if waits { line() } else { between(run, launch, sides[keeps]).or_else(line) };
+    Some(Missing { what, place, keeps })
+}
+
+/// Where a barrier would keep an access of shared memory apart from what its warp did there before: behind the last access of the other
+/// kind, or before the first of its own kind after that. Of the two lines the one that is executed less often, because a barrier belongs
+/// outside of a loop that only reads, or only writes.
+fn between(run: &Run, launch: &LaunchTape, (party, event): &Access) -> Option<(&'static str, u32)> {
+    let (tape, (block, thread)) = (&run.tape, launch.numbers(party));
+    let near = tape.unseparated(launch, block, *event);
+    let of = |events| tape.of_warp((block, thread / 32), events);
+    let own = of(near.start..event + 1);
+    let does = |event: u32, writes: bool| {
+        tape.touched(event).any(|touched| touched.array.is_none() && if writes { touched.writes } else { touched.reads })
+    };
+    let writes = party.action.writes();
+    let last = own.clone().rfind(|&event| does(event, !writes) && !does(event, writes))?;
+    let first = own.clone().find(|&event| event > last && does(event, writes))?;
+    let line = |event: u32| own_line(&launch.program.kernel.location(tape.event(event).instruction), &run.kernel.file);
+    let times = |wanted: u32| of(near.clone()).filter(|&event| line(event) == Some(wanted)).count();
+    let (last, first) = (line(last)?, line(first)?);
+    Some(if times(last) < times(first) { ("after", last) } else { ("before", first) })
 }

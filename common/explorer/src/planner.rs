@@ -123,7 +123,16 @@ pub fn entries(ptx: &str) -> Result<Value, String> {
     let entry = |name: &str| {
         let params = module.params(name).unwrap_or_default();
         // If the simulator does not support it, that is reported when the kernel is run.
-        let launch = PtxLaunch::guess(name, &params, module.kernel(name).ok().as_ref());
+        let kernel = module.kernel(name).ok();
+        let mut launch = json!(PtxLaunch::guess(name, &params, kernel.as_ref()));
+        // A product has three matrices and three sizes. How many threads another kernel wants, nobody can know: the reader is asked.
+        let sizes = params.iter().filter(|param| param.bytes < 8 && !matches!(param.kind, Type::F32 | Type::F64)).count();
+        if params.len() < 6 || sizes < 3 {
+            launch["grid"] = json!([]);
+            if kernel.is_none_or(|kernel| kernel.required_threads().is_none()) {
+                launch["block"] = json!([]);
+            }
+        }
         let types: Vec<String> = params.iter().map(|param| param.kind.to_string()).collect();
         json!({ "name": name, "types": types, "launch": launch })
     };

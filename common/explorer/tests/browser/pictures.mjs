@@ -53,8 +53,8 @@ async function checkRace(opened, id, check) {
   const [first, second] = drawn.accesses;
   check(drawn.accesses.length === 2 && first < second, `${id}: accesses are drawn at ${drawn.accesses}`);
   check(
-    drawn.barriers.length === 1 && drawn.dashed && first < drawn.barriers[0] && drawn.barriers[0] < second,
-    `${id}: the missing barrier is drawn at ${drawn.barriers}, between ${drawn.accesses}`,
+    drawn.barriers.length === 1 && drawn.dashed && (picture.missing.keeps === "first" ? drawn.barriers[0] < first : first < drawn.barriers[0] && drawn.barriers[0] < second),
+    `${id}: the missing barrier is drawn at ${drawn.barriers}, and keeps the ${picture.missing.keeps} of ${drawn.accesses}`,
   );
   check(drawn.held[1].includes(String(Number(held[1].toPrecision(5)))), `${id}: the new value is ${held[1]}, and the picture says ${drawn.held[1]}`);
   check(
