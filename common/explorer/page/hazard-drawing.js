@@ -67,10 +67,10 @@ export function drawHazard(picture, width) {
     drawing("text", { x: width - SIDE, y: HEIGHT - 18, "text-anchor": "end", class: "who" }, "time"),
   ];
   if (missing) {
-    // Right before the access that it would have kept waiting.
-    const x = missing.keeps === "first" ? one - width / 12 : (one + other) / 2;
+    // Right before the access that it would have kept waiting; below the words of the first thread.
+    const [x, top] = missing.keeps === "first" ? [one - 14, ROWS.first - 10] : [(one + other) / 2, 20];
     children.push(
-      drawing("line", { x1: x, y1: 20, x2: x, y2: HEIGHT - 32, class: "missing" }),
+      drawing("line", { x1: x, y1: top, x2: x, y2: HEIGHT - 32, class: "missing" }),
       drawing("text", { x: width / 2, y: 14, "text-anchor": "middle", class: "missing-name" }, lacks(missing)),
     );
   }
