@@ -20,13 +20,17 @@ use system::escaped;
 /// The environment variable that points to an NVRTC library.
 pub const PATH_VARIABLE: &str = "NVRTC_PATH";
 
-/// The pip package of the version that made the committed PTX.
+/// The pip package of the version that made the committed PTX: old enough for every driver since 2023.
 pub const PINNED_PACKAGE: &str = "nvidia-cuda-nvrtc-cu12==12.1.105";
+
+/// The pip package that brings NVRTC to this machine. The pinned version has none for 64-bit Arm; 12.3.107 is the first that has.
+pub const PACKAGE: &str =
+    if cfg!(target_arch = "aarch64") { "nvidia-cuda-nvrtc-cu12==12.3.107" } else { PINNED_PACKAGE };
 
 /// How to get NVRTC, as the end of an error's sentence.
 pub fn remedy() -> String {
     format!(
-        "pip install {PINNED_PACKAGE} in a virtual environment brings NVRTC, and {PATH_VARIABLE}=/path/to/libnvrtc.so.12 points to one that is elsewhere"
+        "pip install {PACKAGE} in a virtual environment brings NVRTC, and {PATH_VARIABLE}=/path/to/libnvrtc.so.12 points to one that is elsewhere"
     )
 }
 
@@ -97,7 +101,7 @@ fn refusal(status: c_int, log: &str, most: usize, name: &str, library: &Path) ->
         BUILTINS_MISSING => {
             let reason = lines.next().unwrap_or_default().trim_start_matches("nvrtc: error: ").trim_end_matches('.');
             format!(
-                "the NVRTC at {library} is incomplete ({reason}); pip install --force-reinstall {PINNED_PACKAGE} brings all of it, and {PATH_VARIABLE} points to one that is elsewhere"
+                "the NVRTC at {library} is incomplete ({reason}); pip install --force-reinstall {PACKAGE} brings all of it, and {PATH_VARIABLE} points to one that is elsewhere"
             )
         }
         status => {

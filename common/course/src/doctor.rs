@@ -53,7 +53,7 @@ pub fn run() -> Result<bool> {
             line("NVRTC", format!("{major}.{minor} at {path}: {takes}"));
             if driver.is_some_and(|driver| driver < (major * 1000 + minor * 10) as i32) {
                 let newer = "its PTX is newer than the driver understands, so kernels are compiled to machine code";
-                line("", format!("{newer}; update the driver, or pip install {}", nvrtc::PINNED_PACKAGE));
+                line("", format!("{newer}; update the driver, or pip install {}", nvrtc::PACKAGE));
             }
         }
         Err(error) => {
