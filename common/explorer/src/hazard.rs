@@ -328,7 +328,8 @@ fn between(run: &Run, launch: &LaunchTape, (party, event): &Access) -> Option<(&
     let of = |events| tape.of_warp((block, thread / 32), events);
     let own = of(near.start..event + 1);
     let does = |event: u32, writes: bool| {
-        tape.touched(event).any(|touched| touched.array.is_none() && if writes { touched.writes } else { touched.reads })
+        tape.touched(event)
+            .any(|touched| touched.array.is_none() && if writes { touched.writes } else { touched.reads })
     };
     let writes = party.action.writes();
     let last = own.clone().rfind(|&event| does(event, !writes) && !does(event, writes))?;

@@ -126,7 +126,8 @@ pub fn entries(ptx: &str) -> Result<Value, String> {
         let kernel = module.kernel(name).ok();
         let mut launch = json!(PtxLaunch::guess(name, &params, kernel.as_ref()));
         // A product has three matrices and three sizes. How many threads another kernel wants, nobody can know: the reader is asked.
-        let sizes = params.iter().filter(|param| param.bytes < 8 && !matches!(param.kind, Type::F32 | Type::F64)).count();
+        let sizes =
+            params.iter().filter(|param| param.bytes < 8 && !matches!(param.kind, Type::F32 | Type::F64)).count();
         if params.len() < 6 || sizes < 3 {
             launch["grid"] = json!([]);
             if kernel.is_none_or(|kernel| kernel.required_threads().is_none()) {
