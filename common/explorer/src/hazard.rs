@@ -4,7 +4,7 @@ use crate::answer::{real, with};
 use crate::instructions::own_line;
 use crate::log::{LaunchTape, Touched};
 use crate::matrices::{C, shown};
-use crate::meaning::Place;
+use crate::meaning::FollowedBlock;
 use crate::names::element;
 use crate::run::{Access, Found, Run, Word};
 use serde_json::{Value, json};
@@ -73,7 +73,7 @@ fn word(run: &Run, launch: &LaunchTape, place: &simt::Place) -> Option<Word> {
 }
 
 /// A cell's value at a time, and its meaning, if the values of its block were followed.
-fn held(run: &Run, (block, place): (u32, Option<Place<'_>>), (array, word): Word, time: u32) -> Value {
+fn held(run: &Run, (block, place): (u32, Option<FollowedBlock<'_>>), (array, word): Word, time: u32) -> Value {
     let mut state = run.tape.start();
     run.tape.seek(&mut state, time);
     let bits = match array {
@@ -108,7 +108,7 @@ pub fn picture(run: &Run, number: usize) -> Result<Value, String> {
     let (tape, launch, cell) = (&run.tape, &run.tape.launches[found.launch], found.word);
     let (second, first) = (found.accesses.last(), found.accesses.iter().rev().nth(1));
     let block = second.map_or(0, |(party, _)| launch.numbers(party).0);
-    let place = Place::new(run, found.launch, block);
+    let place = FollowedBlock::new(run, found.launch, block);
     let nothing = || json!({ "value": null, "meaning": null });
     let held = |time: u32| cell.map_or_else(nothing, |cell| held(run, (block, place), cell, time));
     // A copy lands later.
@@ -186,7 +186,7 @@ fn seen(run: &Run, found: &Found) -> Option<(Vec<Access>, Option<Word>)> {
     let party = |writes: bool| found.hazard.parties.iter().find(|party| party.action.writes() == writes);
     let (reader, writer) = (party(false)?, party(true)?);
     let block = launch.numbers(reader).0;
-    let place = Place::new(run, found.launch, block).filter(|_| reader.block == writer.block)?;
+    let place = FollowedBlock::new(run, found.launch, block).filter(|_| reader.block == writer.block)?;
     let line = |location: &Location| own_line(location, &run.kernel.file).unwrap_or(location.ptx_line);
     let is =
         |instruction: u32, party: &Party| line(&launch.program.kernel.location(instruction)) == line(&party.location);
@@ -231,7 +231,7 @@ fn on_its_way(run: &Run, launch: &LaunchTape, (party, event): &Access, word: u32
 }
 
 /// The element of C to which a value contributes that a thread read from a cell.
-fn becomes(place: &Place<'_>, (thread, event): (u32, u32), word: u32) -> Option<u32> {
+fn becomes(place: &FollowedBlock<'_>, (thread, event): (u32, u32), word: u32) -> Option<u32> {
     let tape = &place.run.tape;
     let loaded = tape.event(event).instruction;
     let is_it =
@@ -263,7 +263,13 @@ fn together(run: &Run, launch: &LaunchTape, sides: [&Access; 2]) -> bool {
 }
 
 /// Whether both threads add to the word: whatever keeps them in order, one may write over what the other has added.
-fn updates(run: &Run, launch: &LaunchTape, place: Option<Place<'_>>, sides: [&Access; 2], (array, word): Word) -> bool {
+fn updates(
+    run: &Run,
+    launch: &LaunchTape,
+    place: Option<FollowedBlock<'_>>,
+    sides: [&Access; 2],
+    (array, word): Word,
+) -> bool {
     let last = sides.iter().filter(|side| side.0.action.writes()).map(|side| side.1).max();
     let copies = sides.iter().any(|side| side.0.action == Action::Copies);
     let Some(last) = last.filter(|_| !copies) else { return false };

@@ -22,7 +22,7 @@ const READS: usize = 64;
 
 /// A block of a launch that was followed.
 #[derive(Clone, Copy)]
-pub struct Place<'a> {
+pub struct FollowedBlock<'a> {
     pub run: &'a Run,
     pub launch: &'a LaunchTape,
     pub number: u32,
@@ -84,7 +84,7 @@ impl Sum {
     }
 }
 
-impl<'a> Place<'a> {
+impl<'a> FollowedBlock<'a> {
     /// A block of a launch; none if it was not followed.
     pub fn new(run: &'a Run, launch: usize, number: u32) -> Option<Self> {
         let launch = run.tape.launches.get(launch)?;
@@ -303,7 +303,7 @@ fn register(run: &Run, state: &State, chosen: &Chosen<'_>, warp: &Warp, number: 
     }
     let place = run.tape.instruction(event).writes.iter().position(|&written| written == number)?;
     let tag = run.tape.tags(event).nth(place)?[chosen.lane];
-    let found = Place::new(run, state.launch, chosen.block).and_then(|place| place.tag(tag, state.time, false));
+    let found = FollowedBlock::new(run, state.launch, chosen.block).and_then(|place| place.tag(tag, state.time, false));
     found.or(Some(plain))
 }
 
@@ -324,7 +324,7 @@ pub fn meaning(run: &Run, state: &State, at: &LookRequest, of: &Subject) -> Resu
         }
         Subject::Shared(word) => {
             let name = element(run, chosen.launch, None, 4 * word).to_string();
-            let place = Place::new(run, state.launch, chosen.block);
+            let place = FollowedBlock::new(run, state.launch, chosen.block);
             let Some((place, (event, placed))) = place.and_then(|of| Some((of, of.placed(word, state.time)?))) else {
                 let meaning = said("unset", &unset("has stored", &name));
                 return Ok(json!({ "meaning": meaning, "name": name, "stored": null, "read": [] }));
@@ -336,10 +336,10 @@ pub fn meaning(run: &Run, state: &State, at: &LookRequest, of: &Subject) -> Resu
         }
         Subject::Element([row, column]) => {
             let is = |store: &Store| run.row_column(C, store.index as u32) == [row, column];
-            let mut stores: Vec<(u32, Place<'_>, &Store)> = vec![];
+            let mut stores: Vec<(u32, FollowedBlock<'_>, &Store)> = vec![];
             for launch in &run.tape.launches {
                 for (&number, block) in &launch.followed {
-                    let place = Place { run, launch, number, block };
+                    let place = FollowedBlock { run, launch, number, block };
                     let own = block.stores().filter(|(_, store)| is(store));
                     stores.extend(own.map(|(event, store)| (event, place, store)));
                 }

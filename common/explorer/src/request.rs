@@ -104,7 +104,7 @@ impl TryFrom<String> for Order {
 
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
-pub struct Kernel {
+pub struct KernelCode {
     pub ptx: String,
     /// The source, for names of arrays and variables.
     pub source: String,
@@ -115,7 +115,7 @@ pub struct Kernel {
 
 #[derive(Debug, Clone, Deserialize)]
 pub struct RunRequest {
-    pub kernel: Kernel,
+    pub kernel: KernelCode,
     #[serde(flatten)]
     pub problem: Problem,
     #[serde(default)]

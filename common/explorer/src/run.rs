@@ -52,7 +52,7 @@ pub struct Setup {
     pub size: [u32; 3],
     pub dtype: Dtype,
     pub plan: Plan,
-    pub kernel: request::Kernel,
+    pub kernel: request::KernelCode,
     /// The code; it also names its source files.
     pub module: Module,
     /// Extents of shared arrays.

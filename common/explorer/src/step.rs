@@ -4,7 +4,7 @@
 use crate::instructions::Instruction;
 use crate::log::{Effect, LaunchTape, Request, Touched, lanes};
 use crate::matrices::{A, B, C};
-use crate::meaning::{Factor, Place};
+use crate::meaning::{Factor, FollowedBlock};
 use crate::names::{Elements, blocks, element, named};
 use crate::request::{Goal, SeekRequest};
 use crate::run::Run;
@@ -53,7 +53,7 @@ fn part<'a>(parts: &'a mut Vec<Part>, verb: &'static str) -> &'a mut Part {
 }
 
 /// Adds the parts of one event.
-fn event(parts: &mut Vec<Part>, run: &Run, launch: &LaunchTape, place: Option<&Place<'_>>, number: u32) {
+fn event(parts: &mut Vec<Part>, run: &Run, launch: &LaunchTape, place: Option<&FollowedBlock<'_>>, number: u32) {
     let event = run.tape.event(number);
     let name = |array: Option<usize>, address: u32| element(run, launch, array, address);
     let tags: Vec<_> = run.tape.tags(number).collect();
@@ -160,7 +160,7 @@ pub fn step(run: &Run, (block, warp): (u32, u32), time: u32) -> Value {
         return json!({ "line": null, "words": null, "parts": [] });
     };
     let number = run.tape.launch_of(events[0]);
-    let place = Place::new(run, number, block);
+    let place = FollowedBlock::new(run, number, block);
     let mut parts = vec![];
     for &event in &events {
         self::event(&mut parts, run, &run.tape.launches[number], place.as_ref(), event);

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Error, Result};
 use common::basics::{print, workspace};
 use common::code::{Source, find_nvrtc};
-use course::explore::data::{self, Data, Form, Kernel};
+use course::explore::data::{self, Data, Form, PageKernel};
 use course::explore::{contents, engine};
 use course::files;
 use course::steps::STEPS;
@@ -38,7 +38,7 @@ pub struct Options {
 pub fn run(options: &Options) -> Result<bool> {
     if let Some(path) = &options.native {
         let data = contents::of_book();
-        let recorded = |(kernel, form, size): (&Kernel, &Form, [u32; 3])| {
+        let recorded = |(kernel, form, size): (&PageKernel, &Form, [u32; 3])| {
             recorded(kernel, form, size).with_context(|| format!("{} as {} at {size:?}", kernel.id, form.id))
         };
         let runs: Vec<Value> = runs(&data).map(recorded).collect::<Result<_>>()?;
@@ -102,7 +102,7 @@ fn smaller_tiles(generated: &mut Generated) -> Result<()> {
 }
 
 /// Whether a form computes the right product, without hazards.
-fn is_right(kernel: &Kernel, form: &Form) -> bool {
+fn is_right(kernel: &PageKernel, form: &Form) -> bool {
     let sizes = [[64, 64, 64], [33, 48, 20], [17, 33, 7]];
     sizes.into_iter().filter(|&size| form.plan(size, &kernel.source).is_some()).all(|size| {
         let run = Run::new(&kernel.request(form, size));
@@ -125,7 +125,7 @@ const SIZES: [[u32; 3]; 10] = [
 ];
 const RUNS: usize = 3;
 
-fn runs(data: &Data) -> impl Iterator<Item = (&Kernel, &Form, [u32; 3])> {
+fn runs(data: &Data) -> impl Iterator<Item = (&PageKernel, &Form, [u32; 3])> {
     let forms = data.kernels.iter().flat_map(|kernel| kernel.forms.iter().map(move |form| (kernel, form)));
     forms.flat_map(|(kernel, form)| {
         let sizes = SIZES.into_iter().filter(|&size| form.plan(size, &kernel.source).is_some()).take(RUNS);
@@ -134,7 +134,7 @@ fn runs(data: &Data) -> impl Iterator<Item = (&Kernel, &Form, [u32; 3])> {
 }
 
 /// A run in the form that the browser's test reads.
-fn recorded(kernel: &Kernel, form: &Form, size: [u32; 3]) -> Result<Value> {
+fn recorded(kernel: &PageKernel, form: &Form, size: [u32; 3]) -> Result<Value> {
     let mut engine = Engine::default();
     let facts = engine.ask(Request::Run(kernel.request(form, size).into())).map_err(Error::msg)?;
     let end = LookRequest { time: u32::MAX, ..LookRequest::default() };
@@ -203,7 +203,7 @@ mod tests {
     }
 
     /// What the simulator alone counts.
-    fn counted(kernel: &Kernel, form: &Form, size: [u32; 3]) -> Seen {
+    fn counted(kernel: &PageKernel, form: &Form, size: [u32; 3]) -> Seen {
         let setup = Setup::new(&kernel.request(form, size)).unwrap();
         let mut memory = setup.memory().unwrap();
         let (mut total, mut lines, mut found, mut failed) =

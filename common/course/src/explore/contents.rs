@@ -10,7 +10,7 @@ use plan::{DeviceInfo, Dtype, Specialisation, Step};
 use serde_json::Value;
 use simt::Counts;
 
-use super::data::{self, Chapter, Counter, Data, Form, Kernel, specialisations};
+use super::data::{self, Chapter, Counter, Data, Form, PageKernel, specialisations};
 use crate::files;
 use crate::record::{self, Record};
 use crate::steps::{self, Role, STEPS};
@@ -31,7 +31,7 @@ pub fn of_book() -> Data {
 }
 
 /// A kernel of the course, and its chapter with the stops that are about it.
-pub fn of_kernel(kernel: &steps::Kernel) -> Result<(Kernel, Chapter)> {
+pub fn of_kernel(kernel: &steps::Kernel) -> Result<(PageKernel, Chapter)> {
     let id = kernel.name();
     // The book's page leaves out kernels in Rust, because it shows the same kernels in CUDA C.
     if kernel.role() == Role::Rust {
@@ -50,11 +50,11 @@ pub fn of_kernel(kernel: &steps::Kernel) -> Result<(Kernel, Chapter)> {
 const BEYOND: &str = "tensor_cores";
 
 /// The kernels of a step in the order of the path: rungs, the step's own, counter-examples, those beyond the course.
-pub fn kernels_of(step: &'static Step) -> Result<Vec<Kernel>> {
+pub fn kernels_of(step: &'static Step) -> Result<Vec<PageKernel>> {
     steps::Kernel::of(step).filter(|kernel| kernel.role() != Role::Rust).map(of_course).collect()
 }
 
-fn of_course(kernel: steps::Kernel) -> Result<Kernel> {
+fn of_course(kernel: steps::Kernel) -> Result<PageKernel> {
     let source = Source::read(&kernel.file())?;
     let committed = kernel.step.committed_of(kernel.variant);
     let variant = kernel.variant_name();
@@ -68,11 +68,11 @@ fn of_course(kernel: steps::Kernel) -> Result<Kernel> {
     let id = kernel.name();
     ensure!(!all.is_empty(), "{id} has no plan for a product of up to 64×64×64; leave it out of the explorer");
     let (step, name) = (kernel.step.name.into(), variant.unwrap_or("kernel").to_owned());
-    Ok(Kernel { id, step, name, role: kernel.role(), ..Kernel::of(&source, all) })
+    Ok(PageKernel { id, step, name, role: kernel.role(), ..PageKernel::of(&source, all) })
 }
 
 /// The chapters of a step and its kernels, with smaller tiles, times and tours. Kernels on tensor cores have a chapter of their own.
-pub fn of_step(step: &'static Step) -> Result<(Vec<Chapter>, Vec<Kernel>)> {
+pub fn of_step(step: &'static Step) -> Result<(Vec<Chapter>, Vec<PageKernel>)> {
     let mut kernels = kernels_of(step)?;
     let records = [record::within(&record::folder())?, record::within(&record::folder().join("prefetching"))?].concat();
     for kernel in &mut kernels {
@@ -89,10 +89,10 @@ pub fn of_step(step: &'static Step) -> Result<(Vec<Chapter>, Vec<Kernel>)> {
         kernel.choose_first();
         kernel.measured = records.iter().filter_map(|(_, record)| measured(record, &kernel.id)).collect();
     }
-    let needs = |kernel: &&Kernel| kernel.forms.iter().any(|form| form.code.as_ref().is_some_and(|code| code.only));
-    let (mut beyond, own): (Vec<&Kernel>, Vec<&Kernel>) = kernels.iter().partition(needs);
+    let needs = |kernel: &&PageKernel| kernel.forms.iter().any(|form| form.code.as_ref().is_some_and(|code| code.only));
+    let (mut beyond, own): (Vec<&PageKernel>, Vec<&PageKernel>) = kernels.iter().partition(needs);
     beyond.sort_by_key(|kernel| kernel.role != Role::Beyond);
-    let chapter = |id: &str, title: &str, number, kernels: Vec<&Kernel>| -> Result<Chapter> {
+    let chapter = |id: &str, title: &str, number, kernels: Vec<&PageKernel>| -> Result<Chapter> {
         let kernels = kernels.iter().map(|kernel| kernel.id.clone()).collect();
         Ok(Chapter { id: id.into(), title: title.into(), number, kernels, tour: tour(id)? })
     };

@@ -16,7 +16,7 @@ use crate::steps::Role;
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Data {
     pub chapters: Vec<Chapter>,
-    pub kernels: Vec<Kernel>,
+    pub kernels: Vec<PageKernel>,
     /// The counters, in the order in which reports have them.
     pub counters: Vec<Counter>,
     /// The kernel that the page is about, if it is about one.
@@ -41,7 +41,7 @@ pub struct Chapter {
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Kernel {
+pub struct PageKernel {
     /// The step's name, and for a variant a slash and its name.
     pub id: String,
     pub step: String,
@@ -61,7 +61,7 @@ pub struct Kernel {
     pub measured: Vec<String>,
 }
 
-impl Kernel {
+impl PageKernel {
     /// A kernel of this source in these forms, at a suitable size; the caller names it.
     pub fn of(source: &Source, forms: Vec<Form>) -> Self {
         let (about, file, source) = (source.comment(), source.display.clone(), source.text.clone());
@@ -92,7 +92,7 @@ impl Kernel {
     /// A request to run a form of the kernel.
     pub fn request(&self, form: &Form, size: [u32; 3]) -> RunRequest {
         let (source, file) = (self.source.clone(), self.file.clone());
-        let kernel = request::Kernel { ptx: form.ptx.clone(), source, file, planner: form.planner.clone() };
+        let kernel = request::KernelCode { ptx: form.ptx.clone(), source, file, planner: form.planner.clone() };
         RunRequest { kernel, problem: form.problem(size), order: Order::default(), limit: None }
     }
 }
@@ -180,7 +180,7 @@ pub fn smaller_folder() -> PathBuf {
 }
 
 /// A form with a smaller tile, if the usual one is large: the file of its PTX, and the form without that.
-pub fn smaller(kernel: &Kernel, usual: &Form, source: &Source) -> Option<(PathBuf, Form)> {
+pub fn smaller(kernel: &PageKernel, usual: &Form, source: &Source) -> Option<(PathBuf, Form)> {
     let specialisation = usual.code.as_ref()?;
     // A product of an N that is no multiple of 4 takes any form.
     let plan = [[64, 64, 64], [64, 63, 64]].into_iter().find_map(|size| usual.plan(size, ""))?;
@@ -233,7 +233,7 @@ mod tests {
     #[test]
     fn a_large_tile_has_smaller_ones() {
         let forms = |step: &str| {
-            let (planner, kernel) = (of(step, None), Kernel::default());
+            let (planner, kernel) = (of(step, None), PageKernel::default());
             let source = Source::read(&workspace::root().join(step).join("kernel.cu")).unwrap();
             let all = specialisations(&planner, Dtype::F32, "");
             let forms = all.iter().map(|one| smaller(&kernel, &form(&planner, one, String::new()), &source).is_some());

@@ -19,7 +19,7 @@ use plan::{DeviceInfo, Dtype, OwnLaunch, Step};
 use crate::files::{self, parse_file};
 use crate::mine;
 use crate::steps::{self, Role};
-use data::{Chapter, Data, Kernel};
+use data::{Chapter, Data, PageKernel};
 
 #[derive(clap::Args)]
 pub struct Options {
@@ -133,7 +133,7 @@ fn step_of(file: &Path, named: Option<&str>) -> Result<Option<&'static Step>> {
 }
 
 /// Reads a learner's kernel: its launch, its code, and a first run to see whether it ends. The error says why it cannot be explored.
-fn own_kernel(file: &Path, step: Option<&str>) -> Result<Kernel> {
+fn own_kernel(file: &Path, step: Option<&str>) -> Result<PageKernel> {
     let step = step_of(file, step)?;
     let mut source = Source::read(file)?;
     if let Some(step) = &step {
@@ -157,13 +157,14 @@ fn own_kernel(file: &Path, step: Option<&str>) -> Result<Kernel> {
         all.push(data::form(&planner, &one, code.ptx));
     }
     let step = step.map_or_else(String::new, |step| step.name.into());
-    let kernel = Kernel { id: "own".into(), step, name: source.stem(), role: Role::Own, ..Kernel::of(&source, all) };
+    let kernel =
+        PageKernel { id: "own".into(), step, name: source.stem(), role: Role::Own, ..PageKernel::of(&source, all) };
     try_out(&kernel)?;
     Ok(kernel)
 }
 
 /// Runs the kernel once on small matrices, and refuses one that cannot be explored.
-fn try_out(kernel: &Kernel) -> Result<()> {
+fn try_out(kernel: &PageKernel) -> Result<()> {
     let form = kernel.forms.first().with_context(|| {
         format!("{} has no launch for a product of up to 64×64×64; write a line // launch: block 32,32", kernel.file)
     })?;
