@@ -99,7 +99,6 @@ fn synchronize_all(guard: &mut Guard, context: u64) -> Answer {
 }
 
 api! {
-    /// Holds the primary context of a device.
     fn cuDevicePrimaryCtxRetain(guard, out: Out<u64>, device: i32) {
         let device = ordinal(guard, device)?;
         let context = primary(guard, device);
@@ -107,7 +106,6 @@ api! {
         guard.devices[device].retained += 1;
         Ok(())
     }
-    /// Lets the primary context go; it ends when nobody holds it any more.
     fn cuDevicePrimaryCtxRelease_v2(guard, device: i32) {
         let device = ordinal(guard, device)?;
         match guard.devices[device].retained {
@@ -123,7 +121,6 @@ api! {
             }
         }
     }
-    /// Ends the primary context, whoever holds it.
     fn cuDevicePrimaryCtxReset_v2(guard, device: i32) {
         let device = ordinal(guard, device)?;
         let context = guard.devices[device].primary;
@@ -132,7 +129,6 @@ api! {
         }
         Ok(())
     }
-    /// Sets the flags of the primary context.
     fn cuDevicePrimaryCtxSetFlags_v2(guard, device: i32, flags: u32) {
         let device = ordinal(guard, device)?;
         if flags & !0x3f != 0 {
@@ -145,32 +141,27 @@ api! {
         }
         Ok(())
     }
-    /// Flags of the primary context, and whether there is one.
     fn cuDevicePrimaryCtxGetState(guard, device: i32, flags: Out<u32>, active: Out<i32>) {
         let device = ordinal(guard, device)?;
         let is = guard.contexts.get(guard.devices[device].primary).is_ok();
         flags.set(guard.devices[device].flags)?;
         active.set(i32::from(is))
     }
-    /// Makes a context, which is then current.
     fn cuCtxCreate_v2(guard, out: Out<u64>, flags: u32, device: i32) {
         create_current(guard, out, flags, device)
     }
-    /// Makes a context, which is then current. It cannot be limited to a part of the device.
     fn cuCtxCreate_v3(guard, out: Out<u64>, _affinity: In<u64>, count: i32, flags: u32, device: i32) {
         if count != 0 {
             return Err(crate::errors::UNSUPPORTED_EXEC_AFFINITY);
         }
         create_current(guard, out, flags, device)
     }
-    /// Makes a context, which is then current. It cannot be limited to a part of the device.
     fn cuCtxCreate_v4(guard, out: Out<u64>, parameters: In<[u64; 2]>, flags: u32, device: i32) {
         if parameters.get().is_ok_and(|[_, count]| count as u32 != 0) {
             return Err(crate::errors::UNSUPPORTED_EXEC_AFFINITY);
         }
         create_current(guard, out, flags, device)
     }
-    /// Ends a context.
     fn cuCtxDestroy_v2(guard, context: u64) {
         known(guard, context)?;
         if guard.devices.iter().any(|device| device.primary == context) {
@@ -183,19 +174,16 @@ api! {
         });
         destroy(guard, context)
     }
-    /// Lets a context be current.
     fn cuCtxPushCurrent_v2(guard, context: u64) {
         known(guard, context)?;
         with_stack(|stack| stack.push(context));
         Ok(())
     }
-    /// Takes the current context away.
     fn cuCtxPopCurrent_v2(_guard, out: Out<u64>) {
         let context = with_stack(Vec::pop).ok_or(INVALID_CONTEXT)?;
         out.set_if(context);
         Ok(())
     }
-    /// Lets a context be current in place of the one that is.
     fn cuCtxSetCurrent(guard, context: u64) {
         if context != 0 {
             known(guard, context)?;
@@ -208,24 +196,19 @@ api! {
         });
         Ok(())
     }
-    /// The current context, 0 if there is none.
     fn cuCtxGetCurrent(_guard, out: Out<u64>) {
         out.set(with_stack(|stack| stack.last().copied()).unwrap_or(0))
     }
-    /// The device of the current context.
     fn cuCtxGetDevice(guard, device: Out<i32>) {
         let context = guard.current()?;
         device.set(guard.contexts.get(context)?.device as i32)
     }
-    /// The device of a context.
     fn cuCtxGetDevice_v2(guard, device: Out<i32>, context: u64) {
         let context = if context == 0 { guard.current()? } else { context };
         known(guard, context)?;
         device.set(guard.contexts.get(context)?.device as i32)
     }
-    /// Flags of the current context.
     fn cuCtxGetFlags(guard, flags: Out<u32>) { of_current(guard, flags, |context| context.flags) }
-    /// Sets the flags of the current context.
     fn cuCtxSetFlags(guard, flags: u32) {
         let context = guard.context()?;
         if flags & !0x3f != 0 {
@@ -234,45 +217,37 @@ api! {
         guard.contexts.get_mut(context)?.flags = flags;
         Ok(())
     }
-    /// A number that no other context has.
     fn cuCtxGetId(guard, context: u64, id: Out<u64>) {
         let context = if context == 0 { guard.context()? } else { context };
         known(guard, context)?;
         id.set(guard.contexts.get(context)?.number)
     }
-    /// The version of the interface that a context was made for.
     fn cuCtxGetApiVersion(guard, context: u64, version: Out<u32>) {
         if context != 0 {
             known(guard, context)?;
         }
         version.set(3020)
     }
-    /// Waits for all that the current context was given.
     fn cuCtxSynchronize(guard) {
         let context = guard.context()?;
         synchronize_all(guard, context)
     }
-    /// Waits for all that a context was given.
     fn cuCtxSynchronize_v2(guard, context: u64) {
         let context = if context == 0 { guard.context()? } else { context };
         synchronize_all(guard, context)
     }
-    /// The size of a stack, a buffer, a heap.
     fn cuCtxGetLimit(guard, value: Out<usize>, limit: u32) {
         let context = guard.context()?;
         let known = guard.contexts.get(context)?.limits.get(&limit).copied().ok_or(UNSUPPORTED_LIMIT)?;
         value.set(known)
     }
-    /// Sets the size of a stack, a buffer, a heap. It changes nothing but what is answered.
     fn cuCtxSetLimit(guard, limit: u32, value: usize) {
         let context = guard.context()?;
         let limits = &mut guard.contexts.get_mut(context)?.limits;
         *limits.get_mut(&limit).ok_or(UNSUPPORTED_LIMIT)? = value;
         Ok(())
     }
-    /// The preferred cache.
     fn cuCtxGetCacheConfig(guard, out: Out<u32>) { of_current(guard, out, |context| context.preferences[0]) }
-    /// Sets the preferred cache, which changes nothing.
     fn cuCtxSetCacheConfig(guard, config: u32) {
         let context = guard.context()?;
         if config > 3 {
@@ -281,24 +256,19 @@ api! {
         guard.contexts.get_mut(context)?.preferences[0] = config;
         Ok(())
     }
-    /// The width of the banks of shared memory.
     fn cuCtxGetSharedMemConfig(guard, out: Out<u32>) { of_current(guard, out, |context| context.preferences[1].max(1)) }
-    /// Sets the width of the banks of shared memory, which no GPU of today changes.
     fn cuCtxSetSharedMemConfig(guard, config: u32) {
         let context = guard.context()?;
         guard.contexts.get_mut(context)?.preferences[1] = config;
         Ok(())
     }
-    /// Does nothing: caches are not simulated.
     fn cuCtxResetPersistingL2Cache(guard) { guard.context().map(|_| ()) }
-    /// The lowest and the highest priority of streams.
     fn cuCtxGetStreamPriorityRange(guard, least: Out<i32>, greatest: Out<i32>) {
         guard.context()?;
         least.set_if(0);
         greatest.set_if(-5);
         Ok(())
     }
-    /// Lets the current context's kernels access memory of another one.
     fn cuCtxEnablePeerAccess(guard, peer: u64, flags: u32) {
         let context = guard.context()?;
         known(guard, peer)?;
@@ -310,13 +280,11 @@ api! {
         }
         if guard.contexts.get_mut(context)?.peers.insert(peer) { Ok(()) } else { Err(PEER_ACCESS_ALREADY_ENABLED) }
     }
-    /// Takes that back.
     fn cuCtxDisablePeerAccess(guard, peer: u64) {
         let context = guard.context()?;
         known(guard, peer)?;
         if guard.contexts.get_mut(context)?.peers.remove(&peer) { Ok(()) } else { Err(PEER_ACCESS_NOT_ENABLED) }
     }
-    /// Holds a context, as drivers did long ago.
     fn cuCtxAttach(guard, out: Out<u64>, flags: u32) {
         if flags != 0 {
             return Err(INVALID_VALUE);

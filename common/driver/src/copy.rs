@@ -141,112 +141,85 @@ fn peers(guard: &Guard, contexts: [u64; 2]) -> Answer {
 use Where::{Device, Either, Host};
 
 api! {
-    /// Copies from the host to the device.
     fn cuMemcpyHtoD_v2(guard, to: u64, from: u64, bytes: u64) {
         plain(guard, When::Now, (to, Device), (from, Host), bytes)
     }
-    /// Copies from the device to the host.
     fn cuMemcpyDtoH_v2(guard, to: u64, from: u64, bytes: u64) {
         plain(guard, When::Now, (to, Host), (from, Device), bytes)
     }
-    /// Copies within the device.
     fn cuMemcpyDtoD_v2(guard, to: u64, from: u64, bytes: u64) {
         plain(guard, When::Now, (to, Device), (from, Device), bytes)
     }
-    /// Copies from anywhere to anywhere.
     fn cuMemcpy(guard, to: u64, from: u64, bytes: u64) {
         plain(guard, When::Now, (to, Either), (from, Either), bytes)
     }
-    /// Copies from one context to another.
     fn cuMemcpyPeer(guard, to: u64, to_context: u64, from: u64, from_context: u64, bytes: u64) {
         peers(guard, [to_context, from_context])?;
         plain(guard, When::Now, (to, Device), (from, Device), bytes)
     }
-    /// Copies from the host to the device.
     fn cuMemcpyHtoDAsync_v2(guard, to: u64, from: u64, bytes: u64, stream: u64) {
         plain(guard, When::In(stream), (to, Device), (from, Host), bytes)
     }
-    /// Copies from the device to the host.
     fn cuMemcpyDtoHAsync_v2(guard, to: u64, from: u64, bytes: u64, stream: u64) {
         plain(guard, When::In(stream), (to, Host), (from, Device), bytes)
     }
-    /// Copies within the device.
     fn cuMemcpyDtoDAsync_v2(guard, to: u64, from: u64, bytes: u64, stream: u64) {
         plain(guard, When::In(stream), (to, Device), (from, Device), bytes)
     }
-    /// Copies from anywhere to anywhere.
     fn cuMemcpyAsync(guard, to: u64, from: u64, bytes: u64, stream: u64) {
         plain(guard, When::In(stream), (to, Either), (from, Either), bytes)
     }
-    /// Copies from one context to another.
     fn cuMemcpyPeerAsync(guard, to: u64, to_context: u64, from: u64, from_context: u64, bytes: u64, stream: u64) {
         peers(guard, [to_context, from_context])?;
         plain(guard, When::In(stream), (to, Device), (from, Device), bytes)
     }
-    /// Copies rows.
     fn cuMemcpy2D_v2(guard, copy: In<TwoD>) {
         let copy = described(&copy.get()?, false)?;
         make_described(guard, When::Now, copy)
     }
-    /// Copies rows at any address.
     fn cuMemcpy2DUnaligned_v2(guard, copy: In<TwoD>) {
         let copy = described(&copy.get()?, false)?;
         make_described(guard, When::Now, copy)
     }
-    /// Copies rows.
     fn cuMemcpy2DAsync_v2(guard, copy: In<TwoD>, stream: u64) {
         let copy = described(&copy.get()?, false)?;
         make_described(guard, When::In(stream), copy)
     }
-    /// Copies slices of rows.
     fn cuMemcpy3D_v2(guard, copy: In<[u64; 25]>) {
         let copy = described(&copy.get()?, true)?;
         make_described(guard, When::Now, copy)
     }
-    /// Copies slices of rows.
     fn cuMemcpy3DAsync_v2(guard, copy: In<[u64; 25]>, stream: u64) {
         let copy = described(&copy.get()?, true)?;
         make_described(guard, When::In(stream), copy)
     }
-    /// Fills with bytes.
     fn cuMemsetD8_v2(guard, to: u64, value: u8, count: u64) { set(guard, When::Now, 1, (to, value.into(), count, 1, 0)) }
-    /// Fills with values of 2 bytes.
     fn cuMemsetD16_v2(guard, to: u64, value: u16, count: u64) { set(guard, When::Now, 2, (to, value.into(), count, 1, 0)) }
-    /// Fills with values of 4 bytes.
     fn cuMemsetD32_v2(guard, to: u64, value: u32, count: u64) { set(guard, When::Now, 4, (to, value, count, 1, 0)) }
-    /// Fills with bytes.
     fn cuMemsetD8Async(guard, to: u64, value: u8, count: u64, stream: u64) {
         set(guard, When::In(stream), 1, (to, value.into(), count, 1, 0))
     }
-    /// Fills with values of 2 bytes.
     fn cuMemsetD16Async(guard, to: u64, value: u16, count: u64, stream: u64) {
         set(guard, When::In(stream), 2, (to, value.into(), count, 1, 0))
     }
-    /// Fills with values of 4 bytes.
     fn cuMemsetD32Async(guard, to: u64, value: u32, count: u64, stream: u64) {
         set(guard, When::In(stream), 4, (to, value, count, 1, 0))
     }
-    /// Fills rows with bytes.
     fn cuMemsetD2D8_v2(guard, to: u64, pitch: u64, value: u8, width: u64, rows: u64) {
         set(guard, When::Now, 1, (to, value.into(), width, rows, pitch))
     }
-    /// Fills rows with values of 2 bytes.
     fn cuMemsetD2D16_v2(guard, to: u64, pitch: u64, value: u16, width: u64, rows: u64) {
         set(guard, When::Now, 2, (to, value.into(), width, rows, pitch))
     }
-    /// Fills rows with values of 4 bytes.
     fn cuMemsetD2D32_v2(guard, to: u64, pitch: u64, value: u32, width: u64, rows: u64) {
         set(guard, When::Now, 4, (to, value, width, rows, pitch))
     }
-    /// Fills rows with bytes.
     fn cuMemsetD2D8Async(guard, to: u64, pitch: u64, value: u8, width: u64, rows: u64, stream: u64) {
         set(guard, When::In(stream), 1, (to, value.into(), width, rows, pitch))
     }
-    /// Fills rows with values of 2 bytes.
     fn cuMemsetD2D16Async(guard, to: u64, pitch: u64, value: u16, width: u64, rows: u64, stream: u64) {
         set(guard, When::In(stream), 2, (to, value.into(), width, rows, pitch))
     }
-    /// Fills rows with values of 4 bytes.
     fn cuMemsetD2D32Async(guard, to: u64, pitch: u64, value: u32, width: u64, rows: u64, stream: u64) {
         set(guard, When::In(stream), 4, (to, value, width, rows, pitch))
     }

@@ -28,7 +28,6 @@ fn property<T: Copy>(guard: &mut Guard, out: Out<T>, device: i32, of: impl Fn(&S
 }
 
 early! {
-    /// Starts the driver.
     fn cuInit(guard, flags: u32) {
         if flags != 0 {
             return Err(INVALID_VALUE);
@@ -39,15 +38,12 @@ early! {
         }
         Ok(())
     }
-    /// The version of the interface.
     fn cuDriverGetVersion(_guard, version: Out<i32>) {
         version.set(VERSION)
     }
-    /// The name of a code.
     fn cuGetErrorName(guard, code: u32, name: Out<*const u8>) {
         text_of(guard, code, name, |(name, _)| name)
     }
-    /// The description of a code.
     fn cuGetErrorString(guard, code: u32, text: Out<*const u8>) {
         text_of(guard, code, text, |(_, text)| text)
     }
@@ -70,67 +66,54 @@ fn text_of(
 }
 
 api! {
-    /// How many devices there are.
     fn cuDeviceGetCount(guard, count: Out<i32>) {
         count.set(guard.devices.len() as i32)
     }
-    /// A device by its number.
     fn cuDeviceGet(guard, device: Out<i32>, number: i32) {
         property(guard, device, number, |_| number)
     }
-    /// The name of a device.
     fn cuDeviceGetName(guard, name: Out<u8>, size: i32, device: i32) {
         ordinal(guard, device)?;
         write_text(name, size, &guard.gpu.name)
     }
-    /// Bytes of memory of a device.
     fn cuDeviceTotalMem_v2(guard, bytes: Out<u64>, device: i32) {
         property(guard, bytes, device, |state| state.gpu.memory)
     }
-    /// What a device can.
     fn cuDeviceGetAttribute(guard, value: Out<i32>, attribute: u32, device: i32) {
         ordinal(guard, device)?;
         let known = guard.gpu.attribute(attribute).ok_or(INVALID_VALUE)?;
         value.set(if attribute == 33 { known + device } else { known })
     }
-    /// The compute capability.
     fn cuDeviceComputeCapability(guard, major: Out<i32>, minor: Out<i32>, device: i32) {
         property(guard, major, device, |state| state.gpu.size(CAPABILITY[0]) as i32)?;
         minor.set(guard.gpu.size(CAPABILITY[1]) as i32)
     }
-    /// A device's identity.
     fn cuDeviceGetUuid(guard, out: Out<[u8; 16]>, device: i32) {
         property(guard, out, device, |_| uuid(device as usize))
     }
-    /// A device's identity.
     fn cuDeviceGetUuid_v2(guard, out: Out<[u8; 16]>, device: i32) {
         property(guard, out, device, |_| uuid(device as usize))
     }
-    /// A device's address on its bus.
     fn cuDeviceGetPCIBusId(guard, out: Out<u8>, size: i32, device: i32) {
         ordinal(guard, device)?;
         write_text(out, size, &format!("0000:{:02x}:00.0", device + 1))
     }
-    /// The device at an address of the bus.
     fn cuDeviceGetByPCIBusId(guard, device: Out<i32>, address: Text) {
         let address = address.get()?;
         let bus = address.rsplit(':').nth(1).and_then(|bus| i32::from_str_radix(bus, 16).ok()).ok_or(INVALID_VALUE)?;
         ordinal(guard, bus - 1)?;
         device.set(bus - 1)
     }
-    /// Limits of a device, as the first driver described it.
     fn cuDeviceGetProperties(guard, properties: Out<[i32; 14]>, device: i32) {
         let of = |state: &State, number| state.gpu.size(number) as i32;
         property(guard, properties, device, |state| {
             [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14].map(|number| of(state, number))
         })
     }
-    /// Whether a device may access memory of another one.
     fn cuDeviceCanAccessPeer(guard, can: Out<i32>, device: i32, other: i32) {
         ordinal(guard, device)?;
         property(guard, can, other, |_| i32::from(device != other))
     }
-    /// What connects two devices.
     fn cuDeviceGetP2PAttribute(guard, value: Out<i32>, attribute: u32, device: i32, other: i32) {
         ordinal(guard, device)?;
         if device == other || !(1..=4).contains(&attribute) {
@@ -139,15 +122,11 @@ api! {
         // Performance rank, access, and the rest: no atomic operations, no arrays.
         property(guard, value, other, |_| i32::from(attribute == 2))
     }
-    /// Whether a device can be divided.
     fn cuDeviceGetExecAffinitySupport(guard, value: Out<i32>, _kind: u32, device: i32) {
         property(guard, value, device, |_| 0)
     }
-    /// Does nothing: there is no profiler.
     fn cuProfilerStart(guard) { guard.context().map(|_| ()) }
-    /// Does nothing: there is no profiler.
     fn cuProfilerStop(guard) { guard.context().map(|_| ()) }
-    /// Tables of functions that no manual describes: there are none.
     fn cuGetExportTable(_guard, table: Out<u64>, _of: In<[u8; 16]>) {
         table.set_if(0);
         Err(crate::errors::NOT_SUPPORTED)

@@ -130,7 +130,7 @@ pub fn not_supported(name: &'static str) -> u32 {
     NOT_SUPPORTED.0
 }
 
-/// Declares functions of the interface. Each body gets the locked state and answers a result; `early` ones may be called before
+/// Declares functions of the interface, which CUDA's manual describes (`functions.txt` says what is different). Each body gets the locked state and answers a result; `early` ones may be called before
 /// `cuInit`.
 macro_rules! api {
     ($($(#[$doc:meta])* fn $name:ident($guard:ident $(, $arg:ident: $type:ty)* $(,)?) $body:block)*) => { $(

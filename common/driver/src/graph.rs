@@ -260,26 +260,20 @@ fn info(guard: &mut Guard, stream: u64, known: Out<u32>, id: Out<u64>, graph: Ou
 }
 
 api! {
-    /// Lets what a stream is given become nodes of a graph.
     fn cuStreamBeginCapture_v2(guard, stream: u64, mode: u32) { begin(guard, stream, mode) }
-    /// Ends that and gives the graph.
     fn cuStreamEndCapture(guard, stream: u64, graph: Out<u64>) { end(guard, stream, graph) }
-    /// Whether a stream is captured.
     fn cuStreamIsCapturing(guard, stream: u64, known: Out<u32>) {
         let stream = guard.stream(stream)?;
         known.set(status(guard, stream)?.0)
     }
-    /// What is known about the capture of a stream.
     fn cuStreamGetCaptureInfo(guard, stream: u64, known: Out<u32>, id: Out<u64>) {
         let none: Out<u64> = Out::none();
         info(guard, stream, known, id, none, none)
     }
-    /// What is known about the capture of a stream, without the nodes themselves.
     fn cuStreamGetCaptureInfo_v2(guard, stream: u64, known: Out<u32>, id: Out<u64>, graph: Out<u64>, list: Out<u64>, count: Out<u64>) {
         list.set_if(0);
         info(guard, stream, known, id, graph, count)
     }
-    /// Makes a graph.
     fn cuGraphCreate(guard, out: Out<u64>, flags: u32) {
         if flags != 0 {
             return Err(INVALID_VALUE);
@@ -288,50 +282,39 @@ api! {
         guard.graphs.put(graph, vec![]);
         out.set(graph)
     }
-    /// Ends a graph.
     fn cuGraphDestroy(guard, graph: u64) { destroy(guard, graph) }
-    /// Copies a graph.
     fn cuGraphClone(guard, out: Out<u64>, graph: u64) {
         let copy = clone(guard, graph)?;
         out.set(copy)
     }
-    /// Adds a launch.
     fn cuGraphAddKernelNode(guard, out: Out<u64>, graph: u64, after: In<u64>, count: u64, params: In<KernelParams>) {
         let op = kernel(guard, params)?;
         node(guard, out, graph, (after, count), op)
     }
-    /// Adds a launch.
     fn cuGraphAddKernelNode_v2(guard, out: Out<u64>, graph: u64, after: In<u64>, count: u64, params: In<KernelParams>) {
         let op = kernel(guard, params)?;
         node(guard, out, graph, (after, count), op)
     }
-    /// Adds a copy.
     fn cuGraphAddMemcpyNode(guard, out: Out<u64>, graph: u64, after: In<u64>, count: u64, params: In<[u64; 25]>, _context: u64) {
         node(guard, out, graph, (after, count), memcpy(params)?)
     }
-    /// Adds a fill.
     fn cuGraphAddMemsetNode(guard, out: Out<u64>, graph: u64, after: In<u64>, count: u64, params: In<Memset>, _context: u64) {
         node(guard, out, graph, (after, count), memset(params)?)
     }
-    /// Adds a call of a function of the program.
     fn cuGraphAddHostNode(guard, out: Out<u64>, graph: u64, after: In<u64>, count: u64, params: In<[u64; 2]>) {
         node(guard, out, graph, (after, count), host(params)?)
     }
-    /// Adds a node that does nothing.
     fn cuGraphAddEmptyNode(guard, out: Out<u64>, graph: u64, after: In<u64>, count: u64) {
         node(guard, out, graph, (after, count), Op::Nothing)
     }
-    /// Adds the record of an event.
     fn cuGraphAddEventRecordNode(guard, out: Out<u64>, graph: u64, after: In<u64>, count: u64, event: u64) {
         guard.events.get(event)?;
         node(guard, out, graph, (after, count), Op::Record(event))
     }
-    /// Adds a wait for an event.
     fn cuGraphAddEventWaitNode(guard, out: Out<u64>, graph: u64, after: In<u64>, count: u64, event: u64) {
         guard.events.get(event)?;
         node(guard, out, graph, (after, count), Op::Wait(event))
     }
-    /// Lets nodes wait for others.
     fn cuGraphAddDependencies(guard, graph: u64, from: In<u64>, to: In<u64>, count: u64) {
         guard.graphs.get(graph)?;
         for (from, to) in from.list(count as usize)?.into_iter().zip(to.list(count as usize)?) {
@@ -340,7 +323,6 @@ api! {
         }
         Ok(())
     }
-    /// Takes that back.
     fn cuGraphRemoveDependencies(guard, graph: u64, from: In<u64>, to: In<u64>, count: u64) {
         guard.graphs.get(graph)?;
         for (from, to) in from.list(count as usize)?.into_iter().zip(to.list(count as usize)?) {
@@ -348,7 +330,6 @@ api! {
         }
         Ok(())
     }
-    /// Takes a node out of its graph.
     fn cuGraphDestroyNode(guard, node: u64) {
         let graph = guard.nodes.remove(node)?.graph;
         guard.graphs.get_mut(graph)?.retain(|&other| other != node);
@@ -357,17 +338,14 @@ api! {
         }
         Ok(())
     }
-    /// The nodes of a graph.
     fn cuGraphGetNodes(guard, graph: u64, out: Out<u64>, count: Out<u64>) {
         write(out, count, guard.graphs.get(graph)?)
     }
-    /// The nodes of a graph that wait for none.
     fn cuGraphGetRootNodes(guard, graph: u64, out: Out<u64>, count: Out<u64>) {
         let is_root = |node: &&u64| guard.nodes.get(**node).is_ok_and(|node| node.after.is_empty());
         let roots: Vec<u64> = guard.graphs.get(graph)?.iter().filter(is_root).copied().collect();
         write(out, count, &roots)
     }
-    /// What waits for what.
     fn cuGraphGetEdges(guard, graph: u64, from: Out<u64>, to: Out<u64>, count: Out<u64>) {
         let (mut froms, mut tos) = (vec![], vec![]);
         for &node in guard.graphs.get(graph)? {
@@ -382,41 +360,31 @@ api! {
         }
         write(from, count, &froms)
     }
-    /// What a node waits for.
     fn cuGraphNodeGetDependencies(guard, node: u64, out: Out<u64>, count: Out<u64>) {
         write(out, count, &guard.nodes.get(node)?.after)
     }
-    /// The kind of a node.
     fn cuGraphNodeGetType(guard, node: u64, kind: Out<u32>) { kind.set(guard.nodes.get(node)?.kind) }
-    /// Gives a node another launch.
     fn cuGraphKernelNodeSetParams_v2(guard, node: u64, params: In<KernelParams>) {
         let op = kernel(guard, params)?;
         replace(guard, node, op)
     }
-    /// Gives a node of an executable graph another launch.
     fn cuGraphExecKernelNodeSetParams_v2(guard, graph: u64, node: u64, params: In<KernelParams>) {
         let op = kernel(guard, params)?;
         replace_in(guard, graph, node, op)
     }
-    /// Gives a node of an executable graph another copy.
     fn cuGraphExecMemcpyNodeSetParams(guard, graph: u64, node: u64, params: In<[u64; 25]>, _context: u64) {
         replace_in(guard, graph, node, memcpy(params)?)
     }
-    /// Gives a node of an executable graph another fill.
     fn cuGraphExecMemsetNodeSetParams(guard, graph: u64, node: u64, params: In<Memset>, _context: u64) {
         replace_in(guard, graph, node, memset(params)?)
     }
-    /// Makes a graph ready to run.
     fn cuGraphInstantiateWithFlags(guard, out: Out<u64>, graph: u64, flags: u64) { instantiate(guard, out, graph, flags) }
-    /// Makes a graph ready to run, as drivers did long ago.
     fn cuGraphInstantiate_v2(guard, out: Out<u64>, graph: u64, _error: Out<u64>, _log: Out<u8>, _room: u64) {
         instantiate(guard, out, graph, 0)
     }
-    /// Makes a graph ready to run; the first of its parameters are the flags.
     fn cuGraphInstantiateWithParams(guard, out: Out<u64>, graph: u64, params: Out<u64>) {
         instantiate(guard, out, graph, params.get()? & !2)
     }
-    /// Gives an executable graph the operations of a graph of the same form.
     fn cuGraphExecUpdate_v2(guard, executable: u64, graph: u64, result: Out<u32>) {
         let order = ordered(guard, graph)?;
         let ops = order.iter().map(|&node| Ok(guard.nodes.get(node)?.op.clone())).collect::<Answer<Vec<_>>>()?;
@@ -430,15 +398,11 @@ api! {
         *known = ops;
         Ok(())
     }
-    /// Does nothing: there is nothing to upload.
     fn cuGraphUpload(guard, graph: u64, stream: u64) {
         guard.executables.get(graph)?;
         guard.stream(stream).map(|_| ())
     }
-    /// Runs a graph.
     fn cuGraphLaunch(guard, graph: u64, stream: u64) { launch(guard, graph, stream) }
-    /// Ends an executable graph.
     fn cuGraphExecDestroy(guard, graph: u64) { guard.executables.remove(graph).map(|_| ()) }
-    /// The flags with which a graph was made ready.
     fn cuGraphExecGetFlags(guard, graph: u64, flags: Out<u64>) { flags.set(guard.executables.get(graph)?.1) }
 }

@@ -224,7 +224,6 @@ fn sized((x, y, z, bx, by, bz, shared): Sizes, cooperative: bool) -> Size {
 }
 
 api! {
-    /// Launches a kernel.
     fn cuLaunchKernel(
         guard, function: u64, x: u32, y: u32, z: u32, bx: u32, by: u32, bz: u32, shared: u32, stream: u64,
         pointers: In<u64>, extra: In<u64>,
@@ -232,72 +231,54 @@ api! {
         let size = sized((x, y, z, bx, by, bz, shared), false);
         launch(guard, function, &size, stream, (pointers, extra))
     }
-    /// Launches a kernel whose blocks all run at once.
     fn cuLaunchCooperativeKernel(
         guard, function: u64, x: u32, y: u32, z: u32, bx: u32, by: u32, bz: u32, shared: u32, stream: u64, pointers: In<u64>,
     ) {
         let size = sized((x, y, z, bx, by, bz, shared), true);
         launch(guard, function, &size, stream, (pointers, In::from(0)))
     }
-    /// Launches a kernel with attributes.
     fn cuLaunchKernelEx(guard, config: In<Config>, function: u64, pointers: In<u64>, extra: In<u64>) {
         let (size, stream) = configured(config)?;
         launch(guard, function, &size, stream, (pointers, extra))
     }
-    /// An attribute of a kernel.
     fn cuFuncGetAttribute(guard, value: Out<i32>, which: u32, function: u64) { value.set(attribute(guard, function, which)?) }
-    /// An attribute of a kernel.
     fn cuKernelGetAttribute(guard, value: Out<i32>, which: u32, function: u64, _device: i32) {
         value.set(attribute(guard, function, which)?)
     }
-    /// Sets an attribute of a kernel.
     fn cuFuncSetAttribute(guard, function: u64, which: u32, value: i32) { set_attribute(guard, function, which, value) }
-    /// Sets an attribute of a kernel.
     fn cuKernelSetAttribute(guard, which: u32, value: i32, function: u64, _device: i32) {
         set_attribute(guard, function, which, value)
     }
-    /// Sets the preferred cache, which changes nothing.
     fn cuFuncSetCacheConfig(guard, function: u64, config: u32) {
         known(guard, function)?;
         if config > 3 { Err(INVALID_VALUE) } else { Ok(()) }
     }
-    /// Sets the preferred cache, which changes nothing.
     fn cuKernelSetCacheConfig(guard, function: u64, config: u32, _device: i32) {
         known(guard, function)?;
         if config > 3 { Err(INVALID_VALUE) } else { Ok(()) }
     }
-    /// Sets the width of banks, which changes nothing.
     fn cuFuncSetSharedMemConfig(guard, function: u64, _config: u32) { known(guard, function).map(|_| ()) }
-    /// The name of a kernel.
     fn cuFuncGetName(guard, name: Out<*const u8>, function: u64) { name.set(known(guard, function)?.name.as_ptr()) }
-    /// The name of a kernel.
     fn cuKernelGetName(guard, name: Out<*const u8>, function: u64) { name.set(known(guard, function)?.name.as_ptr()) }
-    /// Position and size of a parameter.
     fn cuFuncGetParamInfo(guard, function: u64, index: u64, offset: Out<u64>, bytes: Out<u64>) {
         parameter(guard, function, index, (offset, bytes))
     }
-    /// Position and size of a parameter.
     fn cuKernelGetParamInfo(guard, function: u64, index: u64, offset: Out<u64>, bytes: Out<u64>) {
         parameter(guard, function, index, (offset, bytes))
     }
-    /// How many parameters a kernel has.
     fn cuFuncGetParamCount(guard, function: u64, count: Out<u64>) {
         count.set(known(guard, function)?.kernel.params().len() as u64)
     }
-    /// How many parameters a kernel has.
     fn cuKernelGetParamCount(guard, function: u64, count: Out<u64>) {
         count.set(known(guard, function)?.kernel.params().len() as u64)
     }
-    /// The function of a kernel: itself.
     fn cuKernelGetFunction(guard, out: Out<u64>, function: u64) {
         known(guard, function)?;
         out.set(function)
     }
-    /// Whether a function has been loaded: it has.
     fn cuFuncIsLoaded(guard, loaded: Out<u32>, function: u64) {
         known(guard, function)?;
         loaded.set(1)
     }
-    /// Does nothing: a function is loaded when it is there.
     fn cuFuncLoad(guard, function: u64) { known(guard, function).map(|_| ()).map_err(|_| INVALID_HANDLE) }
 }

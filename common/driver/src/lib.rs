@@ -93,3 +93,52 @@ pub fn table() -> impl Iterator<Item = (&'static str, Support, String)> {
         Some((name, support, rest.join(" ")))
     })
 }
+
+/// The table of functions for people, in Markdown: how many there are, and each with what is missing.
+pub fn page() -> String {
+    let all: Vec<_> = table().collect();
+    let of = |support: Support| all.iter().filter(|(_, is, _)| *is == support).count();
+    let mut text = format!(
+        "# Functions of the CUDA driver on the simulated GPU\n\nOf {} functions of version 13, {} are there, {} partly, and {} answer *not supported*.\n\n",
+        all.len(),
+        of(Support::Yes),
+        of(Support::Partly),
+        of(Support::No)
+    );
+    text += "| function | | what is missing |\n|---|---|---|\n";
+    for (name, support, missing) in &all {
+        let word = match support {
+            Support::Yes => "yes",
+            Support::Partly => "partly",
+            Support::No => continue,
+        };
+        text += &format!("| `{name}` | {word} | {missing} |\n");
+    }
+    text += "\nNot supported: ";
+    let missing: Vec<String> =
+        all.iter().filter(|(_, is, _)| *is == Support::No).map(|(name, ..)| format!("`{name}`")).collect();
+    text + &missing.join(", ") + ".\n"
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_page_of_functions_is_as_the_table_says() {
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/FUNCTIONS.md");
+        if std::env::var_os("SIMT_BLESS").is_some() {
+            std::fs::write(file, super::page()).unwrap();
+        }
+        assert_eq!(
+            std::fs::read_to_string(file).unwrap(),
+            super::page(),
+            "SIMT_BLESS=1 cargo test -p driver --lib writes it"
+        );
+    }
+
+    #[test]
+    fn every_function_of_the_table_is_there_once() {
+        let names: std::collections::HashSet<&str> = super::table().map(|(name, ..)| name).collect();
+        assert_eq!(names.len(), super::table().count());
+        assert!(names.iter().all(|name| super::address(name) != 0) && super::address("cuNothing") == 0);
+    }
+}

@@ -122,12 +122,10 @@ fn pinned(state: &State, address: u64) -> Answer<(u64, &Block)> {
 }
 
 api! {
-    /// Allocates memory of the device.
     fn cuMemAlloc_v2(guard, out: Out<u64>, bytes: u64) {
         let base = allocate(guard, bytes, |_| Ok(Kind::Device { pool: 0 }), 0)?;
         out.set(base)
     }
-    /// Allocates rows of memory of the device, each of which begins at a multiple of 512 bytes.
     fn cuMemAllocPitch_v2(guard, out: Out<u64>, pitch: Out<u64>, width: u64, rows: u64, element: u32) {
         if ![4, 8, 16].contains(&element) || width == 0 || rows == 0 {
             return Err(INVALID_VALUE);
@@ -138,7 +136,6 @@ api! {
         pitch.set(row)?;
         out.set(base)
     }
-    /// Allocates memory that host and device access at the same address.
     fn cuMemAllocManaged(guard, out: Out<u64>, bytes: u64, flags: u32) {
         if !matches!(flags, 1 | 2) {
             return Err(INVALID_VALUE);
@@ -146,11 +143,9 @@ api! {
         let base = allocate(guard, bytes, |_| pages(bytes).map(Kind::Managed), flags)?;
         out.set(base)
     }
-    /// Frees memory of the device.
     fn cuMemFree_v2(guard, address: u64) {
         release(guard, address, |kind| matches!(kind, Kind::Device { .. } | Kind::Managed(_)))
     }
-    /// Allocates memory of the host that kernels can access, too.
     fn cuMemHostAlloc(guard, out: Out<u64>, bytes: u64, flags: u32) {
         if flags & !7 != 0 {
             return Err(INVALID_VALUE);
@@ -158,18 +153,14 @@ api! {
         let base = allocate(guard, bytes, |_| pages(bytes).map(Kind::Pinned), flags)?;
         out.set(base)
     }
-    /// Allocates memory of the host that kernels can access, too.
     fn cuMemAllocHost_v2(guard, out: Out<u64>, bytes: u64) {
         let base = allocate(guard, bytes, |_| pages(bytes).map(Kind::Pinned), 0)?;
         out.set(base)
     }
-    /// Frees such memory.
     fn cuMemFreeHost(guard, address: u64) {
         release(guard, address, |kind| matches!(kind, Kind::Pinned(_)))
     }
-    /// Lets kernels access memory of the program.
     fn cuMemHostRegister_v2(guard, address: u64, bytes: u64, flags: u32) { register(guard, address, bytes, flags) }
-    /// Takes that back.
     fn cuMemHostUnregister(guard, address: u64) {
         guard.context()?;
         let registered = |block: &Block| matches!(block.kind, Kind::Registered);
@@ -180,25 +171,21 @@ api! {
         free(guard, address & !3);
         Ok(())
     }
-    /// Where kernels access memory of the host: at its own address.
     fn cuMemHostGetDevicePointer_v2(guard, out: Out<u64>, address: u64, _flags: u32) {
         pinned(guard, address)?;
         out.set(address)
     }
-    /// The flags with which memory of the host was allocated.
     fn cuMemHostGetFlags(guard, flags: Out<u32>, address: u64) {
         // Drivers add that it is mapped and that every context may use it.
         let known = pinned(guard, address)?.1.flags | 3;
         flags.set(known)
     }
-    /// Bytes that are free, and all bytes.
     fn cuMemGetInfo_v2(guard, left: Out<u64>, all: Out<u64>) {
         let context = guard.context()?;
         let used = guard.devices[guard.contexts.get(context)?.device].used;
         left.set(guard.gpu.memory - used)?;
         all.set(guard.gpu.memory)
     }
-    /// Begin and size of the allocation that holds an address.
     fn cuMemGetAddressRange_v2(guard, base: Out<u64>, bytes: Out<u64>, address: u64) {
         guard.context()?;
         let (start, block) = guard.block(address).ok_or(crate::errors::NOT_FOUND)?;
@@ -206,16 +193,13 @@ api! {
         bytes.set_if(block.bytes);
         Ok(())
     }
-    /// Allocates in the order of a stream.
     fn cuMemAllocAsync(guard, out: Out<u64>, bytes: u64, stream: u64) { allocate_from(guard, out, bytes, 0, stream) }
-    /// Allocates from a pool in the order of a stream.
     fn cuMemAllocFromPoolAsync(guard, out: Out<u64>, bytes: u64, pool: u64, stream: u64) {
         if pool == 0 {
             return Err(INVALID_VALUE);
         }
         allocate_from(guard, out, bytes, pool, stream)
     }
-    /// Frees in the order of a stream.
     fn cuMemFreeAsync(guard, address: u64, stream: u64) {
         let stream = guard.stream(stream)?;
         if address == 0 {
@@ -232,23 +216,19 @@ api! {
         watch::freed(guard, address, Some(stream))?;
         enqueue(guard, stream, Op::Free(address))
     }
-    /// The pool that a device has from the start.
     fn cuDeviceGetDefaultMemPool(guard, out: Out<u64>, device: i32) {
         let pool = pools(guard, device)?[0];
         out.set(pool)
     }
-    /// The pool that a device uses.
     fn cuDeviceGetMemPool(guard, out: Out<u64>, device: i32) {
         let pool = pools(guard, device)?[1];
         out.set(pool)
     }
-    /// Sets the pool that a device uses.
     fn cuDeviceSetMemPool(guard, device: i32, handle: u64) {
         let handle = if handle == 0 { return Err(INVALID_VALUE) } else { pool(guard, handle)? };
         pools(guard, device)?[1] = handle;
         Ok(())
     }
-    /// Makes a pool. Its properties are the kind of memory, the kind of handles, and where it is.
     fn cuMemPoolCreate(guard, out: Out<u64>, properties: In<[i32; 4]>) {
         let [kind, _, place, device] = properties.get()?;
         if kind != 1 || place != 1 {
@@ -258,7 +238,6 @@ api! {
         guard.pools.put(handle, Pool { device, ..Pool::default() });
         out.set(handle)
     }
-    /// Ends a pool.
     fn cuMemPoolDestroy(guard, handle: u64) {
         if guard.devices.iter().any(|device| device.pools[0] == handle) {
             return Err(INVALID_VALUE);
@@ -270,9 +249,7 @@ api! {
         }
         Ok(())
     }
-    /// Does nothing: a pool keeps no memory.
     fn cuMemPoolTrimTo(guard, handle: u64, _bytes: u64) { pool(guard, handle).map(|_| ()) }
-    /// An attribute of a pool.
     fn cuMemPoolGetAttribute(guard, handle: u64, attribute: u32, value: Out<u64>) {
         let pool = guard.pools.get(handle).map_err(|_| INVALID_VALUE)?;
         match attribute {
@@ -283,7 +260,6 @@ api! {
             _ => Err(INVALID_VALUE),
         }
     }
-    /// Sets an attribute of a pool.
     fn cuMemPoolSetAttribute(guard, handle: u64, attribute: u32, value: In<u64>) {
         let pool = guard.pools.get_mut(handle).map_err(|_| INVALID_VALUE)?;
         match attribute {
@@ -297,29 +273,22 @@ api! {
         }
         Ok(())
     }
-    /// Whether devices may access a pool: each its own.
     fn cuMemPoolGetAccess(guard, flags: Out<u32>, handle: u64, place: In<[i32; 2]>) {
         let [_, device] = place.get()?;
         let own = guard.pools.get(handle).map_err(|_| INVALID_VALUE)?.device == ordinal(guard, device)?;
         flags.set(if own { 3 } else { 0 })
     }
-    /// Lets devices access a pool, which they may anyway.
     fn cuMemPoolSetAccess(guard, handle: u64, _list: In<u64>, _count: u64) { pool(guard, handle).map(|_| ()) }
-    /// Moves managed memory, which is everywhere anyway.
     fn cuMemPrefetchAsync(guard, address: u64, bytes: u64, _device: i32, stream: u64) {
         prefetch(guard, address, bytes, stream)
     }
-    /// Moves managed memory, which is everywhere anyway.
     fn cuMemPrefetchAsync_v2(guard, address: u64, bytes: u64, _place: u64, _flags: u32, stream: u64) {
         prefetch(guard, address, bytes, stream)
     }
-    /// Advice about managed memory, which changes nothing.
     fn cuMemAdvise(guard, address: u64, bytes: u64, advice: u32, _device: i32) { advise(guard, address, bytes, advice) }
-    /// Advice about managed memory, which changes nothing.
     fn cuMemAdvise_v2(guard, address: u64, bytes: u64, advice: u32, _place: u64) {
         advise(guard, address, bytes, advice)
     }
-    /// Attaches managed memory to a stream, so that the host may access it while others work.
     fn cuStreamAttachMemAsync(guard, stream: u64, address: u64, _bytes: u64, flags: u32) {
         let stream = guard.stream(stream)?;
         if !matches!(flags, 1 | 2 | 4) {

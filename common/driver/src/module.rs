@@ -108,89 +108,70 @@ fn list(state: &mut State, handle: u64, out: Out<u64>, room: u32) -> Answer {
 }
 
 api! {
-    /// Loads a file.
     fn cuModuleLoad(guard, out: Out<u64>, path: Text) {
         let module = load_file(guard, path)?;
         out.set(module)
     }
-    /// Loads PTX or a fat binary.
     fn cuModuleLoadData(guard, out: Out<u64>, image: u64) {
         guard.context()?;
         let text = ptx(image)?;
         out.set(load(guard, &text)?)
     }
-    /// Loads PTX or a fat binary. Options of the compiler change nothing; its logs are empty.
     fn cuModuleLoadDataEx(guard, out: Out<u64>, image: u64, count: u32, options: In<u32>, values: In<u64>) {
         guard.context()?;
         empty_logs(count, options, values)?;
         let text = ptx(image)?;
         out.set(load(guard, &text)?)
     }
-    /// Loads a fat binary.
     fn cuModuleLoadFatBinary(guard, out: Out<u64>, image: u64) {
         guard.context()?;
         let text = ptx(image)?;
         out.set(load(guard, &text)?)
     }
-    /// Takes a module away.
     fn cuModuleUnload(guard, module: u64) {
         guard.context()?;
         unload(guard, module)
     }
-    /// A kernel of a module.
     fn cuModuleGetFunction(guard, out: Out<u64>, module: u64, name: Text) {
         guard.context()?;
         let function = function(guard, module, &name.get()?)?;
         out.set(function)
     }
-    /// How many kernels a module has.
     fn cuModuleGetFunctionCount(guard, count: Out<u32>, module: u64) {
         count.set(kernels(guard, module)?.len() as u32)
     }
-    /// The kernels of a module.
     fn cuModuleEnumerateFunctions(guard, out: Out<u64>, room: u32, module: u64) { list(guard, module, out, room) }
-    /// Address and size of a variable.
     fn cuModuleGetGlobal_v2(guard, base: Out<u64>, bytes: Out<u64>, module: u64, name: Text) {
         guard.context()?;
         variable(guard, module, &name.get()?, (base, bytes))
     }
-    /// When kernels are loaded: at once.
     fn cuModuleGetLoadingMode(_guard, mode: Out<u32>) { mode.set(1) }
-    /// Loads PTX or a fat binary as a library. It belongs to the current context.
     fn cuLibraryLoadData(guard, out: Out<u64>, image: u64, options: In<u32>, values: In<u64>, count: u32) {
         guard.context()?;
         empty_logs(count, options, values)?;
         let text = ptx(image)?;
         out.set(load(guard, &text)?)
     }
-    /// Loads a file as a library.
     fn cuLibraryLoadFromFile(guard, out: Out<u64>, path: Text) {
         let module = load_file(guard, path)?;
         out.set(module)
     }
-    /// Takes a library away.
     fn cuLibraryUnload(guard, library: u64) { unload(guard, library) }
-    /// A kernel of a library: the same as its function.
     fn cuLibraryGetKernel(guard, out: Out<u64>, library: u64, name: Text) {
         let function = function(guard, library, &name.get()?)?;
         out.set(function)
     }
-    /// The module of a library: itself.
     fn cuLibraryGetModule(guard, out: Out<u64>, library: u64) {
         guard.modules.get(library)?;
         out.set(library)
     }
-    /// Address and size of a variable.
     fn cuLibraryGetGlobal(guard, base: Out<u64>, bytes: Out<u64>, library: u64, name: Text) {
         variable(guard, library, &name.get()?, (base, bytes))
     }
-    /// How many kernels a library has.
     fn cuLibraryGetKernelCount(guard, count: Out<u32>, library: u64) {
         count.set(kernels(guard, library)?.len() as u32)
     }
-    /// The kernels of a library.
     fn cuLibraryEnumerateKernels(guard, out: Out<u64>, room: u32, library: u64) { list(guard, library, out, room) }
-    /// Begins to link.
     fn cuLinkCreate_v2(guard, count: u32, options: In<u32>, values: In<u64>, out: Out<u64>) {
         guard.context()?;
         empty_logs(count, options, values)?;
@@ -198,16 +179,13 @@ api! {
         guard.links.put(handle, vec![]);
         out.set(handle)
     }
-    /// Adds PTX, or a fat binary with PTX, to what is linked.
     fn cuLinkAddData_v2(guard, link: u64, kind: u32, data: u64, bytes: u64, _name: Text) {
         add(guard, link, kind, host(data, bytes as usize))
     }
-    /// Adds a file to what is linked.
     fn cuLinkAddFile_v2(guard, link: u64, kind: u32, path: Text) {
         let bytes = std::fs::read(path.get()?).map_err(|_| FILE_NOT_FOUND)?;
         add(guard, link, kind, &bytes)
     }
-    /// Ends linking. What comes out is PTX, which `cuModuleLoadData` takes.
     fn cuLinkComplete(guard, link: u64, image: Out<u64>, bytes: Out<u64>) {
         let parts = guard.links.get_mut(link)?;
         let texts: Vec<String> = parts.iter().map(|part| String::from_utf8_lossy(part).into_owned()).collect();
@@ -216,14 +194,11 @@ api! {
         parts.push(linked);
         image.set(parts.last().map_or(0, |last| last.as_ptr() as u64))
     }
-    /// Takes away what was linked.
     fn cuLinkDestroy(guard, link: u64) { guard.links.remove(link).map(|_| ()) }
-    /// The module of a kernel.
     fn cuFuncGetModule(guard, out: Out<u64>, function: u64) {
         let module = guard.functions.get(function)?.module;
         out.set(module)
     }
-    /// The library of a kernel.
     fn cuKernelGetLibrary(guard, out: Out<u64>, function: u64) {
         let module = guard.functions.get(function)?.module;
         out.set(module)

@@ -56,29 +56,24 @@ fn potential(state: &State, (grid, block): Found, function: u64, callback: u64, 
 }
 
 api! {
-    /// Blocks that a multiprocessor holds at once.
     fn cuOccupancyMaxActiveBlocksPerMultiprocessor(guard, count: Out<i32>, function: u64, threads: i32, shared: u64) {
         count.set(blocks(guard, function, threads, shared)?)
     }
-    /// Blocks that a multiprocessor holds at once.
     fn cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
         guard, count: Out<i32>, function: u64, threads: i32, shared: u64, _flags: u32,
     ) {
         count.set(blocks(guard, function, threads, shared)?)
     }
-    /// The block with which most threads are resident.
     fn cuOccupancyMaxPotentialBlockSize(
         guard, grid: Out<i32>, block: Out<i32>, function: u64, callback: u64, shared: u64, limit: i32,
     ) {
         potential(guard, (grid, block), function, callback, shared, limit)
     }
-    /// The block with which most threads are resident.
     fn cuOccupancyMaxPotentialBlockSizeWithFlags(
         guard, grid: Out<i32>, block: Out<i32>, function: u64, callback: u64, shared: u64, limit: i32, _flags: u32,
     ) {
         potential(guard, (grid, block), function, callback, shared, limit)
     }
-    /// Dynamic shared memory with which so many blocks still fit.
     fn cuOccupancyAvailableDynamicSMemPerBlock(guard, bytes: Out<u64>, function: u64, count: i32, threads: i32) {
         let known = guard.functions.get(function)?;
         let count = u32::try_from(count).ok().filter(|&count| count > 0).ok_or(INVALID_VALUE)?;
@@ -90,12 +85,10 @@ api! {
         let most = guard.gpu.size(SHARED_OPT_IN).saturating_sub(known.kernel.static_shared_bytes());
         bytes.set(room.min(most).into())
     }
-    /// Clusters of blocks are not simulated.
     fn cuOccupancyMaxPotentialClusterSize(guard, _size: Out<i32>, function: u64, _config: In<u64>) {
         guard.functions.get(function)?;
         Err(NOT_SUPPORTED)
     }
-    /// Clusters of blocks are not simulated.
     fn cuOccupancyMaxActiveClusters(guard, _count: Out<i32>, function: u64, _config: In<u64>) {
         guard.functions.get(function)?;
         Err(NOT_SUPPORTED)

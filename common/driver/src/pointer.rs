@@ -44,12 +44,10 @@ fn pool(block: &Block) -> u64 {
 }
 
 api! {
-    /// An attribute of an address.
     fn cuPointerGetAttribute(guard, out: Out<u64>, which: u32, address: u64) {
         guard.context()?;
         attribute(guard, out, which, address)
     }
-    /// Several attributes of an address. Those of memory that no driver knows are 0.
     fn cuPointerGetAttributes(guard, count: u32, which: In<u32>, outs: In<Out<u64>>, address: u64) {
         guard.context()?;
         for (which, out) in which.list(count as usize)?.into_iter().zip(outs.list(count as usize)?) {
@@ -64,14 +62,12 @@ api! {
         }
         Ok(())
     }
-    /// Sets an attribute of an address: that copies wait, which changes nothing here.
     fn cuPointerSetAttribute(guard, value: In<u32>, which: u32, address: u64) {
         guard.context()?;
         value.get()?;
         guard.block(address).ok_or(INVALID_VALUE)?;
         if which == 6 { Ok(()) } else { Err(INVALID_VALUE) }
     }
-    /// An attribute of a range of managed memory.
     fn cuMemRangeGetAttribute(guard, out: Out<i32>, bytes: u64, which: u32, address: u64, count: u64) {
         guard.context()?;
         let (base, block) = guard.block(address).ok_or(INVALID_VALUE)?;

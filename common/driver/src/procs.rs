@@ -62,9 +62,7 @@ fn find(name: Text, out: Out<u64>, version: i32, status: Out<u32>) -> Answer {
 }
 
 early! {
-    /// The address of a function.
     fn cuGetProcAddress(_guard, name: Text, out: Out<u64>, version: i32, _flags: u64) { find(name, out, version, Out::none()) }
-    /// The address of a function, or why there is none.
     fn cuGetProcAddress_v2(_guard, name: Text, out: Out<u64>, version: i32, _flags: u64, status: Out<u32>) {
         find(name, out, version, status)
     }

@@ -190,6 +190,15 @@ pub fn at_exit(function: extern "C" fn()) {
     unsafe { libc::atexit(function) };
 }
 
+/// Whether the process has a function or variable of this name.
+pub fn has_symbol(name: &CStr) -> bool {
+    #[cfg(unix)]
+    // SAFETY: only looks for a name.
+    return unsafe { !libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()).is_null() };
+    #[cfg(not(unix))]
+    return name.is_empty();
+}
+
 /// Memory of the host in whole pages, which the simulator's kernels access at the same address.
 #[derive(Debug)]
 pub struct Pages {

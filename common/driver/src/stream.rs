@@ -85,11 +85,8 @@ fn of<T: Copy>(guard: &mut Guard, handle: u64, out: Out<T>, of: impl Fn(&State, 
 }
 
 api! {
-    /// Makes a stream.
     fn cuStreamCreate(guard, out: Out<u64>, flags: u32) { create(guard, out, flags, 0) }
-    /// Makes a stream with a priority.
     fn cuStreamCreateWithPriority(guard, out: Out<u64>, flags: u32, priority: i32) { create(guard, out, flags, priority) }
-    /// Lets a stream go; what it was given is still done.
     fn cuStreamDestroy_v2(guard, handle: u64) {
         if handle <= 2 {
             return Err(INVALID_HANDLE);
@@ -107,14 +104,12 @@ api! {
         }
         Ok(())
     }
-    /// Waits for a stream.
     fn cuStreamSynchronize(guard, stream: u64) {
         let stream = guard.stream(stream)?;
         synchronize(guard, stream)?;
         watch::synchronized(guard, stream);
         Ok(())
     }
-    /// Whether a stream has done all.
     fn cuStreamQuery(guard, stream: u64) {
         let stream = guard.stream(stream)?;
         refuse_capturing(guard, stream)?;
@@ -127,40 +122,32 @@ api! {
         guard.catch_up(tail);
         guard.surface(context)
     }
-    /// Lets a stream wait for an event.
     fn cuStreamWaitEvent(guard, stream: u64, event: u64, _flags: u32) {
         let stream = guard.stream(stream)?;
         guard.events.get(event)?;
         watch::waits(guard, stream, event);
         enqueue(guard, stream, Op::Wait(event))
     }
-    /// Flags of a stream.
     fn cuStreamGetFlags(guard, stream: u64, flags: Out<u32>) {
         of(guard, stream, flags, |state, stream| Ok(state.streams.get(stream)?.flags))
     }
-    /// Priority of a stream.
     fn cuStreamGetPriority(guard, stream: u64, priority: Out<i32>) {
         of(guard, stream, priority, |state, stream| Ok(state.streams.get(stream)?.priority))
     }
-    /// The number of a stream.
     fn cuStreamGetId(guard, stream: u64, id: Out<u64>) {
         of(guard, stream, id, |state, stream| Ok(state.streams.get(stream)?.number))
     }
-    /// The context of a stream.
     fn cuStreamGetCtx(guard, stream: u64, context: Out<u64>) {
         of(guard, stream, context, |state, stream| Ok(state.streams.get(stream)?.context))
     }
-    /// The device of a stream.
     fn cuStreamGetDevice(guard, stream: u64, device: Out<i32>) {
         of(guard, stream, device, |state, stream| {
             Ok(state.contexts.get(state.streams.get(stream)?.context).map_err(|_| INVALID_CONTEXT)?.device as i32)
         })
     }
-    /// Lets a stream call a function of the program.
     fn cuLaunchHostFunc(guard, stream: u64, function: u64, data: u64) {
         call(guard, stream, Callback { function, data, stream: None })
     }
-    /// Lets a stream call a function of the program, which is told the stream.
     fn cuStreamAddCallback(guard, stream: u64, function: u64, data: u64, flags: u32) {
         if flags != 0 {
             return Err(INVALID_VALUE);
@@ -171,23 +158,18 @@ api! {
         }
         call(guard, stream, Callback { function, data, stream: Some(stream) })
     }
-    /// Writes a value when a stream comes to it.
     fn cuStreamWriteValue32_v2(guard, stream: u64, address: u64, number: u32, _flags: u32) {
         value(guard, stream, (address, number.into(), 4), None)
     }
-    /// Writes a value when a stream comes to it.
     fn cuStreamWriteValue64_v2(guard, stream: u64, address: u64, number: u64, _flags: u32) {
         value(guard, stream, (address, number, 8), None)
     }
-    /// Lets a stream wait for a value.
     fn cuStreamWaitValue32_v2(guard, stream: u64, address: u64, number: u32, flags: u32) {
         value(guard, stream, (address, number.into(), 4), Some(flags))
     }
-    /// Lets a stream wait for a value.
     fn cuStreamWaitValue64_v2(guard, stream: u64, address: u64, number: u64, flags: u32) {
         value(guard, stream, (address, number, 8), Some(flags))
     }
-    /// Makes an event.
     fn cuEventCreate(guard, out: Out<u64>, flags: u32) {
         let context = guard.context()?;
         // An event for other processes must not have a time, and there are no other processes.
@@ -198,13 +180,9 @@ api! {
         guard.events.put(handle, Event { context, flags, ..Event::default() });
         out.set(handle)
     }
-    /// Lets an event go.
     fn cuEventDestroy_v2(guard, event: u64) { guard.events.remove(event).map(|_| ()) }
-    /// Records an event in a stream.
     fn cuEventRecord(guard, event: u64, stream: u64) { record(guard, event, stream) }
-    /// Records an event in a stream.
     fn cuEventRecordWithFlags(guard, event: u64, stream: u64, _flags: u32) { record(guard, event, stream) }
-    /// Whether an event has happened.
     fn cuEventQuery(guard, event: u64) {
         let context = guard.events.get(event)?.context;
         guard.contexts.get(context).map_err(|_| INVALID_CONTEXT)?.failed.map_or(Ok(()), Err)?;
@@ -216,7 +194,6 @@ api! {
         watch::event_seen(guard, event);
         guard.surface(context)
     }
-    /// Waits for an event.
     fn cuEventSynchronize(guard, event: u64) {
         let context = guard.events.get(event)?.context;
         guard.contexts.get(context).map_err(|_| INVALID_CONTEXT)?.failed.map_or(Ok(()), Err)?;
@@ -227,25 +204,19 @@ api! {
         watch::event_seen(guard, event);
         Ok(())
     }
-    /// Milliseconds between two events.
     fn cuEventElapsedTime(guard, out: Out<f32>, from: u64, to: u64) { elapsed(guard, out, from, to) }
-    /// Milliseconds between two events.
     fn cuEventElapsedTime_v2(guard, out: Out<f32>, from: u64, to: u64) { elapsed(guard, out, from, to) }
-    /// How strictly captures forbid what this thread does; nothing is forbidden here but what a stream refuses.
     fn cuThreadExchangeStreamCaptureMode(_guard, mode: Out<u32>) {
         if mode.get()? > RELAXED { Err(INVALID_VALUE) } else { mode.set(0) }
     }
-    /// Copies attributes of a stream, of which there are none.
     fn cuStreamCopyAttributes(guard, to: u64, from: u64) {
         guard.stream(to)?;
         guard.stream(from).map(|_| ())
     }
-    /// An attribute of a stream: none was set.
     fn cuStreamGetAttribute(guard, stream: u64, _which: u32, out: Out<[u64; 8]>) {
         guard.stream(stream)?;
         out.set([0; 8])
     }
-    /// Sets an attribute of a stream, which changes nothing.
     fn cuStreamSetAttribute(guard, stream: u64, _which: u32, value: In<[u64; 8]>) {
         guard.stream(stream)?;
         value.get().map(|_| ())

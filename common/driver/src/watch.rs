@@ -430,5 +430,8 @@ extern "C" fn ends() {
     let mut guard = Guard::lock();
     guard::open();
     tell_hits(&mut guard);
-    leaks(&mut guard, None);
+    // Python ends without freeing what is still in use.
+    if !crate::raw::has_symbol(c"Py_IsInitialized") {
+        leaks(&mut guard, None);
+    }
 }

@@ -19,7 +19,7 @@ const BUDGETS: [Budget; 11] = [
         2_500,
         "what reads a kernel's lines stays until a second compilation tells more",
     ),
-    ("driver", &["common/driver/"], 2_500, ""),
+    ("driver", &["common/driver/"], 2_500, "it has 233 functions of the driver, and finds the faults of their callers"),
     ("check", &["common/check/"], 1_200, "it reads arguments of all types, and writes reports in four formats"),
     ("plan, verify, gpu", &["common/plan/", "common/verify/", "common/gpu/"], 3_000, ""),
     ("why", &["common/why/"], 3_500, "its rules over source text stay until edits that were tried explain as much"),

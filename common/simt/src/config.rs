@@ -3,6 +3,7 @@
 
 use ptx::Dim3;
 use ptx::error::Error;
+use std::sync::OnceLock;
 
 const THREADS_PER_BLOCK: u64 = 1024;
 /// Largest block and largest grid in each dimension.
@@ -65,6 +66,12 @@ pub struct LaunchConfig {
     pub instruction_set: InstructionSet,
 }
 
+/// The processor's cores that this process may use. Asking takes the system longer than a small launch.
+fn cores() -> u64 {
+    static CORES: OnceLock<u64> = OnceLock::new();
+    *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get) as u64)
+}
+
 impl LaunchConfig {
     /// Default number of warp instructions that a launch may execute. They take minutes to simulate.
     pub const DEFAULT_INSTRUCTION_LIMIT: u64 = 20_000_000_000;
@@ -95,7 +102,7 @@ impl LaunchConfig {
     pub(crate) fn workers(&self, in_order: bool, blocks: u64) -> u64 {
         let wanted = match self.threads {
             _ if in_order => 1,
-            0 => std::thread::available_parallelism().map_or(1, std::num::NonZero::get) as u64,
+            0 => cores(),
             threads => threads as u64,
         };
         wanted.min(blocks).clamp(1, 1024)

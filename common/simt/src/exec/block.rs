@@ -13,8 +13,8 @@ use crate::observe::{Analysis, BlockInfo, Observer};
 use ptx::error::{Fault, FaultKind};
 use rayon::prelude::*;
 use std::collections::VecDeque;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 /// The most warp instructions that a warp runs before another one gets its turn. Without it, a warp that polls a flag of another
 /// warp would poll for ever.
@@ -248,7 +248,7 @@ pub(super) fn run(
     let count = only.map_or(launch.config.grid.count(), |only| only.len() as u64);
     let workers = launch.config.workers(in_order, count) as usize;
     // If the system gives no more threads, this one does the work.
-    let pool = if workers > 1 { rayon::ThreadPoolBuilder::new().num_threads(workers).build().ok() } else { None };
+    let pool = if workers > 1 { pool(workers) } else { None };
     let (next, last) = (AtomicU64::new(0), AtomicU64::new(u64::MAX));
     let grid = Grid { launch, only, count, next, last, failure: Mutex::new(None) };
     match pool {
@@ -258,6 +258,18 @@ pub(super) fn run(
         }
     }
     lock(&grid.failure).take()
+}
+
+/// So many host threads, which stay for later launches: starting them takes longer than a small launch.
+fn pool(workers: usize) -> Option<Arc<rayon::ThreadPool>> {
+    static POOLS: Mutex<Vec<Arc<rayon::ThreadPool>>> = Mutex::new(vec![]);
+    let mut pools = lock(&POOLS);
+    if let Some(known) = pools.iter().find(|pool| pool.current_num_threads() == workers) {
+        return Some(known.clone());
+    }
+    let new = Arc::new(rayon::ThreadPoolBuilder::new().num_threads(workers).build().ok()?);
+    pools.push(new.clone());
+    Some(new)
 }
 
 impl<'a> Grid<'a> {
