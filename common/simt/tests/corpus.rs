@@ -1,6 +1,6 @@
 //! Small programs, each with the simulator's messages about it in a separate file. The programs in `corpus/pass` must give no message,
 //! and those in `corpus/fail` have one defect each; `pass.ptx.gz` and `fail.ptx.gz` have the PTX of those in CUDA C. `SIMT_BLESS=1
-//! cargo test -p simt --test main corpus` regenerates the messages, to be reviewed as a diff.
+//! cargo test -p simt-gpu --test main corpus` regenerates the messages, to be reviewed as a diff.
 
 use super::launch::{Launched, launch};
 use super::sections;

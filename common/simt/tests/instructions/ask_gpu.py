@@ -3,7 +3,7 @@
 
     ask_gpu.py EXAMPLE [--out FILE] [--record RESULTS]
 
-EXAMPLE is the built example `instructions` of simt (`cargo build --release -p simt --example instructions`). Needs a GPU of
+EXAMPLE is the built example `instructions` of simt (`cargo build --release -p simt-gpu --example instructions`). Needs a GPU of
 compute capability 9.0 or newer and its driver, nothing else. Prints the forms that differ, with the operands of the first
 difference; those whose result is an approximation with their largest distance in units of the last place. NaNs of half and
 double precision count as equal, because the manual leaves their bits open. Ends with 1 if an exact form differs.
