@@ -69,7 +69,7 @@ pub fn diagnose(problem: &Problem, operands: &Operands, shape: Shape, found: &Fo
     guess(format!("{count}: {}", place(problem, shape, found)))
 }
 
-/// Bits in the significand of an `f32`, and of the types that tensor cores take.
+/// Bits in the significand of an `f32`, and of narrower types, to which a kernel may round what it multiplies.
 const F32: u32 = 24;
 const TF32: u32 = 11;
 const BF16: u32 = 8;
