@@ -69,6 +69,9 @@ pub struct Progress {
     format: u32,
     /// By the lab's name: its step, and the kernel beyond the course in `STEP/KERNEL`.
     pub labs: BTreeMap<String, LabProgress>,
+    /// What another version of the course has noted.
+    #[serde(flatten)]
+    others: BTreeMap<String, serde_json::Value>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -77,11 +80,13 @@ pub struct LabProgress {
     pub passed: Vec<bool>,
     /// How many hints have been shown, by task.
     pub hints: Vec<usize>,
+    #[serde(flatten)]
+    others: BTreeMap<String, serde_json::Value>,
 }
 
 impl Default for Progress {
     fn default() -> Self {
-        Self { format: FORMAT, labs: BTreeMap::new() }
+        Self { format: FORMAT, labs: BTreeMap::new(), others: BTreeMap::new() }
     }
 }
 
@@ -134,6 +139,15 @@ mod tests {
         progress.note("step", &[false, false, true]);
         assert!(progress.has_passed("step", 0) && !progress.has_passed("step", 1) && progress.has_passed("step", 2));
         assert!(!progress.has_passed("step", 9) && !progress.has_passed("other", 0));
+    }
+
+    #[test]
+    fn what_another_version_has_noted_is_kept() {
+        let text = r#"{"format":1,"labs":{"step":{"passed":[true],"hints":[],"minutes":7}},"name":"Ada"}"#;
+        let mut progress: Progress = serde_json::from_str(text).unwrap();
+        progress.note("step", &[true, true]);
+        let written = serde_json::to_string(&progress).unwrap();
+        assert_eq!(written, text.replace("[true]", "[true,true]"));
     }
 
     #[test]

@@ -17,7 +17,7 @@ use common::program::cli::Args;
 use common::program::{on_device, reported};
 
 use crate::files::{self, parse_file};
-use crate::grade::{self, page::BEGIN};
+use crate::grade::{page::BEGIN, seal, seal::SEAL};
 use crate::lab::Lab;
 use crate::{mine, steps};
 
@@ -56,7 +56,8 @@ pub struct Options {
 
 pub fn run(options: &Options) -> Result<bool> {
     if let Some(file) = &options.out {
-        return write(file, if options.exam { EXAM } else { INVENTORY });
+        let (kind, paper) = if options.exam { ("exam", EXAM) } else { ("inventory", INVENTORY) };
+        return write(file, kind, paper);
     }
     // A learner who has begun a lab has read the chapters before it.
     let begun = |lab: &Lab| lab.kernel.variant.is_none() && lab.copy().is_file();
@@ -168,8 +169,9 @@ const INVENTORY: &str = include_str!("../inventory.html");
 const EXAM: &str = include_str!("../exam.html");
 
 /// Writes a paper, with the numbers that a run counts for each command and term.
-fn write(file: &Path, paper: &str) -> Result<bool> {
-    let mut page = BEGIN.to_owned();
+fn write(file: &Path, kind: &str, paper: &str) -> Result<bool> {
+    let begin = format!("{BEGIN}<meta name=\"course\" content=\"{kind} ");
+    let mut page = format!("{begin}{SEAL}\">\n");
     for line in paper.lines() {
         let run = line.split_once(". ?</dt>").and_then(|(_, why)| why.split_once("<small>")?.1.split_once(" of "));
         page += &match run.and_then(|(term, command)| Some((term, command.split_once("</small>")?.0))) {
@@ -178,7 +180,7 @@ fn write(file: &Path, paper: &str) -> Result<bool> {
         };
         page.push('\n');
     }
-    grade::write(file, BEGIN, &page)?;
+    seal::write(file, &begin, &page)?;
     let questions = paper.matches("<dt>").count();
     output::print(&format!("{questions} questions, and the key behind them: {}\n", workspace::display(file)))?;
     Ok(true)

@@ -24,5 +24,6 @@ pub fn commit() -> Option<String> {
 
 /// The present time in UTC, such as `2026-11-21T01:38:12Z`.
 pub fn now() -> String {
-    humantime::format_rfc3339_seconds(SystemTime::now()).to_string()
+    // A clock that was never set may stand before 1970, which the format cannot say.
+    humantime::format_rfc3339_seconds(SystemTime::now().max(SystemTime::UNIX_EPOCH)).to_string()
 }

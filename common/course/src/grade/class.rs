@@ -9,6 +9,7 @@ use common::basics::{output, workspace};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::hand_in::HandIn;
+use super::seal::SEAL;
 use crate::lab::{Candidate, Graded, Lab, Next, fingerprint_of};
 use crate::{files, steps};
 
@@ -171,7 +172,7 @@ fn cut(text: &str, most: usize) -> String {
 pub fn csv(class: &Class) -> String {
     let alike = class.alike();
     // Without the mark at the beginning Excel does not read UTF-8.
-    let mut text = format!("\u{feff}{BEGIN}\r\n");
+    let mut text = format!("\u{feff}{BEGIN},{SEAL}\r\n");
     for row in &class.rows {
         let file = &row.hand_in.file;
         let [points, of, passed, required] =
@@ -194,7 +195,8 @@ pub fn csv(class: &Class) -> String {
 /// A cell in quotes. A formula is marked as text, so that no spreadsheet computes it.
 fn cell(text: &str) -> String {
     let computed = text.trim_start().starts_with(['=', '+', '-', '@', '|', '%', '＝', '＋', '－', '＠']);
-    format!("\"{}{}\"", if computed { "'" } else { "" }, text.replace('"', "\"\"").replace(['\n', '\r'], " "))
+    let text = output::escape(&text.replace('"', "\"\"").replace(['\n', '\r'], " "));
+    format!("\"{}{text}\"", if computed { "'" } else { "" })
 }
 
 #[cfg(test)]
@@ -221,6 +223,7 @@ mod tests {
             ("\t＋1", "\"'\t＋1\""),
             ("a\"b,c\nd", "\"a\"\"b,c d\""),
             ("12.5", "\"12.5\""),
+            ("a\u{202e}b", "\"a\\u202eb\""),
         ] {
             assert_eq!(cell(text), expected);
         }

@@ -26,6 +26,26 @@ pub struct HandIn {
     pub lab: Option<Lab>,
     /// The kernel's text, or in a sentence why there is none.
     pub kernel: Result<String, String>,
+    /// What lies beside it and may be included: names and texts.
+    pub headers: Vec<(String, String)>,
+}
+
+/// Kinds of files that a kernel may include, and how many of them are taken.
+const HEADERS: [&str; 5] = ["cuh", "h", "hpp", "inc", "inl"];
+const MOST_HEADERS: usize = 16;
+
+/// The headers beside a kernel. Links are not followed, as for kernels.
+fn headers(file: &Path) -> Vec<(String, String)> {
+    let entries = std::fs::read_dir(files::folder_of(file)).into_iter().flatten().flatten();
+    let header = |entry: std::fs::DirEntry| {
+        let (name, is_file) = (entry.file_name().into_string().ok()?, entry.file_type().is_ok_and(|of| of.is_file()));
+        let kind = Path::new(&name).extension().is_some_and(|kind| HEADERS.iter().any(|header| kind == *header));
+        let text = (is_file && kind).then(|| read(&entry.path()).ok()).flatten()?;
+        Some((name, text))
+    };
+    let mut headers: Vec<(String, String)> = entries.filter_map(header).take(MOST_HEADERS).collect();
+    headers.sort();
+    headers
 }
 
 /// Everything below a folder that is a folder or may be a kernel, and is not hidden: each from there, and with its kind. Links are not
@@ -74,7 +94,13 @@ pub fn all(folder: &Path, only: Option<&Lab>) -> Result<Vec<HandIn>> {
         let whose = who(path);
         if of.is_dir() && path.components().count() == 1 && found.iter().all(|one| one.who != whose) {
             let kernel = Err("there is no .cu or .rs file for this lab in the folder".to_owned());
-            found.push(HandIn { who: whose, file: workspace::escaped(path), lab: only.cloned(), kernel });
+            found.push(HandIn {
+                who: whose,
+                file: workspace::escaped(path),
+                lab: only.cloned(),
+                kernel,
+                headers: vec![],
+            });
         }
     }
     found.sort_by(|one, other| (&one.who, &one.file).cmp(&(&other.who, &other.file)));
@@ -106,7 +132,9 @@ fn hand_in(root: &Path, path: &Path, of: FileType, labs: &[Lab], only: Option<&L
         None => Err("no lab is named; call the file step04.cu, say, or give --lab".to_owned()),
         Some(_) => read(&root.join(path)),
     };
-    Some(HandIn { who: who(path), file: workspace::escaped(path), lab, kernel })
+    // In the folder of the class, other students' files would lie beside it.
+    let headers = if path.components().count() > 1 { headers(&root.join(path)) } else { vec![] };
+    Some(HandIn { who: who(path), file: workspace::escaped(path), lab, kernel, headers })
 }
 
 /// Whether a file's name is that of a copy which the course keeps: `step04.task1.cu`, `step04.1.cu`.

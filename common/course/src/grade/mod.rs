@@ -6,23 +6,23 @@
 mod class;
 mod hand_in;
 pub(crate) mod page;
+pub(crate) mod seal;
 
 use std::fs::{DirEntry, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use common::basics::files::hand_over;
-use common::basics::{Progress, io_reason, output, process, workspace};
+use common::basics::{Progress, host, io_reason, output, process, workspace};
 use common::code::{find_nvrtc, find_rustc};
 use compile::nvrtc;
 use rayon::iter::{IntoParallelIterator as _, ParallelIterator as _};
 
 use crate::files::{self, parse_file, parse_seed};
-use crate::lab::{Graded, Lab, fresh_seed};
+use crate::lab::{ENDLESS, Graded, Lab, Next, fresh_seed};
 use crate::mine;
 use class::{Class, Row};
 use hand_in::HandIn;
@@ -41,7 +41,7 @@ pub struct Options {
     /// Write a table for a spreadsheet
     #[arg(long, value_name = "FILE.csv", value_parser = parse_file())]
     csv: Option<PathBuf>,
-    /// How many hand-ins are graded at the same time
+    /// How many hand-ins are graded at the same time; at most as many as there are cores
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=256))]
     jobs: u16,
     /// Repeat a grading: the hidden shapes and the matrices, the same for all, follow from its seed
@@ -64,9 +64,9 @@ pub fn run(options: &Options) -> Result<bool> {
     let places = [&options.out, &options.csv].map(|file| file.as_ref().and_then(place));
     let apart = places[0].is_none() || places[0] != places[1];
     ensure!(apart, "--out and --csv name one file; give the page and the table a file each");
-    for (file, begin) in [(&options.out, page::BEGIN), (&options.csv, class::BEGIN)] {
-        file.as_deref()
-            .map_or(Ok(()), |file| files::check_replaceable(file, |old| old.starts_with(begin), ELSEWHERE))?;
+    let of_page = format!("{}{}", page::BEGIN, page::CLASS);
+    for (file, begin) in [(&options.out, &*of_page), (&options.csv, class::BEGIN)] {
+        file.as_deref().map_or(Ok(()), |file| seal::check(file, begin))?;
     }
     for kind in ["cu", "rs"] {
         let is_one = |one: &HandIn| one.kernel.as_ref().is_ok() && files::kind(one.file.as_ref()) == Some(kind);
@@ -86,46 +86,90 @@ pub fn run(options: &Options) -> Result<bool> {
     let class = Class { rows, seed };
     output::print(&class::terminal(&class))?;
     if let Some(file) = &options.csv {
-        write(file, class::BEGIN, &class::csv(&class))?;
+        seal::write(file, class::BEGIN, &class::csv(&class))?;
     }
     if let Some(file) = &options.out {
-        write(file, page::BEGIN, &page::html(&class))?;
+        seal::write(file, &of_page, &page::html(&class))?;
         output::print(&format!("\nthe page of the class: {}\n", workspace::display(file)))?;
     }
-    ensure!(lost == 0, "{lost} of the kernels could not be graded on this machine; their rows say why");
+    ensure!(
+        lost == 0,
+        "{lost} of the kernels could not be graded on this machine; their rows say why, and --seed repeats it"
+    );
     Ok(true)
 }
 
 /// Grades all of them, some at a time. The number is of those that this machine could not grade.
 fn grade(hand_ins: Vec<HandIn>, seed: u64, options: &Options) -> Result<(Vec<Row>, usize)> {
-    let jobs = usize::from(options.jobs);
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    // More at a time than there are cores only take each other's minutes.
+    let jobs = usize::from(options.jobs).min(cores);
     sweep(&std::env::temp_dir());
     let folder = tempfile::Builder::new().prefix(PREFIX).tempdir();
     let folder = folder.context("no folder for the grading can be made; check the folder for temporary files")?;
-    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let threads = (cores / jobs).max(1);
+    hand_over(&folder.path().join(MARK), MARK.as_bytes()).map_err(|error| {
+        anyhow!("nothing can be written for the grading ({}); make room on the disk", io_reason(&error))
+    })?;
     let progress = Progress::new("grading, kernels", hand_ins.len() as u64);
-    let lost = AtomicUsize::new(0);
+    let graded = |one: &HandIn, threads: usize| {
+        let text = one.kernel.as_ref().map_err(Clone::clone)?;
+        let own = tempfile::tempdir_in(&folder).map_err(anyhow::Error::from);
+        own.and_then(|own| self::graded(one, text, own.path(), seed, options, threads)).map_err(|error| {
+            error
+                .downcast_ref::<io::Error>()
+                .map_or_else(|| format!("{error:#}"), |error| format!("{UNFIT} ({})", io_reason(error)))
+        })
+    };
     let row = |hand_in: HandIn| {
-        let graded = hand_in.kernel.as_ref().map_err(Clone::clone).and_then(|text| {
-            let own = tempfile::tempdir_in(&folder).map_err(anyhow::Error::from);
-            let graded = own.and_then(|own| self::graded(&hand_in, text, own.path(), seed, options, threads));
-            graded.map_err(|error| {
-                let reason = error.downcast_ref::<io::Error>().map(io_reason);
-                let Some(reason) = reason else { return format!("{error:#}") };
-                lost.fetch_add(1, Ordering::Relaxed);
-                format!("this machine could not grade it ({reason}); free memory and disk, or use fewer --jobs")
-            })
-        });
+        let graded = graded(&hand_in, (cores / jobs).max(1));
         progress.add(1);
         Row { hand_in, graded }
     };
     let at_a_time = rayon::ThreadPoolBuilder::new().num_threads(jobs).build().context("use fewer --jobs")?;
-    Ok((at_a_time.install(|| hand_ins.into_par_iter().map(row).collect()), lost.into_inner()))
+    let mut rows: Vec<Row> = at_a_time.install(|| hand_ins.into_par_iter().map(row).collect());
+    let mut lost = 0;
+    for row in rows.iter_mut().filter(|row| row.hand_in.kernel.is_ok() && may_be_the_machine(&row.graded)) {
+        // Once more, alone.
+        row.graded = graded(&row.hand_in, cores);
+        let lacks = lacks(folder.path()).filter(|_| may_be_the_machine(&row.graded));
+        let unfit = row.graded.as_ref().err().filter(|why| why.starts_with(UNFIT)).cloned();
+        if let Some(why) = lacks.or(unfit) {
+            row.graded = Err(format!("not graded, because {why}; free memory and disk, and grade it again"));
+            lost += 1;
+        }
+    }
+    Ok((rows, lost))
 }
 
-/// How the names of the folders begin in which classes are graded.
+/// What is said of a machine on which a grading cannot be begun.
+const UNFIT: &str = "this machine could not do it";
+
+/// Whether a grading may have ended like this for a lack of time, memory or disk: it broke off, the compiler said nothing about the kernel's
+/// lines, or a launch took too long.
+fn may_be_the_machine(graded: &Result<Graded, String>) -> bool {
+    let suspicious = |finding: &Next| match &*finding.kind {
+        "does not compile" => finding.places.is_empty(),
+        kind => kind == ENDLESS || kind == "cannot be run",
+    };
+    graded.as_ref().map_or(true, |graded| graded.findings.iter().any(suspicious))
+}
+
+/// Bytes that a grading needs in its folder, and in memory.
+const ROOM: usize = 8 << 20;
+const FREE: u64 = 512 << 20;
+
+/// What this machine lacks now.
+fn lacks(folder: &Path) -> Option<String> {
+    let probe = folder.join("probe");
+    let written = hand_over(&probe, &vec![1; ROOM]);
+    let _ = std::fs::remove_file(&probe);
+    let full = written.err().map(|error| format!("the folder for temporary files has no room ({})", io_reason(&error)));
+    full.or_else(|| (host::available_bytes() < FREE).then(|| "this machine has no memory left".to_owned()))
+}
+
+/// How the names of the folders begin in which classes are graded, and the file in them that says so.
 const PREFIX: &str = "course-grade-";
+const MARK: &str = "this-is-a-grading";
 
 /// Removes what is left of gradings that were interrupted. In the folder of one that goes on, something is made at least every
 /// [`SECONDS`].
@@ -133,18 +177,13 @@ fn sweep(folder: &Path) {
     let left = |entry: &DirEntry| {
         let old = entry.metadata().and_then(|data| data.modified()).ok().and_then(|time| time.elapsed().ok());
         entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes())
+            && entry.file_type().is_ok_and(|kind| kind.is_dir())
+            && std::fs::read(entry.path().join(MARK)).is_ok_and(|mark| mark == MARK.as_bytes())
             && old.is_some_and(|age| age > Duration::from_secs(10 * SECONDS))
     };
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     // What another user has left stays.
     entries.filter(left).for_each(|entry| drop(std::fs::remove_dir_all(entry.path())));
-}
-
-const ELSEWHERE: &str = "choose another name";
-
-/// Writes a file that begins like this, in place of nothing or of one that began like it.
-pub(crate) fn write(file: &Path, begin: &str, text: &str) -> Result<()> {
-    files::replace(file, text, |old| old.starts_with(begin), ELSEWHERE)
 }
 
 /// Seconds that a grading may take; one of lab 4 takes one.
@@ -164,6 +203,9 @@ fn graded(one: &HandIn, text: &str, folder: &Path, seed: u64, options: &Options,
     let file = folder.join(file.file_name().unwrap_or_default());
     let (out, err) = (folder.join("out"), folder.join("err"));
     hand_over(&file, text.as_bytes())?;
+    for (name, header) in &one.headers {
+        hand_over(&folder.join(name), header.as_bytes())?;
+    }
     let mut command = Command::new(std::env::current_exe().context("this program is gone; start it again")?);
     command.args(["lab", &lab.name, "--json", "--seed", &seed.to_string(), "--kernel"]);
     command.arg(file.file_name().unwrap_or_default()).current_dir(folder);
@@ -212,14 +254,36 @@ mod tests {
     fn only_old_gradings_are_swept_away() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
-        for name in ["course-grade-old", "course-grade-new", "of-others"] {
+        for name in ["course-grade-old", "course-grade-new", "of-others", "course-grade-lab2"] {
             std::fs::create_dir_all(at(name).join("within")).unwrap();
+            if name != "course-grade-lab2" {
+                std::fs::write(at(name).join(MARK), MARK).unwrap();
+            }
             let age = if name.ends_with("new") { 1 } else { 11 * SECONDS };
             let time = std::time::SystemTime::now() - Duration::from_secs(age);
             File::open(at(name)).unwrap().set_modified(time).unwrap();
         }
         sweep(folder.path());
         assert_eq!(["old", "new"].map(|end| at(&format!("{PREFIX}{end}")).exists()), [false, true]);
-        assert!(at("of-others").exists());
+        // Somebody may have called the folder of the hand-ins like that.
+        assert!(at("of-others").exists() && at("course-grade-lab2").exists());
+    }
+
+    #[test]
+    fn what_the_machine_lacks_is_told_from_what_is_wrong_with_a_kernel() {
+        let graded = |kind: &str, places: usize| -> Result<Graded, String> {
+            let place = serde_json::json!({ "line": 1, "span": [0, 1], "label": "" });
+            let finding =
+                serde_json::json!({ "kind": kind, "text": "", "places": vec![place; places], "command": null });
+            let graded = serde_json::json!({ "format": 1, "lab": "4", "kernel": "", "seed": 1, "tasks": [], "points": 0.0,
+                "of": 1.0, "findings": [finding], "fingerprint": null, "seconds": 0.0 });
+            Ok(serde_json::from_value(graded).unwrap())
+        };
+        assert!(may_be_the_machine(&Err("it broke off".into())) && may_be_the_machine(&graded(ENDLESS, 1)));
+        assert!(may_be_the_machine(&graded("does not compile", 0)));
+        assert!(!may_be_the_machine(&graded("does not compile", 1)) && !may_be_the_machine(&graded("data race", 1)));
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(lacks(folder.path()), None);
+        assert!(lacks(&folder.path().join("none")).unwrap().starts_with("the folder for temporary files has no room"));
     }
 }

@@ -5,12 +5,15 @@ use std::fmt::Write as _;
 use findings::diagnostic::Underlined;
 
 use super::class::{Class, Row};
+use super::seal::SEAL;
 use crate::lab::{GradedTask, Line, Next, State};
 
 /// How a page of ours begins. Whatever a hand-in may smuggle in, a browser neither runs nor loads it.
 pub const BEGIN: &str = "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\
     <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
     <meta name=\"viewport\" content=\"width=device-width\">\n<title>A class</title>\n";
+/// What follows it in the page of a class.
+pub const CLASS: &str = "<meta name=\"course\" content=\"class ";
 const STYLE: &str = include_str!("page.css");
 
 /// Lines of a kernel that are shown, and characters of each.
@@ -28,7 +31,7 @@ pub fn html(class: &Class) -> String {
     let alike = section(&heading, "ul", class.alike().into_iter().map(group).collect());
     let common = section("<h2>What went wrong most often</h2>\n", "ol", class.common().iter().map(example).collect());
     format!(
-        "{BEGIN}<style>\n{STYLE}</style>\n<h1>A graded class</h1>\n\
+        "{BEGIN}{CLASS}{SEAL}\">\n<style>\n{STYLE}</style>\n<h1>A graded class</h1>\n\
          <p>{} kernels, {done} of them passed. Seed {}.</p>\n\
          <h2>Who passed what</h2>\n<table>\n<tr><th>name<th>lab<th>points<th>tasks<th>first finding</tr>\n\
          {rows}</table>\n{common}{alike}<h2>Each kernel</h2>\n{kernels}</html>\n",
@@ -94,7 +97,19 @@ fn checklist(task: &GradedTask) -> String {
             State::NotReached | State::LeftOut => "open",
         };
         let found = line.found.as_ref().map_or_else(String::new, |found| format!(" ({found})"));
-        format!("<li class={class}>{}{}</li>\n", escaped(&line.words), escaped(&found))
+        let points = match (line.kept, line.points, line.of) {
+            (true, lost, _) if lost < 0.0 => format!(" −{:.2} points: the start does it", -lost),
+            (false, points, of) if of > 0.0 => format!(" {points:.2} of {of:.2} points"),
+            _ => String::new(),
+        };
+        let (sign, word) = match line.state {
+            State::Passed => ("✓", "passed"),
+            State::Failed => ("✗", "failed"),
+            State::NotReached => ("·", "not reached"),
+            State::LeftOut => ("·", "left out"),
+        };
+        let (words, found) = (escaped(&line.words), escaped(&found));
+        format!("<li class={class}><span title=\"{word}\">{sign}</span> {words}{found}<small>{points}</small></li>\n")
     };
     let lines: String = task.lines.iter().map(line).collect();
     format!("<li>{} {name}{points}<ul class=plain>\n{lines}</ul></li>\n", mark(task))

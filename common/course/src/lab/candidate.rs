@@ -1,6 +1,7 @@
 //! A kernel that is being graded: its launches, its code, and its runs on the simulator.
 
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -13,6 +14,7 @@ use findings::{Counters, HazardReport};
 use plan::{DeviceInfo, OwnLaunch, Plan, Problem};
 use why::Asked;
 
+use super::ideas::Ideas;
 use super::{Lab, Transfer};
 use crate::files;
 use crate::steps::Kernel;
@@ -33,6 +35,10 @@ pub struct Candidate {
     /// The task, if it is not the course's product.
     pub transfer: Option<Transfer>,
     begun: Instant,
+    /// Whether it has been told why a product is wrong.
+    pub told_why: AtomicBool,
+    /// Figures of runs whose values were followed, by size.
+    pub followed: Mutex<Vec<([u64; 3], Ideas)>>,
     /// Runs with counters, by size.
     pub counted: Mutex<Vec<([u64; 3], Arc<Seen>)>>,
 }
@@ -77,6 +83,8 @@ impl Candidate {
             spare: false,
             transfer: None,
             begun: Instant::now(),
+            told_why: AtomicBool::default(),
+            followed: Mutex::default(),
             counted: Mutex::default(),
         })
     }
@@ -89,6 +97,8 @@ impl Candidate {
             launch: self.launch,
             device: self.device.clone(),
             transfer: self.transfer.clone(),
+            told_why: AtomicBool::default(),
+            followed: Mutex::default(),
             counted: Mutex::default(),
             spare: true,
             ..*self

@@ -38,6 +38,17 @@ pub struct Line {
     pub words: String,
     pub state: State,
     pub found: Option<String>,
+    /// The part of what it asks that is done: 1 if it has passed.
+    #[serde(default)]
+    pub share: f64,
+    /// Whether the start does it already: it brings no points, and whoever loses it loses points.
+    #[serde(default)]
+    pub kept: bool,
+    /// What it brings, or costs, and what it may bring.
+    #[serde(default)]
+    pub points: f64,
+    #[serde(default)]
+    pub of: f64,
 }
 
 /// A finding: what is wrong, and what to look at next.
@@ -92,17 +103,22 @@ pub enum Verdict {
     Passed(Option<String>),
     /// What was found in a few words, and what to look at next.
     Failed(Option<String>, Next),
+    /// The same, where this part of it is as asked; what to look at may have been told already.
+    Partly(f64, Option<String>, Option<Next>),
     /// Why this machine cannot tell.
     LeftOut(String),
 }
+
+/// The kind of a finding after which nothing is launched any more.
+pub const ENDLESS: &str = "does not end in time";
 
 /// When a checklist is filled in no further.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Until {
     /// A task has not passed: the learner works at one thing at a time.
     FirstFailure,
-    /// A product is wrong: all that can earn points is asked.
-    WrongProduct,
+    /// It does not compile or does not end: all that can earn points is asked.
+    NoRun,
 }
 
 pub struct Grade {
@@ -110,6 +126,8 @@ pub struct Grade {
     pub tasks: Vec<GradedTask>,
     /// A finding for each line that failed.
     pub findings: Vec<Next>,
+    /// The task of each.
+    pub found_in: Vec<usize>,
     /// Seed of the hidden shapes and of the matrices.
     pub seed: u64,
     /// How many hints the learner has seen, by task.
@@ -125,22 +143,33 @@ impl Grade {
             GradedTask { name, open, passed: false, points: 0.0, of: 0.0, lines: vec![] }
         };
         let tasks = tasks.iter().map(task).collect();
-        Self { until, tasks, findings: vec![], seed, hints: vec![], passed_before: false }
+        Self { until, tasks, findings: vec![], found_in: vec![], seed, hints: vec![], passed_before: false }
     }
 
-    /// Fills in the next line: after a failure nothing more is asked, but goals of one task are all measured.
-    pub fn ask(&mut self, task: usize, part: Part, words: String, find: impl FnOnce() -> Verdict) {
+    /// Fills in the next line: after a failure nothing more is asked, but goals of one task are all measured. What is `kept` the start
+    /// does already.
+    pub fn ask(&mut self, task: usize, part: Part, (words, kept): (String, bool), find: impl FnOnce() -> Verdict) {
+        let (mut share, mut finding) = (0.0, None);
         let (state, found) = match self.reaches(task, part).then(find) {
             None => (State::NotReached, None),
-            Some(Verdict::Passed(found)) => (State::Passed, found),
+            Some(Verdict::Passed(found)) => {
+                share = 1.0;
+                (State::Passed, found)
+            }
             Some(Verdict::LeftOut(why)) => (State::LeftOut, Some(why)),
+            Some(Verdict::Partly(done, found, next)) => {
+                (share, finding) = (done, next);
+                (State::Failed, found)
+            }
             Some(Verdict::Failed(found, next)) => {
-                self.findings.push(next);
+                finding = Some(next);
                 (State::Failed, found)
             }
         };
+        self.found_in.extend(finding.iter().map(|_| task));
+        self.findings.extend(finding);
         let graded = &mut self.tasks[task];
-        graded.lines.push(Line { task, part, words, state, found });
+        graded.lines.push(Line { task, part, words, state, found, share, kept, points: 0.0, of: 0.0 });
         // A task of which this machine can tell nothing has not passed.
         let mut states = graded.lines.iter().map(|line| line.state);
         graded.passed = states.clone().all(State::goes_on) && states.any(|state| state == State::Passed);
@@ -148,12 +177,23 @@ impl Grade {
 
     /// Whether nothing that comes before a task's next line, which is about `part`, has failed.
     fn reaches(&self, task: usize, part: Part) -> bool {
-        let must = |line: &&Line| match self.until {
-            Until::WrongProduct => matches!(line.part, Part::Compiles | Part::Correct),
-            Until::FirstFailure if line.task == task => (line.part, part) != (Part::Counters, Part::Counters),
-            Until::FirstFailure => !self.tasks[line.task].open,
+        let lines = || self.tasks.iter().flat_map(|task| &task.lines);
+        if self.until == Until::NoRun {
+            let of_task = || lines().filter(|line| line.task == task && line.part == Part::Correct);
+            let right_somewhere = of_task().next().is_none() || of_task().any(|line| line.share > 0.0);
+            // Whether a wrong product is free of hazards says nothing.
+            return lines().filter(|line| line.part == Part::Compiles).all(|line| line.state.goes_on())
+                && self.findings.iter().all(|finding| finding.kind != ENDLESS)
+                && (part != Part::Hazards || right_somewhere);
+        }
+        let must = |line: &&Line| {
+            if line.task == task {
+                (line.part, part) != (Part::Counters, Part::Counters)
+            } else {
+                !self.tasks[line.task].open
+            }
         };
-        self.tasks.iter().flat_map(|task| &task.lines).filter(must).all(|line| line.state.goes_on())
+        lines().filter(must).all(|line| line.state.goes_on())
     }
 
     /// The first task that has not passed.
@@ -344,7 +384,7 @@ mod tests {
         let mut grade = Grade::new(&tasks, 0, until);
         for &(task, part, found) in cases {
             let find = || verdict(found.expect("nothing is asked after what has failed"));
-            grade.ask(task, part, String::new(), find);
+            grade.ask(task, part, (String::new(), false), find);
         }
         let lines = grade.tasks.iter().flat_map(|task| &task.lines);
         assert_eq!(lines.map(|line| line.state).collect::<Vec<_>>(), states);
@@ -367,9 +407,9 @@ mod tests {
     }
 
     #[test]
-    fn for_points_all_is_asked_until_a_product_is_wrong() {
+    fn for_points_all_is_asked_but_no_hazards_of_what_is_right_nowhere() {
         let cases =
             [(0, Correct, Some(Passed)), (0, Hazards, Some(Failed)), (1, Correct, Some(Failed)), (1, Hazards, None)];
-        filled(Until::WrongProduct, &[false; 2], &cases, &[Passed, Failed, Failed, NotReached], &[false, false]);
+        filled(Until::NoRun, &[false; 2], &cases, &[Passed, Failed, Failed, NotReached], &[false, false]);
     }
 }

@@ -1,5 +1,7 @@
 //! Whether a kernel compiles, is right, and has no hazard.
 
+use std::sync::atomic::Ordering;
+
 use anyhow::Result;
 use common::device::SimOptions;
 use common::verify::{MOST_FOLLOWED, Verification};
@@ -11,6 +13,7 @@ use rayon::prelude::*;
 use simt::HazardKind;
 use why::{Mistake, leads, may_follow};
 
+use super::checklist::ENDLESS;
 use super::{Candidate, Next, Verdict, names, smallest_ragged};
 
 /// A size at which the product is wrong, or could not be computed.
@@ -78,6 +81,8 @@ impl Candidate {
                 break;
             }
         }
+        let endless = failed.last().is_some_and(|(_, seen)| seen.as_ref().is_err_and(is_endless));
+        let wrong_shapes = if endless { shapes.len() } else { failed.len() };
         let Some(&(first, _)) = failed.first() else { return Verdict::Passed(None) };
         let is_large = |(size, _): &Failed| size.iter().product::<u64>() > MOST_FOLLOWED;
         if failed.iter().all(is_large) {
@@ -85,7 +90,9 @@ impl Candidate {
         }
         // What a kernel does to its inputs is known, whatever follows from it.
         let scribbles = |(_, seen): &Failed| seen.as_ref().is_ok_and(|verification| verification.scribbles);
-        let why = if failed.iter().any(scribbles) { None } else { self.why(&failed) };
+        // For points it is enough to be told once why.
+        let told = self.silent && self.told_why.swap(true, Ordering::Relaxed);
+        let why = if failed.iter().any(scribbles) || told { None } else { self.why(&failed) };
         let next = why.unwrap_or_else(|| {
             let broken = failed.iter().find_map(|(size, seen)| Some((*size, seen.as_ref().err()?)));
             let wrong = || failed.iter().filter_map(|(size, seen)| Some((*size, seen.as_ref().ok()?)));
@@ -102,7 +109,9 @@ impl Candidate {
                 (None, None) => Next::new(String::new(), None),
             }
         });
-        Verdict::Failed(Some(format!("not at {}", names(&[first]))), next)
+        let share = 1.0 - wrong_shapes as f64 / shapes.len() as f64;
+        let found = Some(format!("not at {}", names(&[first])));
+        if share > 0.0 { Verdict::Partly(share, found, Some(next)) } else { Verdict::Failed(found, next) }
     }
 
     /// The part of a size that one block computes.
@@ -140,7 +149,7 @@ impl Candidate {
         }
         let next = Next::new(explain(name, error), command);
         match fault.and_then(KernelFault::diagnostic) {
-            Some(stopped) => next.of("does not end in time").at(stopped, &self.source.display),
+            Some(stopped) => next.of(ENDLESS).at(stopped, &self.source.display),
             None => next.of("cannot be run"),
         }
     }

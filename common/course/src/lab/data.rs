@@ -37,7 +37,9 @@ impl Lab {
                 kernel.variant_name().map_or_else(|| step.join("lab"), |name| step.join("beyond/lab").join(name));
             let file = folder.join("lab.json");
             if file.is_file() {
-                let data = serde_json::from_str(&files::read(&file)?)
+                let data: Result<Data> = serde_json::from_str(&files::read(&file)?).map_err(anyhow::Error::from);
+                let data = data
+                    .and_then(|data: Data| data.check().map(|()| data))
                     .with_context(|| format!("{} is not a lab; restore it with git", workspace::display(&file)))?;
                 let name = kernel.variant_name().unwrap_or_else(|| steps::number(kernel.step)).to_owned();
                 all.push(Self { kernel, data, transfer: None, rust: false, name, folder });
@@ -149,6 +151,33 @@ impl Lab {
 mod tests {
     use super::*;
     use crate::difference;
+
+    #[test]
+    fn a_lab_that_cannot_be_graded_is_refused() {
+        let text = files::read(&Lab::find("4").unwrap().folder.join("lab.json")).unwrap();
+        let whole: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let refused = |place: &str, value: serde_json::Value| {
+            let mut changed = whole.clone();
+            *changed.pointer_mut(place).unwrap() = value;
+            let data: Data = serde_json::from_value(changed).unwrap();
+            data.check().unwrap_err().to_string()
+        };
+        let huge = serde_json::json!([1_u64 << 40, 1_u64 << 40, 1]);
+        for (place, value, why) in [
+            ("/tasks", serde_json::json!([]), "its first task needs shapes"),
+            ("/tasks/0/hidden/multiple", 0.into(), "at most 64 shapes are drawn"),
+            ("/tasks/0/hidden/count", (1_u64 << 63).into(), "at most 64 shapes are drawn"),
+            ("/tasks/0/hidden/most", huge.clone(), "is no shape for the simulator"),
+            ("/tasks/0/shapes/0", huge.clone(), "is no shape for the simulator"),
+            ("/tasks/0/shapes/1", serde_json::json!([0, 1, 1]), "is no shape for the simulator"),
+            ("/tasks/0/goals/0/drawn/steps", serde_json::json!([u64::MAX, 0, 0]), "a goal is drawn in steps of up to"),
+            ("/gain/size", huge, "is no shape for the simulator"),
+            ("/points/correct", serde_json::json!(-1), "points are numbers from 0 on"),
+        ] {
+            let said = refused(place, value);
+            assert!(said.contains(why), "{place}: {said}");
+        }
+    }
 
     /// The answers that are graded.
     const ANSWERS: &str = include_str!("../../tests/mistakes/answers.txt");

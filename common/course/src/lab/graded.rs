@@ -38,28 +38,31 @@ pub fn checked(lab: &Lab, candidate: &Candidate, seed: u64, until: Until) -> Res
     let mut grade = Grade::new(tasks, seed, until);
     let compiles = candidate.compiles(&tasks[0].shapes)?;
     let progress = Progress::new("grading, tasks", tasks.len() as u64);
-    grade.ask(0, Part::Compiles, "compiles".into(), || compiles);
+    grade.ask(0, Part::Compiles, ("compiles".into(), false), || compiles);
     for (number, task) in tasks.iter().enumerate() {
+        let kept = |part| task.kept.contains(&part);
+        let (right, safe) = (kept(Part::Correct), kept(Part::Hazards));
         if !task.shapes.is_empty() {
-            let right = format!("right at {}", names(&task.shapes));
-            grade.ask(number, Part::Correct, right, || candidate.right(&task.shapes));
+            let words = format!("right at {}", names(&task.shapes));
+            grade.ask(number, Part::Correct, (words, right), || candidate.right(&task.shapes));
             if let Some(random) = &task.hidden {
                 let mut shapes = hidden(random, seed ^ (number as u64) << 32);
                 lab.transfer.iter().for_each(|drawn| shapes.iter_mut().for_each(|shape| *shape = drawn.shape(*shape)));
-                grade.ask(number, Part::Correct, "right at hidden shapes".into(), || candidate.right(&shapes));
+                grade.ask(number, Part::Correct, ("right at hidden shapes".into(), right), || candidate.right(&shapes));
             }
             if let Some(candidate) = candidate.with_spare_threads().filter(|_| task.spare) {
-                let right = "right with threads that have no element of C".to_owned();
-                grade.ask(number, Part::Correct, right, || candidate.right(&task.shapes));
+                let words = "right with threads that have no element of C".to_owned();
+                grade.ask(number, Part::Correct, (words, right), || candidate.right(&task.shapes));
             }
             let small = smallest_ragged(&task.shapes);
-            grade.ask(number, Part::Hazards, format!("no hazard at {}", names(&small)), || candidate.safe(&small));
+            let words = format!("no hazard at {}", names(&small));
+            grade.ask(number, Part::Hazards, (words, safe), || candidate.safe(&small));
         }
         for goal in &task.goals {
-            grade.ask(number, Part::Counters, goal.words.clone(), || candidate.goal(goal));
+            grade.ask(number, Part::Counters, (goal.words.clone(), goal.kept), || candidate.goal(goal));
         }
         if let Some(speed) = &task.speed {
-            grade.ask(number, Part::Speed, goals::words(speed), || candidate.speed(speed));
+            grade.ask(number, Part::Speed, (goals::words(speed), false), || candidate.speed(speed));
         }
         progress.add(1);
     }
@@ -71,13 +74,12 @@ pub fn grade(lab: &Lab, kernel: &Path, seed: u64, instruction_limit: Option<u64>
     let begun = Instant::now();
     let mut candidate = Candidate::read(lab, kernel, seed, instruction_limit)?;
     candidate.silent = true;
-    let Grade { mut tasks, mut findings, .. } = checked(lab, &candidate, seed, Until::WrongProduct)?;
+    let Grade { mut tasks, findings, found_in, .. } = checked(lab, &candidate, seed, Until::NoRun)?;
     // An open challenge that is not met does not count as a finding.
-    let lines = tasks.iter().flat_map(|task| task.lines.iter().map(|line| (task.open, line.state)));
-    let mut failed = lines.filter(|(_, state)| *state == State::Failed).map(|(open, _)| open);
-    findings.retain(|_| !failed.next().unwrap_or_default());
+    let findings = findings.into_iter().zip(found_in).filter(|(_, task)| !tasks[*task].open).map(|(next, _)| next);
+    let findings: Vec<Next> = findings.collect();
     for task in tasks.iter_mut().filter(|task| !task.open) {
-        (task.points, task.of) = points(&lab.data.points, &task.lines);
+        (task.points, task.of) = points(&lab.data.points, &mut task.lines);
     }
     let plain = |next: Next| Next { text: strip_str(&next.text).to_string(), ..next };
     Ok(Graded {
@@ -86,7 +88,7 @@ pub fn grade(lab: &Lab, kernel: &Path, seed: u64, instruction_limit: Option<u64>
         kernel: candidate.source.display.clone(),
         seed,
         points: rounded(tasks.iter().map(|task| task.points).sum()),
-        of: tasks.iter().map(|task| task.of).sum(),
+        of: rounded(tasks.iter().map(|task| task.of).sum()),
         tasks,
         findings: findings.into_iter().map(plain).collect(),
         fingerprint: fingerprint_of(lab, &candidate),
@@ -100,15 +102,28 @@ pub fn fingerprint_of(lab: &Lab, candidate: &Candidate) -> Option<String> {
     Some(fingerprint(&candidate.code(&plan).ok()?.ptx))
 }
 
-/// The points that the lines of a task bring, and those that they could. A line counts only if those before it in its part passed: a
-/// kernel without tiles has no bank conflicts either.
-fn points(points: &BTreeMap<Part, f64>, lines: &[Line]) -> (f64, f64) {
-    points.iter().fold((0.0, 0.0), |(got, of), (&part, worth)| {
-        let asked: Vec<&Line> = lines.iter().filter(|line| line.part == part).collect();
-        let passed = asked.iter().take_while(|line| line.state == State::Passed).count();
-        let share = |count: usize| worth * count as f64 / asked.len().max(1) as f64;
-        (got + share(passed), of + share(asked.len()))
-    })
+/// Gives each line of a task its points, and returns those of the task with what it may bring: the sum, and never less than nothing.
+fn points(worth: &BTreeMap<Part, f64>, lines: &mut [Line]) -> (f64, f64) {
+    let share = |lines: &[Line], part: Part| {
+        let of_part = lines.iter().filter(|line| line.part == part).count();
+        worth.get(&part).map_or(0.0, |worth| worth / of_part.max(1) as f64)
+    };
+    let own: Vec<f64> = lines.iter().map(|line| share(lines, line.part)).collect();
+    let of: f64 = own.iter().sum();
+    let added: f64 = lines.iter().zip(&own).filter(|(line, _)| !line.kept).map(|(_, own)| own).sum();
+    if added == 0.0 {
+        return (0.0, 0.0);
+    }
+    let mut sum = 0.0;
+    for (line, own) in lines.iter_mut().zip(own) {
+        let of_line = if line.kept { 0.0 } else { own * of / added };
+        // What nobody could tell costs nothing.
+        let lost = if line.state == State::Failed { own * (1.0 - line.share) } else { 0.0 };
+        let points = if line.kept { -lost } else { of_line * line.share };
+        (line.points, line.of) = (rounded(points), rounded(of_line));
+        sum += points;
+    }
+    (rounded(sum.clamp(0.0, of)), rounded(of))
 }
 
 fn rounded(value: f64) -> f64 {
@@ -123,8 +138,13 @@ const ROUNDS: usize = 6;
 fn fingerprint(ptx: &str) -> String {
     let apart = |c: char| !(c.is_alphanumeric() || "_$%.-".contains(c));
     let (mut lines, mut names, mut block): (Vec<Vec<&str>>, BTreeSet<&str>, &str) = Default::default();
-    // The rest describes source lines.
-    for line in ptx.lines().map(str::trim).take_while(|line| !line.starts_with(".section")) {
+    let mut depth = 0_usize;
+    for line in ptx.lines().map(str::trim) {
+        // Outside of functions, the rest describes source lines; within one, somebody wrote this.
+        if depth == 0 && line.starts_with(".section") {
+            break;
+        }
+        depth = (depth + line.matches('{').count()).saturating_sub(line.matches('}').count());
         let words = line.split("//").next().unwrap_or_default().split(apart).filter(|word| !word.is_empty());
         match words.clone().next() {
             None | Some(".loc" | ".file" | ".reg") => continue,

@@ -23,7 +23,7 @@ use common::basics::{output, workspace};
 use crate::files::{self, parse_seed};
 use crate::mine::{self, PROGRESS, Progress};
 pub(crate) use candidate::{Candidate, Seen};
-pub(crate) use checklist::{Grade, GradedTask, Line, New, Next, State, Until, Verdict};
+pub(crate) use checklist::{ENDLESS, Grade, GradedTask, Line, New, Next, State, Until, Verdict};
 pub(crate) use data::Lab;
 pub(crate) use graded::{Graded, fingerprint_of};
 pub(crate) use task::{Data, Goal, Part, Speed, Task, Transfer, hidden, names, smallest_ragged};

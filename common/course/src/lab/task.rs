@@ -8,7 +8,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use common::basics::mix;
 use common::code::Code;
 use common::device::{Device, Matrices, Product as _, Session};
@@ -25,9 +25,10 @@ pub struct Data {
     /// The variant whose launches the learner's kernel uses, if not those of the kernel that the lab leads to.
     pub launched_as: Option<String>,
     pub gain: Gain,
-    /// The points of each required task. The points of a part are shared equally among its lines of the checklist, and each
-    /// line that passes brings its share; a task that asks nothing of a part is worth less by it. That a kernel compiles, and what
-    /// a GPU measures, is worth none. Nothing is asked after a wrong product.
+    /// The points of each required task. The points of a part are shared equally among its lines of the checklist; a task that asks
+    /// nothing of a part is worth less by it. What the start passes already brings nothing, its points are those of the other lines,
+    /// and who loses it loses its share. Of a product that is right at some shapes, that part counts. That a kernel compiles, and what
+    /// a GPU measures, is worth none.
     pub points: BTreeMap<Part, f64>,
     /// What the next chapter improves in a kernel that has passed.
     pub after: Option<String>,
@@ -99,6 +100,8 @@ pub struct Task {
     /// Whether it must be right, too, if a block has threads without an element of C.
     pub spare: bool,
     pub goals: Vec<Goal>,
+    /// The parts, but for goals, that the start passes already.
+    pub kept: Vec<Part>,
     /// The goal that is timed on a GPU, if there is one.
     pub speed: Option<Speed>,
     /// A kernel that passes this task and no later one, to compare with afterwards: one of the course by its name, or a
@@ -132,6 +135,9 @@ pub struct Goal {
     pub at_least: Option<f64>,
     /// Advice if it is missed.
     pub next: String,
+    /// Whether the start meets it already.
+    #[serde(default)]
+    pub kept: bool,
     /// What must hold as well for the words to be true.
     #[serde(default)]
     pub also: Vec<Measure>,
@@ -177,6 +183,42 @@ impl Measure {
     pub fn is_met(&self, value: f64) -> bool {
         self.at_most.is_none_or(|most| value <= most * (1.0 + 1e-9))
             && self.at_least.is_none_or(|least| value >= least * (1.0 - 1e-9))
+    }
+}
+
+/// Multiply-adds of the largest product that a lab may ask for, and edges and counts of what is drawn.
+const LARGEST: u128 = 1 << 32;
+const MOST: u64 = 1 << 20;
+
+impl Data {
+    /// Fails if a teacher's edit cannot be graded.
+    pub fn check(&self) -> Result<()> {
+        ensure!(self.tasks.first().is_some_and(|task| !task.shapes.is_empty()), "its first task needs shapes");
+        ensure!(self.points.values().all(|points| (0.0..=1e6).contains(points)), "points are numbers from 0 on");
+        let fits = |size: [u64; 3]| {
+            let work = size.iter().fold(1, |all: u128, &edge| all.saturating_mul(edge.into()));
+            ensure!((1..=LARGEST).contains(&work), "{} is no shape for the simulator", names(&[size]));
+            Ok(())
+        };
+        fits(self.gain.size)?;
+        for task in self.tasks.iter().chain(&self.transfer) {
+            task.shapes.iter().try_for_each(|&shape| fits(shape))?;
+            if let Some(Random { count, most, multiple }) = task.hidden {
+                let drawn = count <= 64 && multiple.is_none_or(|multiple| (1..=MOST).contains(&multiple));
+                ensure!(drawn, "at most 64 shapes are drawn, in multiples of 1 to {MOST}");
+                fits(most)?;
+            }
+            for goal in &task.goals {
+                goal.measures().iter().try_for_each(|measure| measure.size.map_or(Ok(()), fits))?;
+                let Drawn { steps, of } = goal.drawn.unwrap_or(Drawn { steps: [0; 3], of: [1; 3] });
+                ensure!(
+                    steps.iter().chain(&of).all(|&number| number <= MOST),
+                    "a goal is drawn in steps of up to {MOST}"
+                );
+                fits([0, 1, 2].map(|axis| goal.size[axis].saturating_add(steps[axis] * of[axis])))?;
+            }
+        }
+        Ok(())
     }
 }
 

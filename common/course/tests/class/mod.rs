@@ -41,6 +41,16 @@ fn class() -> Result<()> {
     let wordy = right.replacen("sum = 0", &format!("sum = {}", "undeclared".repeat(300)), 1);
     hand_in(&folder, "wordy/step04.cu", wordy.as_bytes())?;
     hand_in(&folder, "rosa/step04.rs", b"in Rust, on a machine without a compiler for it")?;
+    // Points are for what was added to the start.
+    let starts = ["01_cpu_naive", "02_gpu_naive", "03_single_block", "04_tiled", "05_thread_tile", "06_prefetch"];
+    for step in starts {
+        let start = fs::read(workspace::root().join(format!("step{step}/lab/start.cu")))?;
+        hand_in(&folder, &format!("start/step{}.cu", &step[..2]), &start)?;
+    }
+    // What is included beside a kernel, as at home.
+    hand_in(&folder, "hilda/mine.h", b"#define ROWS TILE\n")?;
+    let with_header = "#include \"mine.h\"\n".to_owned() + &right.replacen("[TILE]", "[ROWS]", 1);
+    hand_in(&folder, "hilda/step04.cu", with_header.as_bytes())?;
     hand_in(&folder, "yan/step04.cu", b"\xff\xfe binary")?;
     hand_in(&folder, "zoe/notes.txt", b"see you on Monday")?;
     hand_in(&folder, "zack/step04.cu", &vec![b' '; 3 << 20])?;
@@ -78,6 +88,13 @@ fn class() -> Result<()> {
     }
     for (file, said) in [
         ("wordy/step04.cu", "does not compile"),
+        ("start/step01.cu", "\"0\",\"10\""),
+        ("start/step02.cu", "\"0\",\"10\""),
+        ("start/step03.cu", "\"0\",\"14\""),
+        ("start/step04.cu", "\"0\",\"20\""),
+        ("start/step05.cu", "\"0\",\"22\""),
+        ("start/step06.cu", "\"0\",\"14\""),
+        ("hilda/step04.cu", "\"20\",\"20\""),
         ("rosa/step04.rs", "does not start"),
         ("yan/step04.cu", "it is not a text"),
         ("zoe", "there is no .cu or .rs file for this lab"),
@@ -103,6 +120,10 @@ fn class() -> Result<()> {
     ensure!(!html.contains("<script") && !html.contains("<img") && !html.contains("<b>bold"), "markup of a hand-in");
     ensure!(html.contains("<u>Bs[y][x]</u>") && html.contains("writes Bs["), "nothing is underlined");
 
+    let marked = table.replacen("name,", "mark,name,", 1);
+    fs::write(&csv, &marked)?;
+    let Said { err, status, .. } = course(&["grade", &at, "--csv", &csv_at], &[], "")?;
+    ensure!(status == Some(2) && fs::read_to_string(&csv)? == marked, "a column that somebody added is lost: {err}");
     // What the command wrote it writes again; what somebody else wrote it leaves alone.
     fs::write(&csv, "my marks")?;
     let Said { err, status, .. } = course(&["grade", &at, "--csv", &csv_at], &[], "")?;
