@@ -56,6 +56,11 @@ impl Argument {
     }
 
     fn parsed(text: &str) -> Result<Self> {
+        if let Some(fields) = text.trim().strip_prefix('{').and_then(|text| text.strip_suffix('}')) {
+            let (number, values) = (Number::BYTE, Values::Given(structure(fields)?));
+            let text = text.to_owned();
+            return Ok(Self { text, name: None, number, role: Role::Both, count: None, values, expected: None });
+        }
         let (left, values) = match text.find('=') {
             Some(at) => (&text[..at], Some(&text[at..])),
             None => (text, None),
@@ -82,7 +87,7 @@ impl Argument {
             None => (kind, None),
         };
         let number = Number::named(kind).with_context(|| {
-            format!("`{kind}` is no type; take i8, i16, i32, i64, u8, u16, u32, u64, f32 or f64, as in {FORM}")
+            format!("`{kind}` is no type; take i8 to i64, u8 to u64, f16, bf16, f32 or f64, as in {FORM}")
         })?;
         let (given, expected) = match values.map(|values| (values.trim_start_matches('='), values.len())) {
             None => (None, None),
@@ -125,8 +130,9 @@ impl Argument {
     /// Fails unless a parameter can be given this argument.
     pub fn check(&self, position: usize, param: &Param, called: &str) -> Result<()> {
         let fits = match (&self.values, self.count) {
-            (_, Some(_)) => param.bytes == 8 && Number::named("u64").is_some_and(|pointer| pointer.fits(param.kind)),
-            (Values::Given(bytes), None) if bytes.len() > self.number.bytes => bytes.len() == param.bytes as usize,
+            (_, Some(_)) => takes_pointer(param),
+            (Values::Given(bytes), None) if is_structure(param) => bytes.len() == param.bytes as usize,
+            (Values::Given(bytes), None) if bytes.len() > self.number.bytes => false,
             _ => self.number.fits(param.kind) && param.bytes as usize == self.number.bytes,
         };
         ensure!(
@@ -135,10 +141,12 @@ impl Argument {
             escape(&self.text),
             param.bytes,
             param.kind,
-            match param.bytes {
-                8 => "give an array, as in 'in f32[1024]', or a number of 8 bytes, as in 'u64 = 1'".to_owned(),
-                bytes @ (1 | 2 | 4) => format!("give a number of {bytes} bytes, as in '{} = 1'", example(param)),
-                bytes => format!("give all its numbers, as in 'f32 = 1,2,3,4' for 16 bytes; here it is {bytes} bytes"),
+            if is_structure(param) {
+                format!("give all its members, as in '{{i32 1, f32 2}}' for 8 bytes; here it is {} bytes", param.bytes)
+            } else if takes_pointer(param) {
+                "give an array, as in 'in f32[1024]', or a number of 8 bytes, as in 'u64 = 1'".to_owned()
+            } else {
+                format!("give a number, as in '{} = 1'", example(param))
             }
         );
         Ok(())
@@ -163,11 +171,12 @@ impl Argument {
     /// Calls `each` with pieces of the array as it should be, and the byte at which each begins.
     fn pieces(&self, values: &Values, seed: u64, mut each: impl FnMut(u64, &[u8]) -> Result<()>) -> Result<()> {
         let (count, size) = (self.count.unwrap_or(0), self.number.bytes as u64);
+        let own = |bytes: [u8; 8]| bytes.into_iter().take(size as usize);
         for first in (0..count).step_by(PIECE) {
             let numbers = first..count.min(first + PIECE as u64);
             let piece: Vec<u8> = match values {
-                Values::Seed => numbers.flat_map(|at| self.number.drawn(seed, at)).collect(),
-                Values::Counted => numbers.flat_map(|at| self.number.counted(at)).collect(),
+                Values::Seed => numbers.flat_map(|at| own(self.number.drawn(seed, at))).collect(),
+                Values::Counted => numbers.flat_map(|at| own(self.number.counted(at))).collect(),
                 Values::Given(one) if one.len() == self.number.bytes => one.repeat(numbers.count()),
                 Values::Given(all) => all[(numbers.start * size) as usize..(numbers.end * size) as usize].to_vec(),
             };
@@ -248,6 +257,31 @@ impl Values {
         );
         Ok(Self::Given(bytes))
     }
+}
+
+/// Whether a parameter is passed as bytes: a structure, or a type that PTX does not know.
+pub fn is_structure(param: &Param) -> bool {
+    param.kind.bytes() != param.bytes
+}
+
+/// Whether a parameter may be an address.
+pub fn takes_pointer(param: &Param) -> bool {
+    !is_structure(param) && Number::named("u64").is_some_and(|pointer| pointer.fits(param.kind))
+}
+
+/// The members of a structure, each a type and a number, as a C compiler lays them out.
+fn structure(fields: &str) -> Result<Vec<u8>> {
+    let (mut bytes, mut align) = (vec![], 1);
+    for field in fields.split(',') {
+        let words: Vec<&str> = field.split_whitespace().collect();
+        let [kind, value] = words[..] else { bail!("write its members as in '{{i32 1, f32 2}}'") };
+        let number = Number::named(kind).with_context(|| format!("`{}` is no type", escape(kind)))?;
+        align = align.max(number.bytes);
+        bytes.resize(bytes.len().next_multiple_of(number.bytes), 0);
+        bytes.extend(number.read(value)?);
+    }
+    bytes.resize(bytes.len().next_multiple_of(align), 0);
+    Ok(bytes)
 }
 
 /// A type that a parameter takes, for messages.

@@ -7,10 +7,12 @@ use anyhow::{Context as _, Result, ensure};
 use findings::analysis::{self, CounterSum};
 use findings::declarations::shared_extents;
 use findings::{diagnostic, places};
-use simt::{Analyses, Arg, Counters, Dim3, Error, GlobalMemory, HazardKind, Hazards, LaunchConfig, Launched, Trace};
+use simt::{
+    Analyses, Arg, Counters, Dim3, Error, GlobalMemory, HazardKind, Hazards, LaunchConfig, Launched, Param, Trace,
+};
 use system::{escape, grouped};
 
-use crate::argument::{Argument, MOST_BYTES, Role, Wrong};
+use crate::argument::{Argument, MOST_BYTES, Role, Wrong, example, is_structure, takes_pointer};
 use crate::finding::Finding;
 use crate::report;
 use crate::source::{self, Program};
@@ -23,7 +25,8 @@ use crate::source::{self, Program};
   f32[1024]                filled by --seed; the kernel may change it
   out f32[4] == 1,2,3,4    what is expected: numbers, one number for all, or a file
   in i32[64] = 0..         filled with 0, 1, 2 ...; `= 5` and `= FILE` fill it, too
-  i32 = 1024               a number; `f32 = 1,2,3,4` is a structure
+  i32 = 1024               a number; types are i8 to i64, u8 to u64, f16, bf16, f32, f64
+  {f32 0.5, i32 7}         a structure that is passed by value
 A FILE holds numbers as text, or as they lie in memory if it is called .bin.
 
 Exit status: 0 nothing found, 1 something found, 2 bad usage.")]
@@ -277,24 +280,21 @@ impl Check {
 }
 
 /// A parameter for people: its type and name.
-fn declared(param: &simt::Param, name: &str) -> String {
-    let kind = param.kind.to_string();
-    let array = if param.kind.bytes() == param.bytes {
-        String::new()
-    } else {
-        format!("[{}]", param.bytes / param.kind.bytes().max(1))
-    };
-    let kind = if param.bytes == 8 && matches!(kind.as_str(), "u64" | "b64") { "pointer or u64".into() } else { kind };
-    format!("{name}: {kind}{array}")
+fn declared(param: &Param, name: &str) -> String {
+    match param.kind {
+        _ if takes_pointer(param) => format!("{name}: pointer or u64"),
+        _ if is_structure(param) => format!("{name}: {} bytes", param.bytes),
+        kind => format!("{name}: {kind}"),
+    }
 }
 
 /// An argument that a parameter could be given.
-fn proposed(param: &simt::Param, name: &str) -> String {
-    match param.bytes {
-        8 if param.kind.to_string() != "f64" => format!("in {name} f32[1024]"),
-        1 | 2 | 4 | 8 => format!("{} = 1", crate::argument::example(param)),
-        bytes => format!("u8 = {}", vec!["0"; bytes as usize].join(",")),
+fn proposed(param: &Param, name: &str) -> String {
+    if is_structure(param) {
+        let (member, size) = if param.bytes.is_multiple_of(4) { ("i32 1", 4) } else { ("u8 1", 1) };
+        return format!("{{{}}}", vec![member; (param.bytes / size) as usize].join(", "));
     }
+    if takes_pointer(param) { format!("in {name} f32[1024]") } else { format!("{} = 1", example(param)) }
 }
 
 fn verdict(name: &str, (grid, block): (Dim3, Dim3), findings: &[Finding], launched: Option<&Launched>) -> String {

@@ -1,18 +1,20 @@
-//! `cargo simt check`: runs one kernel of a file on the simulator.
+//! `cargo simt`: `check` runs one kernel of a file on the simulator, `run` a whole program on a simulated GPU.
 
 mod argument;
 mod finding;
 mod kernel;
 mod number;
+mod program;
 mod report;
 mod source;
+mod standin;
 
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 
-/// A GPU that is not there: checks kernels
+/// A GPU that is not there: runs and checks programs and kernels that use CUDA
 #[derive(Debug, Parser)]
 #[command(name = "cargo simt", bin_name = "cargo simt", version, disable_help_subcommand = true)]
 struct Line {
@@ -23,6 +25,7 @@ struct Line {
 #[derive(Debug, Subcommand)]
 enum Action {
     Check(kernel::Check),
+    Run(program::Run),
 }
 
 fn main() -> ExitCode {
@@ -38,6 +41,7 @@ fn main() -> ExitCode {
         Ok(Line { action: Action::Check(check) }) => {
             kernel::check(&check).map(|clean| ExitCode::from(u8::from(!clean)))
         }
+        Ok(Line { action: Action::Run(run) }) => program::run(&run),
         Err(error) if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) => {
             system::print(&error.to_string()).map(|()| ExitCode::SUCCESS)
         }
@@ -53,7 +57,7 @@ fn main() -> ExitCode {
 /// What is wrong with the command line, as one sentence with a remedy.
 fn sentence(error: &clap::Error) -> String {
     if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        return "say what to do: cargo simt check FILE; --help shows more".into();
+        return "say what to do: cargo simt check FILE, or cargo simt run -- COMMAND; --help shows more".into();
     }
     let text = error.to_string();
     let paragraph: Vec<&str> = text.lines().map(str::trim).take_while(|line| !line.is_empty()).collect();

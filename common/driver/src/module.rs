@@ -11,6 +11,21 @@ use crate::state::{Block, Function, Kind, Loaded, State};
 use simt::{DevicePointer, Error, Module};
 use std::collections::HashMap;
 
+/// The most bytes of a source that findings show.
+const LARGEST_SOURCE: u64 = 16 << 20;
+
+/// Lets findings show the lines of the files that the module was compiled from, if they are still there.
+fn show_sources(module: &Module) {
+    for (_, name) in module.source_files() {
+        // A pipe would be waited for.
+        if std::fs::metadata(name).is_ok_and(|file| file.is_file() && file.len() <= LARGEST_SOURCE)
+            && let Ok(text) = std::fs::read_to_string(name)
+        {
+            findings::places::may_be_shown(name, &text);
+        }
+    }
+}
+
 /// Loads PTX into the current context.
 fn load(state: &mut State, text: &str) -> Answer<u64> {
     let context = state.context()?;
@@ -33,6 +48,9 @@ fn load(state: &mut State, text: &str) -> Answer<u64> {
             eprintln!("simt: the program loads a module that is wrong: {name}: {error}");
             return Err(INVALID_PTX);
         }
+    }
+    if state.check.is_some() {
+        show_sources(&module);
     }
     let placed = module.place(&mut state.memory).map_err(|_| crate::errors::OUT_OF_MEMORY)?;
     let device = state.contexts.get(context)?.device;

@@ -59,10 +59,11 @@ pub fn told(mut place: simt::Location) -> simt::Location {
         (place.line, place.column) = (Some(line), Some(column));
         place.calls = std::iter::once(inner).chain(place.calls[at + 1..].iter().copied()).collect();
     }
-    // A store that the compiler merged from several under a condition has the condition's line.
+    // A store that the compiler merged from several under a condition has the condition's line, unless the statement is there, too.
     let head = |line: u32| {
         let text = text_of(&place, line);
-        ["if", "else", "} else"].iter().any(|word| text.trim().starts_with(word)) && !text.contains(" = ")
+        let code = text.split("//").next().unwrap_or_default().trim();
+        ["if", "else", "} else"].iter().any(|word| code.starts_with(word)) && !code.ends_with(';')
     };
     if place.instruction.contains("st.") {
         place.line = place.line.map(|line| if head(line) { line + 1 } else { line });

@@ -1,4 +1,4 @@
-//! Runs the programs of the course, the steps' and `cargo course`, as a reader runs them. Each command runs once.
+//! Runs the programs of the course, the steps', `cargo course` and `cargo simt`, as a reader runs them. Each command runs once.
 
 use std::collections::BTreeMap;
 use std::env::consts::EXE_EXTENSION;
@@ -10,7 +10,7 @@ use anyhow::{Context, Result, anyhow, ensure};
 use common::basics::workspace;
 use course::steps::STEPS;
 
-/// Runs a step's program, `course` or `beyond`, in the workspace: what it prints on its standard output, and on the other one.
+/// Runs a step's program, `course`, `beyond` or `cargo-simt`, in the workspace: what it prints on its standard output, and on the other one.
 pub fn output(program: &str, arguments: &[&str]) -> Result<[String; 2]> {
     static DONE: Mutex<BTreeMap<String, [String; 2]>> = Mutex::new(BTreeMap::new());
     let key = format!("{program} {}", arguments.join(" "));
@@ -33,7 +33,7 @@ pub fn output(program: &str, arguments: &[&str]) -> Result<[String; 2]> {
     Ok(printed)
 }
 
-/// The folder of the steps' programs, `course` and `beyond`: that of this program, where cargo builds them once.
+/// The folder of the steps' programs, `course`, `beyond` and `cargo-simt`: that of this program, where cargo builds them once.
 fn folder() -> Result<&'static Path> {
     static BUILT: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     BUILT.get_or_init(|| build().map_err(|error| format!("{error:#}"))).as_deref().map_err(|error| anyhow!("{error}"))
@@ -48,7 +48,7 @@ fn build() -> Result<PathBuf> {
         return Ok(folder.to_owned());
     }
     let profile = if folder.ends_with("debug") { "dev" } else { "release" };
-    let packages = STEPS.iter().map(|step| step.name).chain(["course", "beyond"]);
+    let packages = STEPS.iter().map(|step| step.name).chain(["course", "beyond", "cargo-simt"]);
     let built = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
         .args(["build", "--quiet", "--profile", profile])
         .args(packages.flat_map(|package| ["--package", package]))

@@ -20,22 +20,25 @@ const LONGEST: usize = 600;
 ///
 /// First the instrument, which knows no matrix and no course; then the course; then the programs.
 const CRATES: [(&str, &[&str]); 17] = [
-    ("system", &[]),
+    ("simt-system", &[]),
     ("simt-ptx", &[]),
     ("simt-gpu", &["simt-ptx"]),
-    ("compile", &["system"]),
-    ("findings", &["simt-gpu", "simt-ptx", "system"]),
-    ("driver", &["compile", "findings", "simt-gpu", "simt-ptx", "system"]),
-    ("cargo-simt", &["compile", "driver", "findings", "simt-gpu", "simt-ptx", "system"]),
+    ("compile", &["simt-system"]),
+    ("simt-findings", &["simt-gpu", "simt-ptx", "simt-system"]),
+    ("simt-driver", &["compile", "simt-findings", "simt-gpu", "simt-ptx", "simt-system"]),
+    ("cargo-simt", &["compile", "simt-driver", "simt-findings", "simt-gpu", "simt-ptx", "simt-system"]),
     ("plan", &[]),
     ("gpu", &[]),
     ("verify", &["plan"]),
-    ("why", &["compile", "findings", "plan", "simt-gpu", "simt-ptx", "system", "verify"]),
-    ("common", &["compile", "driver", "findings", "plan", "simt-gpu", "simt-ptx", "system", "verify", "why"]),
+    ("why", &["compile", "simt-findings", "plan", "simt-gpu", "simt-ptx", "simt-system", "verify"]),
+    (
+        "common",
+        &["compile", "simt-driver", "simt-findings", "plan", "simt-gpu", "simt-ptx", "simt-system", "verify", "why"],
+    ),
     ("step", &["common", "gpu", "plan"]),
-    ("beyond", &["common", "compile", "gpu", "plan", "step", "system"]),
+    ("beyond", &["common", "compile", "gpu", "plan", "step", "simt-system"]),
     // Its engine knows how the kernels of the course are launched, but does not need `common`.
-    ("explorer", &["beyond", "findings", "plan", "simt-gpu", "step"]),
+    ("explorer", &["beyond", "simt-findings", "plan", "simt-gpu", "step"]),
     ("course", &PROGRAM),
     ("maintain", &PROGRAM),
 ];
@@ -45,7 +48,17 @@ const PROGRAMS: &str = "explorer";
 
 /// What the programs may use: whatever is below them.
 const PROGRAM: [&str; 12] = [
-    "beyond", "common", "compile", "course", "explorer", "findings", "plan", "simt-gpu", "step", "system", "verify",
+    "beyond",
+    "common",
+    "compile",
+    "course",
+    "explorer",
+    "simt-findings",
+    "plan",
+    "simt-gpu",
+    "step",
+    "simt-system",
+    "verify",
     "why",
 ];
 
@@ -152,8 +165,8 @@ fn an_arrow_upwards_is_found() {
         wrong(&Package { name: name.into(), manifest_path, dependencies: vec![dependency] }).len()
     };
     let cases: BTreeMap<_, _> = [
-        (("simt-gpu", "findings"), 1),
-        (("findings", "plan"), 1),
+        (("simt-gpu", "simt-findings"), 1),
+        (("simt-findings", "plan"), 1),
         (("why", "common"), 1),
         (("common", "beyond"), 1),
         (("step04_tiled", "step03_single_block"), 1),

@@ -18,6 +18,7 @@ mod locked;
 mod memory;
 mod module;
 mod observe;
+mod variables;
 #[allow(unsafe_code, reason = "memory of the host that kernels access as well")]
 mod words;
 

@@ -1,8 +1,8 @@
 //! A parsed PTX file, and what a caller can find out about its kernels.
 
 use crate::config::LaunchConfig;
-use crate::exec::place;
 use crate::memory::{DevicePointer, GlobalMemory};
+use crate::variables::place;
 use ptx::ast::{Function, Position, Type, Variable};
 use ptx::error::{Error, Location};
 use ptx::lower::inst::Op;

@@ -1,5 +1,8 @@
 //! Parts that show what a command prints, and the difference between two kernels.
 
+use std::ffi::OsStr;
+use std::path::Path;
+
 use anyhow::{Context, Result, bail, ensure};
 use common::basics::workspace;
 use course::difference::diff;
@@ -14,6 +17,7 @@ pub fn command(words: &[&str], start: &str) -> Result<String> {
     let (program, arguments) = words.split_first().context("name a step, or course, and its arguments")?;
     let typed = match *program {
         "course" => format!("cargo course {}", arguments.join(" ")),
+        "cargo-simt" => format!("cargo simt {}", arguments.join(" ")),
         step => format!("cargo run --release -p {step} -- {}", arguments.join(" ")),
     };
     let text = programs::output(program, arguments)?.concat();
@@ -56,10 +60,36 @@ fn shortened(difference: &str) -> String {
     shown.join("\n") + "\n"
 }
 
-/// The part of a file between `ANCHOR: NAME` and `ANCHOR_END: NAME`.
-pub fn listing(words: &[&str]) -> Result<String> {
-    let [path, anchor] = words else { bail!("name a file, and the anchor of a part of it") };
+/// A command of a file of commands, counted from 1, and what it prints. A test runs the file.
+pub fn case(words: &[&str]) -> Result<String> {
+    let [path, number] = words else { bail!("name a file of commands, and the number of one") };
     let text = read(&workspace::root().join(path))?;
+    let block = number.parse().ok().and_then(|number| text.split("```console\n").nth(number));
+    let block = block.and_then(|block| Some(block.split_once("\n```")?.0));
+    let block = block.with_context(|| format!("{path} has no command {number}"))?;
+    // The second line may be the exit status.
+    let lines = block.trim_end().lines().filter(|line| !line.starts_with("? "));
+    let shown: String =
+        lines.map(|line| line.replace("$ cargo-simt", "$ cargo simt").replace("[..]", "...") + "\n").collect();
+    Ok(format!("```text\n{shown}```"))
+}
+
+/// A file, or its part between `ANCHOR: NAME` and `ANCHOR_END: NAME`.
+pub fn listing(words: &[&str]) -> Result<String> {
+    let (path, anchor) = match words {
+        [path] => (path, None),
+        [path, anchor] => (path, Some(anchor)),
+        _ => bail!("name a file, and perhaps the anchor of a part of it"),
+    };
+    let text = read(&workspace::root().join(path))?;
+    let Some(anchor) = anchor else {
+        let language = match Path::new(path).extension().and_then(OsStr::to_str) {
+            Some("rs") => "rust,ignore",
+            Some("cu") => "cpp",
+            _ => "text",
+        };
+        return Ok(format!("```{language}\n{text}```"));
+    };
     let part = text.split_once(&format!("// ANCHOR: {anchor}\n"));
     let part = part.and_then(|(_, rest)| rest.split_once(&format!("// ANCHOR_END: {anchor}\n")));
     let (part, _) = part.with_context(|| format!("{path} has no part {anchor}; name one of its anchors"))?;

@@ -14,7 +14,10 @@ const PARTS: &[Part] = &[
     ("output", "PROGRAM ARGUMENTS: what a command prints", |_, words| outputs::command(words, "")),
     ("hazards", "PROGRAM ARGUMENTS: the hazards that it finds", |_, words| outputs::command(words, "  HAZARDS")),
     ("trace", "PROGRAM ARGUMENTS: the trace that it prints", |_, words| outputs::command(words, "  block (")),
-    ("file", "PATH ANCHOR: a part of a Rust file", |_, words| outputs::listing(words)),
+    ("file", "PATH [ANCHOR]: a file, or a part of a Rust file", |_, words| outputs::listing(words)),
+    ("case", "PATH NUMBER: a command of a file of commands (trycmd), and what it prints", |_, words| {
+        outputs::case(words)
+    }),
     ("diff", "KERNEL KERNEL: their difference; each is STEP or STEP/VARIANT", |_, words| outputs::difference(words)),
     ("counters", "SIZE KERNEL... [rows:ROW,ROW]: what is counted of STEP or STEP/VARIANT[:IDEA]", counted::table),
     ("counter-names", "what each counter counts", |_, _| Ok(counted::names())),

@@ -34,7 +34,6 @@ use crate::memory::GlobalMemory;
 use crate::module::Kernel;
 use crate::observe::{Analysis, LaunchInfo, RUNS};
 pub use arguments::Arg;
-pub(crate) use arguments::place;
 use arguments::{grid_barrier, instantiate, pack};
 use block::run;
 use context::{Launch, Manner, Outcome, Progress};

@@ -1,0 +1,138 @@
+//! `cargo simt run`: a program on a simulated GPU, and what is found in it.
+
+use std::ffi::OsString;
+use std::io::ErrorKind;
+use std::path::{MAIN_SEPARATOR, Path, PathBuf};
+use std::process::{Command, ExitCode, ExitStatus};
+
+use anyhow::{Context as _, Result, anyhow, bail, ensure};
+use system::{escape, escaped, io_reason};
+
+use crate::finding::Finding;
+use crate::{report, standin};
+
+/// Runs a program, and all that it starts, on a simulated GPU in place of the CUDA driver.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  cargo simt run -- cargo test             the tests of your project, without a GPU
+  cargo simt run --check -- cargo test     ... and finds races, leaks and wrong uses of CUDA
+  cargo simt run --gpu A100 --devices 2 -- ./program
+
+Exit status: the command's own; 1 if it ended well and something was found; 2 if it could not be run.")]
+pub struct Run {
+    /// Look for hazards of kernels and for faults of the program that launches them
+    #[arg(long)]
+    check: bool,
+
+    /// Count what each kernel does
+    #[arg(long)]
+    counters: bool,
+
+    /// The GPU to be: a name or a part of one; H100 if not given
+    #[arg(long, value_name = "NAME")]
+    gpu: Option<String>,
+
+    /// How many GPUs there are
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=16))]
+    devices: Option<u32>,
+
+    /// Write the findings to a file: .json, .sarif or .xml (JUnit); `annotations` for a workflow
+    #[arg(long, value_name = "FILE")]
+    report: Vec<PathBuf>,
+
+    /// The program and its arguments
+    #[arg(trailing_var_arg = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+/// Runs the command. Returns its status, or 1 if it ended well and something was found.
+pub fn run(run: &Run) -> Result<ExitCode> {
+    let [program, arguments @ ..] = &run.command[..] else {
+        bail!("there is no COMMAND; say what to run behind --, as in cargo simt run -- cargo test");
+    };
+    for file in &run.report {
+        report::check(file)?;
+    }
+    ensure!(
+        run.check || run.report.is_empty(),
+        "--report has nothing to write without --check; add it, so that something is looked for"
+    );
+    if let Some(gpu) = &run.gpu {
+        let all = standin::gpus();
+        let known = all.iter().any(|name| name.to_lowercase().contains(&gpu.to_lowercase()));
+        ensure!(known || all.is_empty(), "no GPU is called {}; choose among {}", escape(gpu), all.join(", "));
+    }
+    let library = standin::library()?;
+    let folder = tempfile::tempdir().context("there is no folder for temporary files; set TMPDIR to one")?;
+    let lines = folder.path().join("findings");
+    let mut command = Command::new(program);
+    command.args(arguments).envs(standin::environment(&library, folder.path())?);
+    for (variable, on) in [("SIMT_CHECK", run.check), ("SIMT_COUNTERS", run.counters)] {
+        command.env(variable, if on { "1" } else { "0" });
+    }
+    command.env("SIMT_GPU", run.gpu.clone().unwrap_or_default());
+    command.env("SIMT_DEVICES", run.devices.unwrap_or(1).to_string()).env("SIMT_REPORT", &lines);
+    let name = escape(&program.to_string_lossy());
+    let words: Vec<_> = run.command.iter().map(|word| word.to_string_lossy()).collect();
+    let status = command.status().map_err(|error| match error.kind() {
+        ErrorKind::NotFound => anyhow!("there is no program {name}; name a file, or a program on the path"),
+        _ => anyhow!("{name} cannot be run ({}); name a file that is a program", io_reason(&error)),
+    })?;
+    let findings = read(&lines)?;
+    for finding in &findings {
+        system::output::complain(&format!("{}\n", finding.text));
+    }
+    let errors = findings.iter().filter(|finding| !finding.warning).count();
+    if run.check {
+        let found = match (errors, findings.len() - errors) {
+            (0, 0) => "nothing wrong found".to_owned(),
+            (errors, 0) => format!("found: {errors}"),
+            (errors, warnings) => format!("found: {errors}, and {warnings} warnings"),
+        };
+        system::output::complain(&format!("simt: {found}\n"));
+    }
+    for file in &run.report {
+        report::write(file, &escape(&words.join(" ")), &findings)?;
+    }
+    Ok(match code(status) {
+        0 if errors > 0 => ExitCode::FAILURE,
+        code => ExitCode::from(code),
+    })
+}
+
+/// What the stand-in has written in all processes of the command.
+fn read(lines: &Path) -> Result<Vec<Finding>> {
+    let text = match std::fs::read_to_string(lines) {
+        Ok(text) => text,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(vec![]),
+        Err(error) => bail!("the findings in {} cannot be read ({})", escaped(lines), io_reason(&error)),
+    };
+    let mut findings: Vec<Finding> = vec![];
+    // Files are named as seen from here, as compilers name them.
+    let here = std::env::current_dir().map(|here| format!("{}{MAIN_SEPARATOR}", here.display())).unwrap_or_default();
+    for line in text.lines() {
+        let mut finding: Finding =
+            serde_json::from_str(line).context("a finding of the stand-in cannot be read; build both again")?;
+        finding.text = finding.text.replace(&here, "");
+        for file in finding.places.iter_mut().filter_map(|site| site.file.as_mut()) {
+            *file = file.replace(&here, "");
+        }
+        if !findings.contains(&finding) {
+            findings.push(finding);
+        }
+    }
+    Ok(findings)
+}
+
+#[cfg(unix)]
+fn code(status: ExitStatus) -> u8 {
+    use std::os::unix::process::ExitStatusExt as _;
+    // As a shell says that a signal has ended a program.
+    let signal = status.signal().map(|signal| 128 + signal);
+    status.code().or(signal).map_or(1, |code| code as u8)
+}
+
+#[cfg(not(unix))]
+fn code(status: ExitStatus) -> u8 {
+    status.code().map_or(1, |code| if code == 0 { 0 } else { (code as u8).max(1) })
+}
