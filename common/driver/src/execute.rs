@@ -30,8 +30,15 @@ fn copy_row(state: &mut State, to: u64, from: u64, bytes: u64) -> Answer {
     let failed = |_| INVALID_VALUE;
     let count = bytes as usize;
     match (is_device(state, to, bytes)?, is_device(state, from, bytes)?) {
-        (true, false) => state.memory.write_bytes(DevicePointer(to), raw::host(from, count)).map_err(failed),
-        (false, true) => state.memory.read_bytes(DevicePointer(from), raw::host_mut(to, count)).map_err(failed),
+        (true, false) => {
+            state.memory.bytes_mut(DevicePointer(to), count).map_err(failed)?.copy_from_slice(raw::host(from, count));
+            Ok(())
+        }
+        (false, true) => {
+            raw::host_mut(to, count)
+                .copy_from_slice(state.memory.bytes_mut(DevicePointer(from), count).map_err(failed)?);
+            Ok(())
+        }
         (false, false) => {
             raw::host_copy(to, from, count);
             Ok(())
@@ -40,8 +47,9 @@ fn copy_row(state: &mut State, to: u64, from: u64, bytes: u64) -> Answer {
             let mut piece = vec![0; count.min(PIECE)];
             for start in (0..count).step_by(PIECE) {
                 let piece = &mut piece[..PIECE.min(count - start)];
-                state.memory.read_bytes(DevicePointer(from + start as u64), piece).map_err(failed)?;
-                state.memory.write_bytes(DevicePointer(to + start as u64), piece).map_err(failed)?;
+                let [from, to] = [from, to].map(|side| DevicePointer(side + start as u64));
+                piece.copy_from_slice(state.memory.bytes_mut(from, piece.len()).map_err(failed)?);
+                state.memory.bytes_mut(to, piece.len()).map_err(failed)?.copy_from_slice(piece);
             }
             Ok(())
         }
@@ -60,12 +68,11 @@ pub fn copy(state: &mut State, copy: Copy) -> Answer {
 pub fn fill(state: &mut State, fill: Fill) -> Answer {
     let value = &fill.value.to_le_bytes()[..fill.bytes as usize];
     let bytes = (fill.width * fill.bytes) as usize;
-    let piece = value.repeat((bytes.min(PIECE) / value.len()).max(1));
     for row in 0..fill.rows {
-        for start in (0..bytes).step_by(PIECE) {
-            let piece = &piece[..PIECE.min(bytes - start)];
-            let to = DevicePointer(fill.to + row * fill.pitch + start as u64);
-            state.memory.write_bytes(to, piece).map_err(|_| INVALID_VALUE)?;
+        let to = state.memory.bytes_mut(DevicePointer(fill.to + row * fill.pitch), bytes).map_err(|_| INVALID_VALUE)?;
+        match value {
+            [value] => to.fill(*value),
+            value => to.chunks_exact_mut(value.len()).for_each(|to| to.copy_from_slice(value)),
         }
     }
     Ok(())

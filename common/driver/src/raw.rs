@@ -206,8 +206,8 @@ pub struct Pages {
     layout: std::alloc::Layout,
 }
 
-/// Size of a page of memory in bytes.
-pub const PAGE: usize = 4096;
+/// Size of a page of memory in bytes, as most systems have it. With larger ones, pages are not guarded.
+pub const PAGE: usize = if cfg!(target_os = "macos") { 16_384 } else { 4096 };
 
 impl Pages {
     /// Zeroed memory of at least `bytes` bytes; `None` if the host has not so much.

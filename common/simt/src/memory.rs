@@ -250,6 +250,15 @@ impl GlobalMemory {
         Ok(data)
     }
 
+    /// The bytes at an address anywhere in an allocation, to be read and written by the caller.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] when they do not all lie in one allocation.
+    pub fn bytes_mut(&mut self, at: DevicePointer, count: usize) -> Result<&mut [u8], Error> {
+        let (index, start) = self.bytes_at(at, count)?;
+        Ok(&mut self.allocations[index].words.bytes()[start..start + count])
+    }
+
     /// Copies bytes to an address anywhere in an allocation.
     ///
     /// # Errors

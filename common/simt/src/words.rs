@@ -21,6 +21,15 @@ impl Words {
     }
 }
 
+impl Words {
+    /// All bytes, for who has them alone.
+    pub fn bytes(&mut self) -> &mut [u8] {
+        let words: &mut [AtomicU32] = self;
+        // SAFETY: an atomic word has four bytes, any of which may have any value, and nobody else has the words meanwhile.
+        unsafe { std::slice::from_raw_parts_mut(words.as_mut_ptr().cast(), 4 * words.len()) }
+    }
+}
+
 impl Deref for Words {
     type Target = [AtomicU32];
 
