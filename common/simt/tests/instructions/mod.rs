@@ -73,17 +73,23 @@ fn every_form_of_every_instruction() {
     let cases = cases::all();
     assert!(cases.len() > 1500, "{}", cases.len());
     let text = sections::text("instructions/results.txt");
+    let plain_text = marks::unmarked(&text);
+    let mut recorded: HashMap<&str, &str> = plain_text.lines().filter_map(|line| line.split_once('\t')).collect();
     if std::env::var_os("SIMT_BLESS").is_some() {
         let mut found: String = text.split_inclusive('\n').filter(|line| line.starts_with('#')).collect();
         for case in &cases {
-            found += &format!("{}\t{}\n", case.key(), hashes(&case.run(InstructionSet::Plain).unwrap()));
+            let (key, results) = (case.key(), case.run(InstructionSet::Plain).unwrap());
+            // What another host computes with its own library is near enough.
+            let known = recorded.get(&*key).filter(|known| wrong(case, known, &results).is_none());
+            found += &format!("{key}\t{}\n", known.map_or_else(|| hashes(&results), |known| (*known).to_owned()));
         }
-        let file = File::create(sections::path("instructions/results.txt.gz")).unwrap();
-        let text = marks::kept(&found, &text);
-        return GzEncoder::new(file, Compression::best()).write_all(text.as_bytes()).unwrap();
+        let found = marks::kept(&found, &text);
+        if found != text {
+            let file = File::create(sections::path("instructions/results.txt.gz")).unwrap();
+            GzEncoder::new(file, Compression::best()).write_all(found.as_bytes()).unwrap();
+        }
+        return;
     }
-    let text = marks::unmarked(&text);
-    let mut recorded: HashMap<&str, &str> = text.lines().filter_map(|line| line.split_once('\t')).collect();
     let (plain, mut messages) = (simt::forms(), vec![]);
     for case in &cases {
         let Some(hashes) = recorded.remove(&*case.key()) else {
