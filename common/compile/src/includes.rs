@@ -86,8 +86,9 @@ fn included(text: &str) -> Result<Vec<String>> {
         let quoted = rest.strip_prefix('"').and_then(|rest| rest.split_once(['"', '\n']));
         let Some((name, _)) = quoted.or_else(|| rest.strip_prefix('<').and_then(|rest| rest.split_once(['>', '\n'])))
         else {
-            // `#ifdef __has_include` names no header.
-            if sign == "_" && !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_') {
+            // `#ifdef __has_include` names no header, and neither does `defined(__has_include)`. Anything else could be a second name.
+            let asks = before.trim_end_matches('(').trim_end();
+            if sign == "_" && ["ifdef", "ifndef", "defined"].iter().any(|word| asks.ends_with(word)) {
                 continue;
             }
             bail!("it includes a name that a macro forms; write the header's name in its place")
@@ -147,6 +148,8 @@ mod tests {
             "#\u{b}include\u{c}\"/etc/passwd\"",
             "#if __has_include( \"/etc/passwd\" )",
             "#define X \"/etc/passwd\"\n#include X",
+            "#define H __has_include\n#if H(\"/etc/passwd\")",
+            "#define P(x) x(\"/etc/passwd\")\n#if P(__has_include)",
             "const char* s = R\"(\" /* )\";\n#include \"/etc/passwd\"",
             "#include \"..\\x.h\"",
             "#define P(a, b) a##b\n#if P(__has_,include)(\"/etc/passwd\")",
@@ -163,6 +166,8 @@ mod tests {
             "#includes",
             "int x__has_includes;",
             "#ifdef __has_include",
+            "#if defined(__has_include) && X",
+            "#ifndef\t__has_include\n#endif",
             "auto [x, _] = f();",
         ] {
             assert_eq!(included(plain).unwrap(), Vec::<String>::new(), "{plain}");

@@ -49,6 +49,12 @@ const WIDER: u32 = 8;
 /// Seconds after which a grading launches nothing more: a hundred times as many as it takes.
 const SECONDS: u64 = 180;
 
+/// The same, if it is graded with others: the rest of the minute is for its answer.
+const SECONDS_IN_A_CLASS: u64 = 45;
+
+/// Seconds after which the reason for a wrong product is no longer looked for.
+const SECONDS_FOR_WHY: u64 = 25;
+
 pub struct Seen {
     pub verification: Verification,
     pub counters: Option<Counters>,
@@ -130,6 +136,9 @@ impl Candidate {
 
     /// Why the product of a size is wrong, judged by its pairs; with `always`, only if the order of warps does not matter.
     pub fn cause(&self, size: [u64; 3], always: bool) -> Option<HazardReport> {
+        if self.begun.elapsed().as_secs() >= SECONDS_FOR_WHY {
+            return None;
+        }
         let (problem, plan) = (self.problem(size), self.plan(size).ok()?);
         let code = self.code(&plan).ok()?;
         cause(&self.asked(size), always, |device| match &self.transfer {
@@ -171,8 +180,12 @@ impl Candidate {
     }
 
     pub fn run(&self, size: [u64; 3], options: &SimOptions) -> Result<Seen> {
-        let in_time = self.begun.elapsed().as_secs() < SECONDS;
-        ensure!(in_time, "{SECONDS} seconds of grading are over; look for what takes so long, and do less of it");
+        let most = if self.silent { SECONDS_IN_A_CLASS } else { SECONDS };
+        let in_time = self.begun.elapsed().as_secs() < most;
+        ensure!(
+            in_time,
+            "nothing more was run, because {most} seconds are over; look for what takes so long, and do less of it"
+        );
         let plan = self.plan(size)?;
         let code = self.code(&plan)?;
         let options = SimOptions { instruction_limit: self.instruction_limit, silent: self.silent, ..options.clone() };
