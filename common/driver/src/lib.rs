@@ -131,7 +131,7 @@ mod tests {
         assert_eq!(
             std::fs::read_to_string(file).unwrap(),
             super::page(),
-            "SIMT_BLESS=1 cargo test -p driver --lib writes it"
+            "SIMT_BLESS=1 cargo test -p simt-driver --lib writes it"
         );
     }
 
