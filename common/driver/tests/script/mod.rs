@@ -5,7 +5,8 @@
 //! text of the kernels, and `PTX~a~b` the same with b in place of a), `[a b]` (the address of a list of values), or `(a b)` (the address of a
 //! list of addresses of values, as a launch takes them). A statement must answer 0, unless it begins with `?`; `until` repeats it
 //! until it does. Besides the driver's functions there are `launch KERNEL GRID BLOCK SHARED STREAM (..)`, `zeros x BYTES`,
-//! `back x BYTES` (to the host), `peek ADDRESS` and `poke ADDRESS`.
+//! `back x BYTES` (to the host), `peek ADDRESS`, `poke ADDRESS`,
+//! and `callback STREAM ADDRESS`, which lets a stream call a function that reads there.
 
 #![allow(unsafe_code, dead_code, reason = "calls the C interface; not every program that includes this uses all of it")]
 
@@ -75,6 +76,15 @@ impl Script {
                 std::hint::black_box((self.values(rest)[0] as *const u8).read_volatile());
                 0
             },
+            // A function that a stream calls, and that reads memory.
+            "callback" => {
+                extern "C" fn look(address: u64) {
+                    // SAFETY: the address of memory that the driver has given to the host.
+                    std::hint::black_box(unsafe { (address as *const u8).read_volatile() });
+                }
+                let [stream, address] = self.values(rest)[..] else { panic!("{statement}") };
+                self.call("cuLaunchHostFunc", &[stream, look as extern "C" fn(u64) as usize as u64, address])
+            }
             "poke" => {
                 // SAFETY: as above.
                 unsafe { (self.values(rest)[0] as *mut u8).write_volatile(1) };
