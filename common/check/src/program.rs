@@ -84,10 +84,13 @@ pub fn run(run: &Run) -> Result<ExitCode> {
     }
     let errors = findings.iter().filter(|finding| !finding.warning).count();
     if run.check {
-        let found = match (errors, findings.len() - errors) {
-            (0, 0) => "nothing wrong found".to_owned(),
-            (errors, 0) => format!("found: {errors}"),
-            (errors, warnings) => format!("found: {errors}, and {warnings} warnings"),
+        let count = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+        let warnings = findings.len() - errors;
+        let warned = if warnings == 0 { String::new() } else { format!(" and {}", count(warnings, "warning")) };
+        let found = if errors + warnings == 0 {
+            "nothing wrong found".to_owned()
+        } else {
+            format!("{}{warned} found", count(errors, "error"))
         };
         system::output::complain(&format!("simt: {found}\n"));
     }
