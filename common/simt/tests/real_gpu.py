@@ -11,7 +11,7 @@ def refuse_others():
     except OSError:
         sys.exit("this system does not tell which driver was opened; ask a GPU on Linux")
     files = {line.split(maxsplit=5)[5] for line in maps if "libcuda.so" in line}
-    if not files or any(b"SIMT_" in pathlib.Path(file).read_bytes() for file in files):
+    if not files or any(b"SIMT_REPORT" in pathlib.Path(file).read_bytes() for file in files):
         sys.exit("the driver that was opened is no NVIDIA driver; take the course's own out of LD_LIBRARY_PATH and LD_PRELOAD")
     if not any(pathlib.Path(file).exists() for file in ("/dev/nvidiactl", "/dev/dxg")):
         sys.exit("there is no GPU; run this where there is one")
