@@ -77,7 +77,11 @@ fn name([m, n, k]: [u64; 3]) -> String {
 fn words(repair: &Repair, sizes: &[[u64; 3]]) -> String {
     let shown: Vec<String> = sizes.iter().rev().take(2).map(|&size| name(size)).collect();
     let more = sizes.len().saturating_sub(shown.len());
-    let others = if more == 0 { String::new() } else { format!(" and {more} other sizes") };
+    let others = match more {
+        0 => String::new(),
+        1 => " and one other size".into(),
+        _ => format!(" and {more} other sizes"),
+    };
     let head = format!("tried: right at {}{others}, and without a hazard", shown.join(", "));
     if let Some(LaunchEdit { block, tile, shared }) = &repair.launch {
         let shared = if *shared > 0 { format!(" --shared {shared}") } else { String::new() };
@@ -107,7 +111,7 @@ mod tests {
         let edits = vec![edit(3, "a;", ""), edit(4, "  b;", "  c;"), edit(6, "  d;", "  e;\n  d;")];
         let repair = Repair { edits, launch: None };
         let told = words(&repair, &[[1, 2, 3], [4, 5, 6], [7, 8, 9]]);
-        let head = "tried: right at 7×8×9, 4×5×6 and 1 other sizes, and without a hazard, if line\n";
+        let head = "tried: right at 7×8×9, 4×5×6 and one other size, and without a hazard, if line\n";
         assert_eq!(told, format!("{head}3 is deleted\n4 becomes c;\nbefore 6, put e;"));
         let launch = Some(LaunchEdit { block: "16,16".into(), tile: "16,16".into(), shared: 0 });
         let told = words(&Repair { edits: vec![], launch }, &[[7, 8, 9]]);

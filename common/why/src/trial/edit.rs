@@ -104,6 +104,9 @@ impl Edit {
     }
 }
 
+/// Edits of a source that are kept; of the likeliest ones, four times as many.
+const MOST_PROPOSED: usize = 8192;
+
 /// Edits as they are proposed, each once.
 #[derive(Debug, Default)]
 pub struct Proposals {
@@ -116,6 +119,10 @@ impl Proposals {
     /// Proposes an edit.
     pub fn add(&mut self, mut changes: Vec<Change>, tier: u32, cost: u32, what: String) {
         changes.sort();
+        // The unlikely ones of a long source would never be tried.
+        if self.edits.len() >= MOST_PROPOSED && tier > 1 || self.edits.len() >= 4 * MOST_PROPOSED {
+            return;
+        }
         if changes.windows(2).all(|pair| pair[0].to <= pair[1].from) && self.known.insert(changes.clone()) {
             self.edits.push(Edit { changes, tier, cost, what });
         }

@@ -120,9 +120,15 @@ impl Tokens {
         self.all.len().saturating_sub(1)
     }
 
-    /// The bytes from one token to another.
+    /// The bytes from one token to another; nothing beyond the end.
     pub fn span(&self, first: usize, last: usize) -> Range<usize> {
-        self.all[first].span.start..self.all[last.min(self.all.len() - 1)].span.end
+        let end = self.all.get(last).or(self.all.last()).map_or(0, |token| token.span.end);
+        self.start(first).min(end)..end
+    }
+
+    /// The first byte of a token; the end of the source beyond it.
+    pub fn start(&self, at: usize) -> usize {
+        self.all.get(at).map_or(self.text.len(), |token| token.span.start)
     }
 
     /// What is written from one token to another.

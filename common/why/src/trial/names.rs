@@ -142,7 +142,7 @@ impl Names {
                 continue;
             }
             let defines = directive && tokens.near(at, -1) == "define";
-            let called = next == "(" && !(defines && tokens.all[at + 1].span.start > tokens.all[at].span.end);
+            let called = next == "(" && !(defines && tokens.start(at + 1) > tokens.all[at].span.end);
             let is_type = tokens.is_word(at + 1) && !directive
                 || next == "*"
                     && tokens.is_word(at + 2)

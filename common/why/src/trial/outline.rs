@@ -77,7 +77,11 @@ impl Outline {
                     // Braces in a statement: a list of values, or a lambda.
                     while inside && tokens.of(end) == "{" && matches!(tokens.near(end, -1), "=" | "]" | "," | "(" | ")")
                     {
-                        end = tokens.closing(end);
+                        let close = tokens.closing(end);
+                        if close == end {
+                            break;
+                        }
+                        end = close;
                         end = (end..tokens.all.len())
                             .find(|&at| matches!(tokens.of(at), ";" | "{" | "}") && at > end)
                             .unwrap_or(end);

@@ -201,7 +201,7 @@ fn heads(tokens: &Tokens, outline: &Outline, out: &mut Proposals) {
     let heads = outline.statements.iter().flat_map(|it| it.heads.iter().map(move |head| (*head, it.last)));
     for ((first, last), end) in heads {
         if tokens.of(first) == "if" && tokens.of(end + 1) != "else" && tokens.near(first, -1) != "else" {
-            let span = tokens.all[first].span.start..tokens.all[last + 1].span.start;
+            let span = tokens.all[first].span.start..tokens.start(last + 1);
             out.replace(span, "", 2, 2, "done without the condition".into());
         }
     }

@@ -1,6 +1,7 @@
 //! Which edit makes a wrong kernel right: proposed, compiled, run, and the best of those that work.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use plan::{Plan, Problem, Specialisation};
@@ -67,6 +68,10 @@ pub struct Found {
 
 /// Edits that are tried in one source.
 const AT_ONCE: usize = 40;
+/// Seconds that one kernel takes the compiler at most, if so many are compiled together.
+const SLOW: u64 = 3;
+/// Tokens of the longest source that is edited.
+const LONGEST: usize = 6000;
 /// At most so many edits are tried, and for so long.
 const MOST: usize = 1000;
 /// Pairs of edits that are tried if no single one works, and how many first ones.
@@ -116,6 +121,7 @@ pub fn proposals(text: &str, constants: &[String], main: Option<&plan::Launch>) 
         out.add(edit.changes, 2, edit.cost, edit.what);
     }
     let mut edits = out.edits;
+    edits.retain(|edit| edit.changes.iter().any(|it| text[it.from..it.to] != it.new));
     edits.sort_by_key(|edit| (edit.tier, edit.cost));
     edits
 }
@@ -124,9 +130,16 @@ impl Search<'_> {
     /// Looks for it; none if the kernel cannot be shown to be wrong here.
     pub fn find(&self) -> Option<Found> {
         let begun = Instant::now();
+        let tokens = Tokens::read(self.text);
+        if tokens.all.len() > LONGEST {
+            return None;
+        }
         let own = self.bench.plan(&self.problem, None)?;
         let entries = self.entries(&own);
         let base = self.compiled(&[(0, self.text)], &entries, &own.specialisation, true).pop()?.1?;
+        // What takes the compiler long is not put together with many others.
+        let at_once = if begun.elapsed() < Duration::from_secs(SLOW) { AT_ONCE } else { 2 };
+        let deadline = begun + Duration::from_secs(SECONDS);
         let sizes = self.sizes(&own);
         // The smallest size that is wrong, by itself or by a hazard.
         let is_wrong = |size: &&Size| {
@@ -135,6 +148,8 @@ impl Search<'_> {
         let small = sizes.class.iter().find(is_wrong)?;
         let before = small.run(&base, 0, &small.plan, false);
         let by_hazard = before.is_right();
+        let specialisation = &own.specialisation;
+        let asked = Asked { entries: &entries, specialisation, small, sizes: &sizes, by_hazard, deadline };
         let mut found = Found { size: small.name(), ..Found::default() };
         if let Some((launch, right_at)) = self.launches(&sizes, &base) {
             return Some(Found { repair: Some(Repair { edits: vec![], launch: Some(launch) }), right_at, ..found });
@@ -151,7 +166,7 @@ impl Search<'_> {
         let most = MOST / (small.cost() / LIGHT + 1) as usize;
         let mut end = most.min(edits.len());
         let mut at = 0;
-        while begun.elapsed() < Duration::from_secs(SECONDS) {
+        while Instant::now() < deadline {
             if at >= end {
                 if combined || !works.is_empty() || parts.is_empty() {
                     break;
@@ -170,14 +185,10 @@ impl Search<'_> {
                 end = edits.len().min(at + MOST_PAIRS);
                 continue;
             }
-            let wave = at..(at + AT_ONCE * workers).min(end);
+            let wave = at..(at + at_once * workers).min(end);
             let numbers: Vec<usize> = wave.clone().collect();
-            let tried: Vec<(usize, Outcome, bool)> = numbers
-                .par_chunks(AT_ONCE)
-                .flat_map_iter(|numbers| {
-                    self.tried(numbers, &edits, &entries, &own.specialisation, small, &sizes, by_hazard)
-                })
-                .collect();
+            let tried: Vec<(usize, Outcome, bool)> =
+                numbers.par_chunks(at_once).flat_map_iter(|numbers| self.tried(numbers, &edits, &asked)).collect();
             for (number, outcome, right) in tried {
                 if right {
                     works.push(number);
@@ -270,23 +281,15 @@ impl Search<'_> {
     }
 
     /// Tries edits at the smallest size, and those that are right there at all others.
-    #[allow(clippy::too_many_arguments)] // Each is what one search has made, and none belongs to another.
-    fn tried(
-        &self,
-        numbers: &[usize],
-        edits: &[Edit],
-        entries: &BTreeSet<String>,
-        specialisation: &Specialisation,
-        small: &Size,
-        sizes: &Sizes,
-        by_hazard: bool,
-    ) -> Vec<(usize, Outcome, bool)> {
+    fn tried(&self, numbers: &[usize], edits: &[Edit], asked: &Asked) -> Vec<(usize, Outcome, bool)> {
+        let &Asked { entries, specialisation, small, sizes, by_hazard, deadline } = asked;
         let texts: Vec<(usize, String)> =
             numbers.iter().filter_map(|&number| Some((number, edits[number].apply(self.text)?))).collect();
         let texts: Vec<(usize, &str)> = texts.iter().map(|(number, text)| (*number, text.as_str())).collect();
         let modules = self.compiled(&texts, entries, specialisation, true);
         let broken = Outcome { wrong: u64::MAX, hazards: 0, broken: true };
         let judge = |(number, module): (usize, Option<Module>)| {
+            let module = module.filter(|_| Instant::now() < deadline);
             let Some(module) = module else { return (number, broken, false) };
             let outcome = small.run(&module, number, &small.plan, false);
             let hazards = |size: &Size| size.run(&module, number, &size.plan, true).is_right();
@@ -321,10 +324,17 @@ impl Search<'_> {
         };
         let right: Vec<(usize, usize)> = modules.into_par_iter().filter_map(right).collect();
         let tokens = Tokens::read(self.text);
+        // A condition that is never true any more may only leave out what is wrong.
+        let conditions: Vec<Range<usize>> =
+            Outline::read(&tokens).conditions.iter().map(|&(first, last)| tokens.span(first, last)).collect();
+        let of_condition = |edit: &Edit| {
+            let is_in = |change: &Change| conditions.iter().any(|of| of.start <= change.from && change.to <= of.end);
+            u32::from(edit.changes.iter().any(is_in))
+        };
         let key = |&&(number, others): &&(usize, usize)| {
             let edit = &edits[number];
             let near = std::cmp::Reverse(closeness(&tokens, edit));
-            (sizes.others.len() - others, edit.cost, edit.tier, near, number)
+            (sizes.others.len() - others, edit.cost + of_condition(edit), edit.tier, near, number)
         };
         let &(number, _) = right.iter().min_by_key(key)?;
         Some((number, sizes.names()))
@@ -447,6 +457,18 @@ fn closeness(tokens: &Tokens, edit: &Edit) -> usize {
     (0..tokens.all.len()).filter(|&at| tokens.of(at) == new.trim()).filter(is_near).count()
 }
 
+/// What a search asks of each edit.
+struct Asked<'a> {
+    entries: &'a BTreeSet<String>,
+    specialisation: &'a Specialisation,
+    /// The smallest size at which the kernel is wrong.
+    small: &'a Size,
+    sizes: &'a Sizes,
+    /// Whether the product is right there, and only a hazard is wrong.
+    by_hazard: bool,
+    deadline: Instant,
+}
+
 /// The sizes at which edits are tried.
 #[derive(Debug, Default)]
 struct Sizes {
@@ -462,5 +484,47 @@ impl Sizes {
     fn names(&self) -> Vec<[u64; 3]> {
         let all = self.class.iter().chain(&self.hidden);
         all.map(Size::name).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use plan::Arg;
+
+    use super::super::edit::LineEdit;
+    use super::*;
+
+    const KERNEL: &str = "#define T 4\nextern \"C\" __global__ void matmul(const float* A, const float* B, float* C, int M, int N, int K) {\n    __shared__ float a[T][T];\n    int x = threadIdx.x, row = blockIdx.y * T + threadIdx.y;\n    float s[2] = {0.f}, t = (float)(int)((x)), u;\n    if (row >= M || !x) return;\n    for (int k = 0; k < K / T; ++k) { a[x][k % T] = row < M ? A[row * K + k] : 0; __syncthreads(); }\n    if (x < N) C[row * N + x] += a[0][x] - s[1];\n}\n";
+
+    #[test]
+    fn no_beginning_of_a_source_is_too_odd_and_each_edit_says_its_lines() {
+        let launch = plan::Launch {
+            entry: "matmul".into(),
+            grid: [1; 3],
+            block: [4, 4, 1],
+            shared_bytes: 0,
+            args: vec![Arg::A(0), Arg::B(0), Arg::C(0), Arg::Int(1), Arg::Int(2), Arg::Int(3)],
+        };
+        for end in 0..=KERNEL.len() {
+            let text = &KERNEL[..end];
+            let all = proposals(text, &["TILE".to_owned()], Some(&launch));
+            if end % 40 == 0 || end == KERNEL.len() {
+                for edit in &all {
+                    let edited = edit.apply(text).unwrap();
+                    let changed = edit.lines(text);
+                    assert!(edited != text && !changed.is_empty(), "{}", edit.what);
+                    // What the lines say is what the edit does, but for white space.
+                    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+                    for LineEdit { line, old, new } in changed {
+                        assert_eq!(lines[line - 1], old);
+                        lines[line - 1] = new;
+                    }
+                    let words = |text: &str| text.split_whitespace().collect::<String>();
+                    assert_eq!(words(&lines.join("\n")), words(&edited), "{}", edit.what);
+                }
+            }
+        }
+        let whole = proposals(KERNEL, &[], Some(&launch));
+        assert!(whole.len() > 400 && whole.is_sorted_by_key(|edit| (edit.tier, edit.cost)), "{}", whole.len());
     }
 }

@@ -79,28 +79,31 @@ pub fn before(tokens: &Tokens, sign: usize) -> Option<usize> {
 }
 
 /// The last token of the operand that begins behind a sign.
-pub fn behind(tokens: &Tokens, sign: usize) -> Option<usize> {
-    let mut at = sign + 1;
-    if matches!(tokens.of(at), "-" | "!" | "&" | "*") {
-        at += 1;
-    }
-    match tokens.of(at) {
-        "(" => {
+pub fn behind(tokens: &Tokens, mut sign: usize) -> Option<usize> {
+    loop {
+        let mut at = sign + 1;
+        if matches!(tokens.of(at), "-" | "!" | "&" | "*") {
+            at += 1;
+        }
+        if tokens.of(at) == "(" {
             let close = tokens.closing(at);
             // A cast belongs to what follows.
-            let cast = tokens.all.get(close + 1).is_some_and(|next| next.kind != Kind::Sign);
-            if cast { behind(tokens, close) } else { Some(close) }
-        }
-        _ if tokens.all.get(at)?.kind == Kind::Sign => None,
-        _ => {
-            while matches!(tokens.of(at + 1), "." | "->" | "::" | "[" | "(") {
-                at = match tokens.of(at + 1) {
-                    "[" | "(" => tokens.closing(at + 1),
-                    _ => at + 2,
-                };
+            if tokens.all.get(close + 1).is_none_or(|next| next.kind == Kind::Sign) {
+                return Some(close);
             }
-            Some(at)
+            sign = close;
+            continue;
         }
+        if tokens.all.get(at)?.kind == Kind::Sign {
+            return None;
+        }
+        while matches!(tokens.of(at + 1), "." | "->" | "::" | "[" | "(") {
+            at = match tokens.of(at + 1) {
+                "[" | "(" => tokens.closing(at + 1),
+                _ => at + 2,
+            };
+        }
+        return (at < tokens.all.len()).then_some(at);
     }
 }
 
@@ -115,7 +118,7 @@ fn operands(tokens: &Tokens, at: usize, out: &mut Proposals) {
     let dropped = tokens.written(at, last).to_owned();
     out.replace(tokens.all[at - 1].span.end..tokens.all[last].span.end, "", tier, 1, format!("{dropped} dropped"));
     let dropped = tokens.written(first, at).to_owned();
-    out.replace(tokens.all[first].span.start..tokens.all[at + 1].span.start, "", tier, 1, format!("{dropped} dropped"));
+    out.replace(tokens.all[first].span.start..tokens.start(at + 1), "", tier, 1, format!("{dropped} dropped"));
     if matches!(sign, "-" | "/" | "%" | "<<" | ">>") {
         let (one, other) = (tokens.written(first, at - 1), tokens.written(at + 1, last));
         let new = format!("{other} {sign} {one}");

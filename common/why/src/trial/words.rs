@@ -92,8 +92,7 @@ fn member(tokens: &Tokens, at: usize, out: &mut Proposals) {
     for other in ["x", "y", "z", "w"].into_iter().filter(|other| *other != own && !(of_grid && *other == "w")) {
         let tier = match (of_grid, other) {
             (true, "z") => 4,
-            (true, _) => 1,
-            _ => 2,
+            _ => 1,
         };
         out.replace(tokens.span(at, at), other, tier, 1, format!(".{own} becomes .{other}"));
     }
