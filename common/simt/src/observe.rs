@@ -12,6 +12,7 @@
 
 use crate::{AccessKind, Dim3, GlobalMemory, Kernel, LaunchConfig, Register, SharedLoad, Space};
 use ptx::lower::Home;
+use ptx::lower::inst::Inst;
 
 /// The most runs of a launch that an [`Analysis`] watches.
 pub(crate) const RUNS: usize = 4;
@@ -120,6 +121,8 @@ impl<'a> Access<'a> {
 #[derive(Debug, Clone, Copy)]
 pub struct SharedLoads<'a> {
     pub warp: u32,
+    /// The instruction after them and after the computations among them.
+    pub end: u32,
     pub loads: &'a [SharedLoad],
     /// The bases that the addresses are counted from: for each base, the word of each lane.
     pub bases: &'a [&'a [u32; 32]],
@@ -180,7 +183,7 @@ pub struct BulkCopy {
     pub barrier: u32,
 }
 
-/// The instruction that a warp has just executed, and what is now in its registers and in memory.
+/// The instruction that a warp has just executed (or is about to), and what is now in its registers and in memory.
 #[derive(Clone, Copy)]
 pub struct Executed<'a> {
     pub warp: u32,
@@ -190,6 +193,7 @@ pub struct Executed<'a> {
     /// Shared memory of the block, in words.
     pub shared: &'a [u32],
     pub memory: &'a GlobalMemory,
+    pub(crate) inst: &'a Inst,
     pub(crate) registers: &'a dyn RegisterFile,
 }
 
@@ -247,9 +251,15 @@ pub trait Observer {
     fn enter(&mut self, warp: u32, block: u32, first: u32, end: u32, lanes: u32) {}
     /// A warp executes an instruction with a guard; `lanes` are those whose guard is true, possibly 0.
     fn guarded(&mut self, warp: u32, instruction: u32, lanes: u32) {}
-    /// A warp is about to execute an instruction that passes on registers that may have no value, and what it passes on depends on
-    /// the present contents of registers; `lanes` are all lanes that reach it.
+    /// Whether [`Observer::follow`] is wanted before each further instruction of the warp that was last reported. Asked when it starts
+    /// a basic block, and after an access. It holds until the warp starts the next basic block.
+    fn follows(&self) -> bool {
+        false
+    }
+    /// A warp is about to execute an instruction; `lanes` are all lanes that reach it, whatever its guard.
     fn follow(&mut self, step: &Executed<'_>) {}
+    /// A shuffle gives some lanes the value of a lane that has ended or does not execute the shuffle.
+    fn absent(&mut self, warp: u32, instruction: u32, lanes: u32) {}
     /// A warp executes a conditional branch; it diverges when neither set is empty.
     fn branch(&mut self, warp: u32, instruction: u32, taken: u32, not_taken: u32) {}
     fn access(&mut self, access: &Access<'_>) {}

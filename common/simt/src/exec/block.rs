@@ -161,7 +161,7 @@ impl<'a> Worker<'a> {
                     warps[index].rests = rest(context, index);
                 }
                 match stop {
-                    Ok(stop @ (Stop::Yield | Stop::Idle | Stop::Asked | Stop::Told)) => {
+                    Ok(stop @ (Stop::Yield | Stop::Idle | Stop::Asked | Stop::Told | Stop::Changes)) => {
                         over = true;
                         idle += u64::from(stop == Stop::Idle);
                     }

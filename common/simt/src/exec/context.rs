@@ -148,6 +148,8 @@ pub(super) struct Context<'a> {
     pub executed: u64,
     /// Whether this turn of a warp wrote something that another warp may wait for.
     pub told: bool,
+    /// Whether observers want to be told of each instruction that the warp is about to execute.
+    pub follows: bool,
     /// The block's clock: warp instructions that it executed before this turn.
     pub clock: u64,
 }
@@ -166,6 +168,7 @@ impl<'a> Context<'a> {
             info,
             executed: 0,
             told: false,
+            follows: false,
             clock: 0,
         }
     }
@@ -186,6 +189,14 @@ impl<'a> Context<'a> {
     pub fn tell(&mut self, event: impl Fn(&mut dyn Observer)) {
         for observer in &mut self.observers {
             event(&mut **observer);
+        }
+    }
+
+    /// Asks the observers, after an access, whether they want to be told of what the warp does next.
+    #[inline(always)]
+    pub fn ask(&mut self) {
+        if !self.follows {
+            self.follows = self.observers.iter().any(|observer| observer.follows());
         }
     }
 

@@ -80,16 +80,21 @@ pub(super) fn exchange(warp: &mut Warp, context: &mut Context, at: At) -> Checke
         Op::Shfl => {
             let [value, b, c] = [inst.a, inst.b, inst.c].map(|register| r.read::<u32>(register));
             let mut out = [0; 32];
-            let mut inside = 0;
+            let (mut inside, mut absent) = (0, 0);
             for lane in each(mask) {
                 let (from, ok) = source(inst.sub, lane, b[lane], c[lane]);
                 inside |= u32::from(ok) << lane;
+                absent |= (!mask >> from & 1) << lane;
                 out[lane] = value[from];
             }
             if inst.d != NONE {
                 r.write(inst.d, mask, &out);
             }
             set(&mut warp.predicates, inst.e, mask, inside);
+            if absent != 0 {
+                context.tell(|observer| observer.absent(warp.number, inst.pc, absent));
+                context.ask();
+            }
         }
         Op::Vote => {
             let bits = get(&warp.predicates, inst.a, inst.imm != 0);

@@ -14,13 +14,13 @@ use super::warp::{Parked, Warp};
 use super::warpgroup::warpgroup;
 use crate::config::InstructionSet;
 use crate::lanes::each;
-use crate::observe::Executed;
+use crate::observe::{Executed, Observer};
 use ptx::error::FaultKind;
 use ptx::lower::inst::{GUARD_NEGATED, Inst, NO_GUARD, NONE, Op};
 
 /// The loop for an instruction set that this processor was found to have.
 #[derive(Clone, Copy)]
-pub(super) struct Level(unsafe fn(&mut Warp, Registers<'_>, &mut Context<'_>, i64) -> Checked<Stop>);
+pub(super) struct Level(unsafe fn(&mut Warp, Registers<'_>, &mut Context<'_>, &mut Turn) -> Checked<Stop>);
 
 impl Level {
     /// Returns the best loop up to what is asked for, or the plain one if observers are told of every instruction.
@@ -42,9 +42,39 @@ impl Level {
 
     /// Runs a warp until its turn is over, it arrives at a barrier, or all its threads have ended.
     pub fn step(self, warp: &mut Warp, registers: Registers, context: &mut Context, quantum: i64) -> Checked<Stop> {
-        // SAFETY: `Level::detect` found the instruction set on this processor.
-        unsafe { self.0(warp, registers, context, quantum) }
+        let turn = context.launch.config.turn;
+        let left = if turn > 0 { turn } else { u64::MAX };
+        let mut turn = Turn { quantum, budget: quantum, left, over: Stop::Yield };
+        context.follows = warp.follows;
+        let stop = loop {
+            // SAFETY: `Level::detect` found the instruction set on this processor, and every processor has the plain ones.
+            let stop = unsafe {
+                if context.follows {
+                    stepping(warp, registers, context, &mut turn)
+                } else {
+                    self.0(warp, registers, context, &mut turn)
+                }
+            };
+            if !matches!(stop, Ok(Stop::Changes)) {
+                break stop;
+            }
+        };
+        warp.follows = context.follows;
+        if stop.is_ok() {
+            context.executed += (turn.quantum - turn.budget) as u64;
+        }
+        stop
     }
+}
+
+/// What is left of a warp's turn.
+struct Turn {
+    quantum: i64,
+    budget: i64,
+    /// Instructions that the turn has left, if observers are told of each.
+    left: u64,
+    /// What the turn ends with when its time is over.
+    over: Stop,
 }
 
 /// Why a warp stopped running.
@@ -60,6 +90,8 @@ pub(super) enum Stop {
     Told,
     Barrier,
     Done,
+    /// It goes on in another loop, because observers want to be told of every instruction from now on, or no longer.
+    Changes,
 }
 
 macro_rules! instance {
@@ -73,10 +105,10 @@ macro_rules! instance {
             warp: &mut Warp,
             registers: Registers,
             context: &mut Context,
-            quantum: i64,
+            turn: &mut Turn,
         ) -> Checked<Stop> {
             // SAFETY: the caller vouches for the instruction set.
-            unsafe { run::<$isa, $steps>(warp, registers, context, quantum) }
+            unsafe { run::<$isa, $steps>(warp, registers, context, turn) }
         }
     };
 }
@@ -96,19 +128,23 @@ unsafe fn run<I: Isa, const STEPS: bool>(
     warp: &mut Warp,
     r: Registers,
     context: &mut Context,
-    mut quantum: i64,
+    turn: &mut Turn,
 ) -> Checked<Stop> {
     let code = context.code;
     let insts = &code.insts[..];
-    let mut budget = quantum;
-    // Instructions that this turn has left, if observers are told of each.
-    let turn = context.launch.config.turn;
-    let mut left = if turn > 0 { turn } else { u64::MAX };
-    let mut over = Stop::Yield;
+    let Turn { mut quantum, mut budget, mut left, mut over } = *turn;
     let stop = loop {
+        // After an access that makes observers want to be told of what comes next, another loop goes on.
+        macro_rules! follows {
+            () => {
+                if !STEPS && context.follows {
+                    break Stop::Changes;
+                }
+            };
+        }
         let inst = &insts[warp.pc as usize];
         let here = warp.pc;
-        if STEPS && !inst.op.is_note() {
+        if STEPS && context.launch.steps && !inst.op.is_note() {
             if left == 0 || warp.ahead == Some(0) {
                 break Stop::Yield;
             }
@@ -117,6 +153,9 @@ unsafe fn run<I: Isa, const STEPS: bool>(
         }
         warp.pc += 1;
         let mut mask = warp.active;
+        if STEPS && context.follows && !inst.op.is_note() {
+            follow(warp, context, inst, r, mask);
+        }
         if inst.guard != NO_GUARD {
             mask &= get(&warp.predicates, (inst.guard & !GUARD_NEGATED).into(), inst.guard & GUARD_NEGATED != 0);
             context.tell(|observer| observer.guarded(warp.number, inst.pc, mask));
@@ -150,29 +189,35 @@ unsafe fn run<I: Isa, const STEPS: bool>(
                     over = Stop::Asked;
                 }
                 context.tell(|observer| observer.enter(warp.number, inst.d, inst.pc, inst.pc + inst.imm as u32, mask));
+                if context.changes(STEPS) {
+                    break Stop::Changes;
+                }
             }
             // An observer that is told of every instruction sees those that the run stands for.
             Op::Run if STEPS => continue,
-            Op::Follow => {
-                show(warp, context, inst, r, mask);
-                continue;
-            }
             Op::Run => {
                 let run = &code.runs[inst.d as usize];
                 if mask == u32::MAX
                     && let Some(bases) = access::bases(context, run, r)
                 {
                     if context.is_watched() {
-                        access::show_run(context, run, &bases, warp.number);
+                        access::show_run(context, run, &bases, (warp.number, inst.pc + inst.imm as u32));
                     }
                     // SAFETY: the caller vouches for the instruction set, and `bases` has checked the loads.
                     unsafe { I::run(&run.steps, &bases, &context.shared, r) };
                     warp.pc += inst.imm as u32;
+                    follows!();
                 }
             }
-            Op::LdShared => access::load_shared(context, at(), 0)?,
+            Op::LdShared => {
+                access::load_shared(context, at(), 0)?;
+                follows!();
+            }
             Op::StShared => access::store_shared(context, at(), 0)?,
-            Op::LdGlobal => access::load_global(context, at())?,
+            Op::LdGlobal => {
+                access::load_global(context, at())?;
+                follows!();
+            }
             Op::StGlobal => access::store_global(context, at())?,
             Op::Bra => {
                 if inst.guard != NO_GUARD {
@@ -204,9 +249,13 @@ unsafe fn run<I: Isa, const STEPS: bool>(
                 executed::<STEPS>(warp, context, inst, r, mask);
                 break Stop::Barrier;
             }
-            Op::LdLocal | Op::StLocal => access::local(context, at(), &mut warp.local, 0, inst.op == Op::LdLocal)?,
+            Op::LdLocal | Op::StLocal => {
+                access::local(context, at(), &mut warp.local, 0, inst.op == Op::LdLocal)?;
+                follows!();
+            }
             Op::LdGeneric | Op::StGeneric => {
                 access::generic(context, at(), &mut warp.local, inst.op == Op::LdGeneric)?;
+                follows!();
             }
             Op::CopyCommit => {
                 warp.flights.commit(mask);
@@ -240,31 +289,57 @@ unsafe fn run<I: Isa, const STEPS: bool>(
             Op::Nop => {}
             // SAFETY: the caller vouches for the instruction set.
             op if op.computes() => unsafe { I::alu(inst, r, &mut warp.predicates, &code.details, mask) },
-            _ => seldom(warp, context, at())?,
+            _ => {
+                seldom(warp, context, at())?;
+                follows!();
+            }
         }
         executed::<STEPS>(warp, context, inst, r, mask);
     };
-    context.executed += (quantum - budget) as u64;
+    *turn = Turn { quantum, budget, left, over };
     Ok(stop)
+}
+
+impl Context<'_> {
+    /// Asks, when a warp starts a basic block, whether the observers want to be told of its instructions. Returns whether another
+    /// loop must go on than the present one, which tells them if it `steps`.
+    #[inline(always)]
+    fn changes(&mut self, steps: bool) -> bool {
+        if !self.is_watched() {
+            return false;
+        }
+        self.follows = self.observers.iter().any(|observer| observer.follows());
+        self.follows != steps && !self.launch.steps
+    }
+}
+
+/// Tells the observers which instruction a warp is about to execute.
+#[inline(never)]
+fn follow(warp: &Warp, context: &mut Context, inst: &Inst, r: Registers, lanes: u32) {
+    told(warp, context, inst, r, lanes, |observer, step| observer.follow(step));
 }
 
 /// Tells the observers of an instruction, if they want to know of each.
 #[inline(always)]
 fn executed<const STEPS: bool>(warp: &Warp, context: &mut Context, inst: &Inst, r: Registers, lanes: u32) {
-    if STEPS && inst.op != Op::Enter {
-        show(warp, context, inst, r, lanes);
+    if STEPS && inst.op != Op::Enter && context.launch.steps {
+        told(warp, context, inst, r, lanes, |observer, step| observer.executed(step));
     }
 }
 
 /// Shows the observers what the registers hold.
-#[inline(never)]
-fn show(warp: &Warp, context: &mut Context, inst: &Inst, r: Registers, lanes: u32) {
+fn told(
+    warp: &Warp,
+    context: &mut Context,
+    inst: &Inst,
+    r: Registers,
+    lanes: u32,
+    event: fn(&mut dyn Observer, &Executed<'_>),
+) {
     let registers = WarpRegisters { registers: r, planes: context.code.planes, predicates: &warp.predicates };
     let (shared, memory) = (&*context.shared, context.launch.memory);
-    let step = Executed { warp: warp.number, instruction: inst.pc, lanes, shared, memory, registers: &registers };
-    for observer in &mut context.observers {
-        if inst.op == Op::Follow { observer.follow(&step) } else { observer.executed(&step) }
-    }
+    let step = Executed { warp: warp.number, instruction: inst.pc, lanes, inst, shared, memory, registers: &registers };
+    context.observers.iter_mut().for_each(|observer| event(&mut **observer, &step));
 }
 
 /// Executes what kernels do seldom. It is out of line, so that the loop above stays small.

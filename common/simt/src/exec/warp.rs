@@ -37,6 +37,8 @@ pub(super) struct Warp {
     pub asks: bool,
     /// How many of its turns it still lets pass.
     pub rests: u32,
+    /// Whether observers want to be told of each instruction that it is about to execute.
+    pub follows: bool,
     /// Instructions that it executes before it lets all others go first; `None` if it does not.
     pub ahead: Option<u64>,
     pub waiting_at: Option<u32>,

@@ -28,7 +28,7 @@ EXCHANGE(warp_even_and_odd, int, __syncwarp(T % 2 == 0 ? 0x55555555 : 0xaaaaaaaa
 EXCHANGE(warp_of_the_lower_half, int, if (T < 16) __syncwarp(0xffff))
 // 1 x 32: data race, lane outside its own mask
 EXCHANGE(warp_outside_its_mask, int, __syncwarp(0xffff))
-// 1 x 32: volatile access between threads
+// 1 x 32: data race
 EXCHANGE(warp_volatile, volatile int, NOTHING)
 // 1 x 32: clean
 EXCHANGE(warp_volatile_and_sync, volatile int, __syncwarp())
@@ -57,7 +57,7 @@ EXCHANGE(warp_by_another_shuffle, int, if (T < 16) out[64 + T] = __shfl_xor_sync
 REDUCE(sum, int, __syncwarp())
 // 1 x 32: data race
 REDUCE(sum_without_sync, int, NOTHING)
-// 1 x 32: volatile access between threads
+// 1 x 32: data race
 REDUCE(sum_volatile, volatile int, NOTHING)
 // 1 x 32: clean
 KERNEL(sum_by_shuffles) {

@@ -1,6 +1,6 @@
 //! The result of lowering: a kernel that is ready to run, and facts about its instructions that execution does not need.
 
-use super::inst::{Atomic, Copy, Detail, Inst, Preset, Run, System};
+use super::inst::{Atomic, Copy, Detail, Inst, NONE, Preset, Run, System};
 use super::layout::SharedArray;
 use super::matrix::Matrix;
 use super::order::MemoryOrder;
@@ -23,6 +23,9 @@ pub struct Code {
     pub facts: Vec<Facts>,
     /// The instructions of each basic block.
     pub blocks: Vec<Range<u32>>,
+    /// For each basic block, the number of the loop that it is in, or [`NONE`], and whether it may leave the loop.
+    pub loops: Vec<u32>,
+    pub leave: Vec<bool>,
     /// Values that are set before a warp starts: place in words, whether 64-bit, value.
     pub presets: Vec<(u32, bool, Preset)>,
     /// Size of a warp's registers, in groups of 32 words (one word for each lane). Presets come first.
@@ -37,14 +40,8 @@ pub struct Code {
     pub param_bytes: u32,
     /// Numbers (in the program) of the module's variables that the kernel uses.
     pub variables: Vec<u32>,
-    /// Names of the registers that may have no value: some path reads them before it sets them, or a shuffle sets them.
-    pub maybe_unset: Vec<String>,
-    /// How many of `maybe_unset` some path reads before it sets them. They come first.
-    pub doubtful: u32,
-    /// How many registers are followed: those of `maybe_unset`, and all that are computed from them.
-    pub followed: u32,
-    /// Instructions that read or set followed registers, in order.
-    pub steps: Vec<Step>,
+    /// The registers that some path reads before it sets them, with their names in the PTX.
+    pub maybe_unset: Vec<(String, Home)>,
     /// The registers that each instruction writes, in the order of the instructions.
     pub writes: Vec<Register>,
     /// Whether any access to memory is narrower than a word.
@@ -120,7 +117,7 @@ impl Register {
 }
 
 /// Where a warp keeps a value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Home {
     /// The predicate with this number: one bit for each lane.
     Predicate(u32),
@@ -176,8 +173,34 @@ pub struct Facts {
     pub decided: u64,
     /// Floating-point operations per lane, and whether they are one multiply-add in single precision.
     pub flop: (u16, bool),
+    /// Whether it is a load whose value may be dropped.
+    pub speculated: bool,
+    /// The kinds of the instruction's operands: see [`Facts::home`].
+    pub kinds: u16,
     /// How the assembler merges it with other accesses to shared memory.
     pub merged: Merged,
+}
+
+impl Facts {
+    /// Returns the kinds of the fields d, a, b, c and e of an instruction, in two bits each. `kind` returns 1 for a predicate, 2 for a
+    /// word and 3 for a double word; a field that is not used has 0.
+    pub fn kinds_of(inst: &Inst, kind: impl Fn(u32) -> u16) -> u16 {
+        let fields = [inst.d, inst.a, inst.b, inst.c, inst.e];
+        (0..)
+            .zip(fields)
+            .filter(|(_, field)| *field != NONE)
+            .fold(0, |kinds, (at, field)| kinds | kind(field) << (2 * at))
+    }
+
+    /// Returns where the warp keeps what a field of its instruction names: field 0 to 4 is d, a, b, c or e. `None` if it is not used.
+    pub fn home(&self, field: usize, place: u32) -> Option<Home> {
+        match self.kinds >> (2 * field) & 3 {
+            1 => Some(Home::Predicate(place)),
+            2 => Some(Home::Word(place)),
+            3 => Some(Home::Double(place)),
+            _ => None,
+        }
+    }
 }
 
 /// How the assembler merges an access to shared memory with others.
@@ -220,6 +243,8 @@ pub enum Role {
 /// How the result of an instruction depends on operands that may have no value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flow {
+    /// The result is the operand.
+    Moves,
     /// The result has no value if any operand has none.
     Any,
     /// The third operand chooses between the first two.
@@ -234,25 +259,4 @@ pub enum Flow {
     Lanes,
     /// The result always has a value, but the operands should have one too: a branch, an access, a barrier.
     Decides,
-}
-
-/// An instruction that reads or sets followed registers.
-#[derive(Debug)]
-pub struct Step {
-    pub instruction: u32,
-    pub flow: Flow,
-    /// The guard: its number if it is followed, its place, and whether it is negated.
-    pub guard: Option<(u32, Home, bool)>,
-    /// Numbers of the operands. An operand that always has a value is `NONE`.
-    pub uses: Vec<u32>,
-    pub defs: Vec<u32>,
-    /// Places of the operands whose current values matter.
-    pub values: Vec<Home>,
-}
-
-impl Step {
-    /// Whether the effect on followed registers depends on the values that registers hold at that moment.
-    pub fn asks(&self) -> bool {
-        !self.values.is_empty() || self.guard.is_some() && !(self.uses.is_empty() && self.defs.is_empty())
-    }
 }

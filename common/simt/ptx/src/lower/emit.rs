@@ -3,10 +3,11 @@
 
 use super::code::Code;
 use super::facts::{communicates, facts, narrow, poll, polls, tells, traffic};
-use super::flow::{Graph, end_early};
+use super::flow::{Block, Graph, end_early};
 use super::inst::{BASES, Base, GUARD_NEGATED, Inst, Micro, NONE, Op, Run, Shape, SharedLoad};
 use super::places::places;
 use super::raw::{Decoded, Raw};
+use super::speculated::loops;
 use crate::error::Error;
 
 pub(super) fn emit(mut decoded: Decoded) -> Result<Code, Error> {
@@ -19,6 +20,11 @@ pub(super) fn emit(mut decoded: Decoded) -> Result<Code, Error> {
     decoded.code.polls = polls(&decoded);
     decoded.code.traffic = traffic(&decoded);
     decoded.code.blocks = graph.blocks.iter().map(|block| block.start..block.end).collect();
+    decoded.code.loops = loops(&graph);
+    let leaves = |(block, own): (&Block, &u32)| {
+        block.exits || block.next.iter().any(|&next| decoded.code.loops[next as usize] != *own)
+    };
+    decoded.code.leave = graph.blocks.iter().zip(&decoded.code.loops).map(leaves).collect();
     for (pc, raw) in (0u32..).zip(&mut decoded.raws) {
         place(raw, &of);
         if matches!(raw.inst.op, Op::Matrix | Op::Warpgroup) {
@@ -47,8 +53,7 @@ const POLL: u32 = 2048;
 
 /// Puts the instructions into the order of execution, and fills the runs and tables that they refer to by number.
 fn stream(raws: &[Raw], Graph { blocks, block_of, meeting }: &Graph, code: &mut Code) {
-    let Code { insts, runs, tables, steps, .. } = code;
-    let mut asks = steps.iter().filter(|step| step.asks()).map(|step| step.instruction as usize).peekable();
+    let Code { insts, runs, tables, .. } = code;
     insts.reserve(raws.len() + blocks.len());
     let mut entry_of = vec![0; blocks.len()];
     let mut branches = vec![];
@@ -68,9 +73,6 @@ fn stream(raws: &[Raw], Graph { blocks, block_of, meeting }: &Graph, code: &mut 
                 runs.push(run);
                 index += count;
                 continue;
-            }
-            if asks.next_if_eq(&index).is_some() {
-                insts.push(Inst { pc: index as u32, ..Inst::new(Op::Follow) });
             }
             if !raws[index].targets.is_empty() {
                 branches.push((insts.len(), index));

@@ -9,11 +9,15 @@ use super::inst::{Atomic, AtomicOp, Function, Inst, NONE, Op, Preset, Shape};
 use super::matrix::MatrixOp;
 use super::merging::merged;
 use super::raw::{Decoded, Raw};
+use super::speculated::speculated;
+use crate::ast::Type;
 use crate::place::Space;
 use std::collections::HashSet;
 
 pub(super) fn facts(decoded: &Decoded, graph: &Graph) -> Vec<Facts> {
+    let mut speculated = speculated(decoded, graph).into_iter();
     let facts = |(((raw, shared_origin), merged), (decides, decided)): (((&Raw, Option<u32>), Merged), _)| Facts {
+        speculated: speculated.next().unwrap_or(false),
         position: raw.position,
         shared_origin,
         role: match raw.inst.op {
@@ -29,6 +33,10 @@ pub(super) fn facts(decoded: &Decoded, graph: &Graph) -> Vec<Facts> {
         decides,
         decided,
         flop: flop_of(&raw.inst, &decoded.code),
+        kinds: Facts::kinds_of(&raw.inst, |value| match &decoded.values[value as usize] {
+            value if value.kind == Type::Pred => 1,
+            value => 1 + value.slots() as u16,
+        }),
         merged: if raw.order.barrier { Merged::Joins } else { merged },
     };
     let all = decoded.raws.iter().zip(shared_origins(decoded)).zip(merged(decoded, &graph.blocks));

@@ -1,11 +1,9 @@
-//! Finds the registers that observers follow while a warp runs, and the instructions that matter for them.
-//!
-//! Followed are registers that some path reads before it sets them, those that a shuffle sets, and those computed from either,
-//! until an instruction needs their value. Products of a warpgroup also work on registers while the warp goes on. For these, all
-//! instructions that touch them are noted.
+//! What observers must know about registers: which ones some path reads before it sets them, and how an instruction passes on a value
+//! that may not be there. Products of a warpgroup also work on registers while the warp goes on. For these, all instructions that
+//! touch them are noted.
 
-use super::code::{Code, Flow, Home, ProductUse, Products, Step};
-use super::inst::{Combine, NONE, Op};
+use super::code::{Code, Flow, Home, ProductUse, Products};
+use super::inst::{Combine, Inst, NONE, Op};
 use super::matrix::Product;
 use super::raw::{Decoded, Effect, Raw, Value};
 use crate::ast::Type;
@@ -20,90 +18,33 @@ pub(super) fn home(value: &Value, at: u32) -> Home {
     }
 }
 
-fn flow(raw: &Raw, code: &Code) -> Flow {
-    match raw.inst.op {
+/// Notes the registers that some path reads before it sets them. `of` holds the places of values.
+pub(super) fn unset(decoded: &mut Decoded, maybe_unset: Vec<u32>, of: &[u32]) {
+    let Decoded { values, code, .. } = decoded;
+    let named = maybe_unset.into_iter().map(|value| (value, &values[value as usize]));
+    let named = named.filter(|(_, value)| value.preset.is_none() && !value.name.is_empty());
+    code.maybe_unset = named.map(|(at, value)| (value.name.clone(), home(value, of[at as usize]))).collect();
+}
+
+/// Returns how the result of an instruction depends on operands that may have no value.
+pub fn flow(inst: &Inst, code: &Code) -> Flow {
+    match inst.op {
         Op::Selp32 | Op::Selp64 => Flow::Select,
         Op::PredAnd => Flow::Both { decides: false },
         Op::PredOr => Flow::Both { decides: true },
-        Op::Setp if raw.inst.c != NONE => {
-            let detail = &code.details[raw.inst.imm as usize];
+        Op::Setp if inst.c != NONE => {
+            let detail = &code.details[inst.imm as usize];
             match detail.combine {
                 Combine::And => Flow::Compare { decides: detail.negate },
                 Combine::Or => Flow::Compare { decides: !detail.negate },
                 _ => Flow::Any,
             }
         }
-        Op::Shfl => Flow::Shuffle { mode: raw.inst.sub },
+        Op::Shfl => Flow::Shuffle { mode: inst.sub },
         Op::Vote | Op::Match | Op::Redux => Flow::Lanes,
+        Op::Mov32 | Op::Mov64 | Op::PredMov => Flow::Moves,
         op if op.computes() => Flow::Any,
         _ => Flow::Decides,
-    }
-}
-
-/// Fills in which registers are followed, and how. `of` holds the places of values.
-pub(super) fn follow(decoded: &mut Decoded, effects: &[Effect], maybe_unset: Vec<u32>, of: &[u32]) {
-    let Decoded { raws, values, code } = decoded;
-    let name = |value: u32| &values[value as usize].name;
-    let mut followed = maybe_unset;
-    followed.retain(|&value| values[value as usize].preset.is_none() && !name(value).is_empty());
-    code.doubtful = followed.len() as u32;
-    // A shuffle may read from a lane that has ended.
-    let shuffled = raws.iter().filter(|raw| raw.inst.op == Op::Shfl && raw.inst.d != NONE).map(|raw| raw.inst.d);
-    for value in shuffled {
-        if !followed.contains(&value) {
-            followed.push(value);
-        }
-    }
-    code.maybe_unset = followed.iter().map(|&value| name(value).clone()).collect();
-    let flows: Vec<Flow> = raws.iter().map(|raw| flow(raw, code)).collect();
-    let mut users = vec![vec![]; values.len()];
-    for (index, effect) in effects.iter().enumerate().filter(|(index, _)| flows[*index] != Flow::Decides) {
-        effect.uses.iter().for_each(|&value| users[value as usize].push(index));
-    }
-    let mut number = vec![NONE; values.len()];
-    (0u32..).zip(&followed).for_each(|(count, &value)| number[value as usize] = count);
-    let mut next = 0;
-    while let Some(&value) = followed.get(next) {
-        next += 1;
-        for &to in users[value as usize].iter().flat_map(|&index: &usize| &effects[index].defs) {
-            if number[to as usize] == NONE {
-                number[to as usize] = followed.len() as u32;
-                followed.push(to);
-            }
-        }
-    }
-    code.followed = followed.len() as u32;
-    let home_of = |value: u32| home(&values[value as usize], of[value as usize]);
-    for ((pc, raw), flow) in (0u32..).zip(&*raws).zip(flows) {
-        let number = |value: u32| if value == NONE { NONE } else { number[value as usize] };
-        let inst = &raw.inst;
-        let mut effect = Raw { guard: None, ..raw.clone() }.effect();
-        let values: &[u32] = match flow {
-            Flow::Select | Flow::Compare { .. } => &[inst.c],
-            Flow::Both { .. } => &[inst.a, inst.b],
-            Flow::Shuffle { .. } => &[inst.b, inst.c],
-            _ => &[],
-        };
-        // A product may ignore the old sums. Only its predicate tells whether it does.
-        if inst.op == Op::Warpgroup && inst.c != NONE {
-            let Effect { uses, defs } = &mut effect;
-            uses.retain(|value| !defs.contains(value));
-        }
-        if !values.is_empty() {
-            effect.uses = vec![inst.a, inst.b, inst.c];
-        }
-        let guard = raw.guard.map(|(value, negated)| (number(value), home_of(value), negated));
-        let list = |list: &[u32]| list.iter().map(|&value| number(value)).collect::<Vec<_>>();
-        let (mut uses, mut defs) = (list(&effect.uses), list(&effect.defs));
-        defs.retain(|&number| number != NONE);
-        if values.is_empty() {
-            uses.retain(|&number| number != NONE);
-        }
-        let any = uses.iter().chain(&guard.map(|guard| guard.0)).any(|&number| number != NONE);
-        if any || !defs.is_empty() {
-            let values = values.iter().map(|&value| home_of(value)).collect();
-            code.steps.push(Step { instruction: pc, flow, guard, uses, defs, values });
-        }
     }
 }
 

@@ -65,8 +65,6 @@ macro_rules! operations {
             Run,
             /// Lets other threads run after an instruction they may wait for: a store (`imm` is 1) or an atomic operation (0).
             Tell,
-            /// Tells observers who follow registers that the next instruction is about to execute.
-            Follow,
             // One for each row of the table.
             $($vector,)*
             $($predicate,)*
@@ -113,7 +111,7 @@ macro_rules! operations {
 
             /// Whether this is not an instruction of the kernel, but a note for execution.
             pub const fn is_note(self) -> bool {
-                matches!(self, Self::Enter | Self::Run | Self::Tell | Self::Follow)
+                matches!(self, Self::Enter | Self::Run | Self::Tell)
             }
 
             /// Whether this only computes from registers to registers.

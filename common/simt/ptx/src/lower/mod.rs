@@ -18,11 +18,13 @@ mod merging;
 mod order;
 mod places;
 mod raw;
+mod speculated;
 
 use crate::error::Error;
 use crate::parsed::Parsed;
-pub use code::{Code, Facts, Flow, Home, Merged, ProductUse, Register, Role, Start, Step};
+pub use code::{Code, Facts, Flow, Home, Merged, ProductUse, Register, Role, Start};
 pub use decode::{COUNT_BITS, Form, forms};
+pub use follow::flow;
 pub use inst::{Index, LOCAL_WINDOW, Preset, SHARED_WINDOW, SharedLoad, Special};
 pub use layout::SharedArray;
 pub use matrix::WarpgroupProduct;

@@ -5,7 +5,7 @@
 
 use super::code::Register;
 use super::flow::Block;
-use super::follow::{follow, home, products};
+use super::follow::{home, products, unset};
 use super::inst::{GUARD_NEGATED, NONE};
 use super::raw::{Decoded, Effect, Raw, Value};
 use crate::ast::Type;
@@ -51,7 +51,7 @@ pub(super) fn places(decoded: &mut Decoded, blocks: &[Block]) -> Result<Vec<u32>
     }
     (code.planes, code.predicates) = (planes, predicates);
     code.writes = writes(values, &effects, &of);
-    follow(decoded, &effects, liveness.maybe_unset, &of);
+    unset(decoded, liveness.maybe_unset, &of);
     Ok(of)
 }
 

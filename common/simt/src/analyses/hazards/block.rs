@@ -12,12 +12,14 @@ use super::hazard::{Action, HazardKind};
 use super::local::LocalShadow;
 use super::log::{Found, Part, Scene, Spot, Touch};
 use super::products::{PIECE, Products};
-use super::registers::Registers;
 use super::setup::Setup;
 use super::shared::SharedShadow;
+use super::values::Values;
 use crate::lanes::{each, select};
 use crate::locked::lock;
-use crate::observe::{Access, Arrival, BulkCopy, CopyAccess, CopyLanded, Executed, Observer, RUNS, WarpgroupStep};
+use crate::observe::{
+    Access, Arrival, BulkCopy, CopyAccess, CopyLanded, Executed, Observer, RUNS, SharedLoads, WarpgroupStep,
+};
 use crate::{AccessKind, Space};
 use std::sync::{Arc, Mutex};
 
@@ -37,7 +39,7 @@ impl Merged {
     fn take(&mut self, BlockHazards { mut scene, shadows, .. }: BlockHazards) {
         self.found[self.run].take(&mut scene.found);
         if !scene.setup.code().communicates && self.run == 0 {
-            self.summaries.add(&scene.setup, &lock(&shadows.global));
+            self.summaries.add(&scene.setup, &lock(&shadows.global), &lock(&scene.reads));
         }
         self.idle.push(shadows);
     }
@@ -75,7 +77,9 @@ pub(super) struct BlockHazards {
     local: LocalShadow,
     copies: Copies,
     barriers: Barriers,
-    registers: Registers,
+    values: Values,
+    /// The warp that was last reported.
+    warp: u32,
     products: Products,
 }
 
@@ -88,7 +92,8 @@ impl BlockHazards {
             local: LocalShadow::new(setup),
             copies: Copies::new(setup),
             barriers: Barriers::default(),
-            registers: Registers::new(setup),
+            values: Values::new(setup),
+            warp: 0,
             products: Products::new(setup),
             scene,
             shadows,
@@ -100,7 +105,7 @@ impl BlockHazards {
     /// Returns the bytes of host memory for a block, without its shadow of global memory.
     pub(super) fn bytes(extent: &Extent) -> u64 {
         let parts =
-            [Clock::bytes, SharedShadow::bytes, LocalShadow::bytes, Copies::bytes, Registers::bytes, Products::bytes];
+            [Clock::bytes, SharedShadow::bytes, LocalShadow::bytes, Copies::bytes, Values::bytes, Products::bytes];
         parts.iter().map(|bytes| bytes(extent)).sum::<u64>() + size_of::<Self>() as u64
     }
 
@@ -140,10 +145,10 @@ impl BlockHazards {
 }
 
 impl Observer for BlockHazards {
-    fn enter(&mut self, warp: u32, _: u32, first: u32, end: u32, lanes: u32) {
-        if self.registers.any() {
-            self.registers.enter(&mut self.scene, warp, first, end, lanes);
-        }
+    fn enter(&mut self, warp: u32, block: u32, first: u32, end: u32, _: u32) {
+        self.warp = warp;
+        self.scene.told = true;
+        self.values.enter(&self.scene.setup, warp, block);
         if self.products.any() {
             self.products.run(&mut self.scene, warp, first, end, false);
         }
@@ -155,16 +160,45 @@ impl Observer for BlockHazards {
         }
     }
 
+    fn follows(&self) -> bool {
+        self.values.follows(self.warp)
+    }
+
     fn follow(&mut self, step: &Executed<'_>) {
-        self.registers.follow(&mut self.scene, step);
+        self.values.follow(&mut self.scene, step);
+    }
+
+    fn absent(&mut self, warp: u32, instruction: u32, lanes: u32) {
+        self.warp = warp;
+        self.values.absent(&self.scene, warp, instruction, lanes);
+    }
+
+    fn shared_loads(&mut self, loads: &SharedLoads<'_>) {
+        let mut next = loads.loads.first().map_or(0, |load| load.instruction);
+        for load in loads.loads {
+            self.values.pass_run(&mut self.scene, loads.warp, next, load.instruction + 1);
+            next = load.instruction + 1;
+            self.access(&Access::shared_load(loads.warp, load.instruction, load.bytes, &loads.addresses(load)));
+        }
+        self.values.pass_run(&mut self.scene, loads.warp, next, loads.end);
     }
 
     fn access(&mut self, access: &Access<'_>) {
+        self.warp = access.warp;
+        let follows =
+            self.scene.told && access.kind == AccessKind::Load && !self.scene.setup.is_matrix(access.instruction);
+        self.scene.reading = follows;
         match access.space {
             Space::Global => self.global(access),
             Space::Shared => self.shared(access),
             Space::Local => self.local.access(&mut self.scene, access),
             _ => {}
+        }
+        self.scene.reading = false;
+        if follows {
+            self.values.loaded(&mut self.scene, access);
+        } else if access.written != 0 {
+            self.values.wrote(&mut self.scene, access);
         }
     }
 
@@ -202,6 +236,7 @@ impl Observer for BlockHazards {
         let Self { scene, copies, shadows, fences, .. } = self;
         let write = Touch { part: Part::new(thread, instruction, true), address, bytes };
         copies.land(&[write]);
+        self.values.filled(address, bytes);
         // Neither this thread nor the threads that meet it know that the copy landed; a thread that finds the phase complete does.
         scene.clock.step(thread / 32);
         shadows.shared.write(scene, &write, Sort::WRITE);
@@ -216,7 +251,7 @@ impl Observer for BlockHazards {
     }
 
     fn copy_landed(&mut self, landed: &CopyLanded<'_>) {
-        let Self { scene, copies, shadows, .. } = self;
+        let Self { scene, copies, shadows, values, .. } = self;
         for lane in each(landed.lanes) {
             let part = Part::new(landed.warp * 32 + lane as u32, landed.instruction, true);
             let write = Touch { part, address: landed.to[lane], bytes: landed.bytes };
@@ -227,6 +262,7 @@ impl Observer for BlockHazards {
                 copies.land(&[write]);
             }
             shadows.shared.landed(scene, &write);
+            values.filled(landed.to[lane], landed.bytes);
         }
     }
 
@@ -298,9 +334,11 @@ impl Observer for BlockHazards {
 
     fn exit(&mut self, warp: u32, instruction: u32, lanes: u32) {
         self.barriers.exit(warp, instruction, lanes);
+        self.values.exit(warp, lanes);
     }
 
-    fn end(self: Box<Self>) {
+    fn end(mut self: Box<Self>) {
+        self.values.end(&mut self.scene);
         let home = self.home.clone();
         lock(&home).take(*self);
     }

@@ -8,6 +8,7 @@ use super::clock::{Clock, Order};
 use super::event::{Event, Slot};
 use super::extent::Extent;
 use super::hazard::HazardKind;
+use crate::lanes::each;
 
 /// What an access does to a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,14 +21,21 @@ pub(super) struct Sort {
     pub wide: bool,
     /// Whether it is strong because it is volatile.
     pub volatile: bool,
+    /// Whether it is a plain load whose value may be dropped.
+    pub speculated: bool,
 }
 
 impl Sort {
-    pub(super) const READ: Self = Self { writes: false, strong: 0, wide: false, volatile: false };
+    pub(super) const READ: Self = Self { writes: false, strong: 0, wide: false, volatile: false, speculated: false };
     pub(super) const WRITE: Self = Self { writes: true, ..Self::READ };
 
     pub(super) fn is_strong(self) -> bool {
         self.strong > 0
+    }
+
+    /// Whether what races with it is judged by what becomes of the value that it has read.
+    pub(super) fn waits(self) -> bool {
+        !self.writes && (self.speculated || self.volatile)
     }
 
     /// Returns the kind of hazard that two unordered accesses are, or `None` if they are strong enough not to race.
@@ -35,8 +43,8 @@ impl Sort {
         let meet = self.is_strong() && other.is_strong() && (same_block || self.wide && other.wide);
         match meet {
             false => Some(HazardKind::Race),
-            true if self.volatile || other.volatile => Some(HazardKind::VolatileOrder),
-            true => (self.strong != other.strong).then_some(HazardKind::MixedWidths),
+            true if self.strong != other.strong => Some(HazardKind::MixedWidths),
+            true => (self.volatile || other.volatile).then_some(HazardKind::VolatileOrder),
         }
     }
 }
@@ -140,7 +148,7 @@ impl Lists {
     /// Adds an access of one thread to a cell's list.
     #[cold]
     fn add(&mut self, cell: &mut Cell, clock: &Clock, new: Event, sort: Sort, update: Option<u64>) {
-        let most = if self.two_warps { 2 } else { usize::MAX };
+        let most = if self.two_warps && !sort.waits() { 2 } else { usize::MAX };
         let List { entries: list, update: last } = self.list(cell);
         let one = Slot::one(new);
         if sort.writes && sort.is_strong() {
@@ -214,6 +222,11 @@ impl Cell {
         Self { write, ..Self::default() }
     }
 
+    /// Whether it has accesses that do not fit into it.
+    pub(super) fn has_more(&self) -> bool {
+        self.more != 0
+    }
+
     /// Returns the shadow of another lane's unit, if this is the shadow of the first lane's.
     pub(super) fn of_lane(&self, lane: usize) -> Self {
         Self { write: self.write.by_lane(lane), reads: self.reads.map(|slot| slot.of_lane(lane)), more: self.more }
@@ -249,7 +262,8 @@ impl Cell {
         decided: u64,
     ) -> Option<Conflict> {
         let mut open = None;
-        for Entry { slot, sort: old } in self.all(lists).filter(|entry| entry.sort.writes || sort.writes) {
+        let judged = |entry: &Entry| entry.sort.writes || sort.writes && !entry.sort.waits();
+        for Entry { slot, sort: old } in self.all(lists).filter(judged) {
             // This test comes first because `clock.order` is slow for a place that many threads access.
             let Some(unordered) = old.unordered(sort, slot.event.block == new.block) else { continue };
             let (order, thread) = clock.order(&slot, new.thread());
@@ -268,6 +282,26 @@ impl Cell {
         open
     }
 
+    /// Returns the earlier loads that a write races with if their value matters.
+    pub(super) fn awaited(&self, lists: &Lists, clock: &Clock, new: Event, sort: Sort) -> Vec<Conflict> {
+        let mut found = vec![];
+        for Entry { slot, sort: old } in lists.of(self).iter().filter(|entry| entry.sort.waits()) {
+            let Some(unordered) = old.unordered(sort, slot.event.block == new.block) else { continue };
+            for lane in each(slot.lanes) {
+                let earlier = slot.by_lane(lane);
+                let own = earlier.block == new.block && earlier.thread() == new.thread();
+                let kind = match clock.order(&Slot::one(earlier), new.thread()).0 {
+                    Order::Before => continue,
+                    _ if own => continue,
+                    Order::Exchange if unordered == HazardKind::Race => HazardKind::ShuffleOrder,
+                    _ => unordered,
+                };
+                found.push(Conflict { earlier, sort: *old, kind });
+            }
+        }
+        found
+    }
+
     /// Whether a thread knows of a strong write because an atomic operation, its own or one that it knows of, has read what that
     /// write left. (PTX, "Causality Order": a thread that observes a write comes after it, even without a fence. So the last thread
     /// to count may reset the counter.) Unless the access depends on that operation's result, it is chance who comes last.
@@ -282,7 +316,7 @@ impl Cell {
 
     /// Notes an access of one thread. `update` has the bit of its result if it is an atomic operation.
     pub(super) fn note(&mut self, lists: &mut Lists, clock: &Clock, new: Event, sort: Sort, update: Option<u64>) {
-        if sort.is_strong() {
+        if sort.is_strong() || sort.speculated {
             lists.add(self, clock, new, sort, update);
         } else if sort.writes {
             lists.drop_list(self);

@@ -1,7 +1,7 @@
 //! One access in twelve bytes: its thread and block, its instruction, and its time by the clock of its warp.
 
 /// An access, or none.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(super) struct Event {
     /// Time of the thread's warp, from 1; 0 if there was no access.
     pub time: u32,

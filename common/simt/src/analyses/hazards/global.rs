@@ -11,6 +11,7 @@ use super::fences::Locations;
 use super::hazard::HazardKind;
 use super::log::{Finding, Found, Part, Scene, Side, Spot};
 use super::meetings::meetings;
+use super::reads::Reads;
 use super::setup::Setup;
 use crate::lanes::each;
 use crate::{Access, AccessKind};
@@ -128,7 +129,7 @@ impl GlobalShadow {
         let unit = setup.extent.unit;
         let writes = access.written >> lane & 1 != 0;
         let load = access.kind == AccessKind::Load;
-        let sort = setup.sort(access.instruction, writes);
+        let sort = scene.sort(access.instruction, writes);
         let (facts, update) = (setup.facts(access.instruction), setup.update(access.instruction));
         let (decided, needs_old) = (facts.decided, load || facts.role == Role::Atomic);
         let part = Part::of(access, lane);
@@ -145,12 +146,17 @@ impl GlobalShadow {
             let row = scene.clock.row(access.warp as usize);
             let promises = load && scene.setup.order(access.instruction).read_only;
             let broken = if promises { cell.broken_promise(lists) } else { None };
-            let plain = !(sort.is_strong() || writes || broken.is_some());
+            let plain = sort == Sort::READ && broken.is_none();
             if plain && cell.read_quickly(new, 1 << lane, row, lists.two_warps) {
                 continue;
             }
             if sort == Sort::WRITE && compare && note && cell.write_quickly(new, row) {
                 continue;
+            }
+            if compare && writes && cell.has_more() {
+                for conflict in cell.awaited(lists, &scene.clock, new, sort) {
+                    scene.awaits(Spot::Global(address), conflict, part);
+                }
             }
             let conflict = if compare { cell.conflict(lists, &scene.clock, new, sort, decided) } else { None };
             if let Some(conflict) = conflict.or(broken) {
@@ -221,12 +227,17 @@ impl Summaries {
     }
 
     /// Adds the accesses of a block that has ended.
-    pub(super) fn add(&mut self, setup: &Setup, global: &GlobalShadow) {
+    pub(super) fn add(&mut self, setup: &Setup, global: &GlobalShadow, loads: &Reads) {
         for (page, cells) in global.pages() {
             let summaries = self.plain.entry(page).or_insert_with(|| vec![Summary::default(); cells.len()].into());
             for (place, (summary, cell)) in summaries.iter_mut().zip(cells).enumerate() {
                 for entry in cell.all(&global.lists) {
-                    let first_two = match entry.sort {
+                    // A load whose value was dropped does not count.
+                    let mut lanes = each(entry.slot.lanes).map(|lane| entry.slot.by_lane(lane));
+                    let needed = lanes.find(|load| !entry.sort.speculated || loads.has_mattered(*load));
+                    let Some(event) = needed else { continue };
+                    let event = if entry.sort.speculated { event } else { entry.slot.event };
+                    let first_two = match (Sort { speculated: false, ..entry.sort }) {
                         Sort::WRITE => &mut summary.writes,
                         Sort::READ => &mut summary.reads,
                         sort => {
@@ -239,7 +250,7 @@ impl Summaries {
                             &mut all[at].1
                         }
                     };
-                    keep(first_two, entry.slot.event);
+                    keep(first_two, event);
                 }
             }
         }

@@ -16,8 +16,10 @@ worded! {
         OutsideMask = "lane outside its own mask",
         /// Two threads access the same place, at least one writes, and nothing orders them.
         Race = "data race",
-        /// Atomic operations of different widths access one place. PTX does not define the result.
+        /// Atomic or volatile accesses of different widths to one place. PTX does not define the result.
         MixedWidths = "atomic accesses of different widths",
+        /// Only a shuffle or a vote orders the accesses of two lanes, and neither orders memory.
+        ShuffleOrder = "shared memory ordered by a shuffle",
         /// A load through the read-only path (`.nc`, `__ldg`) reads what the kernel has written.
         StaleLoad = "read-only load of what the kernel writes",
         /// A place that an asynchronous copy still fills was read.
@@ -50,10 +52,9 @@ worded! {
         EndedBeforeBarrier = "barrier without all threads",
         /// Threads of a block meet at one barrier by instructions on different lines: a warning.
         DifferentBarriers = "different barriers",
-        /// Unordered accesses to a place do not race only because one of them is `volatile`: a warning.
+        /// Unordered accesses to a place do not race only because one of them is `volatile`, and no value that was loaded is data: a
+        /// warning.
         VolatileOrder = "volatile access between threads",
-        /// Only a shuffle or a vote orders the accesses of two lanes: a warning.
-        ShuffleOrder = "shared memory ordered by a shuffle",
         /// An element of an output array was stored to more than once, in order or with the same value: a warning.
         WrittenTwice = "element written more than once",
     }

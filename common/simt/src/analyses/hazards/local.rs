@@ -2,7 +2,7 @@
 
 use super::extent::Extent;
 use super::hazard::HazardKind;
-use super::log::{Part, Scene, Spot};
+use super::log::{Finding, Part, Scene, Spot};
 use super::setup::Setup;
 use crate::lanes::each;
 use crate::{Access, AccessKind};
@@ -36,10 +36,12 @@ impl LocalShadow {
                 written[start..end].iter_mut().for_each(|lanes| *lanes |= 1 << lane);
                 continue;
             }
-            // A load of partly written bytes is allowed, because it may copy a structure with padding.
-            let bytes = written.get(start.min(written.len())..end.min(written.len())).unwrap_or_default();
-            if bytes.iter().all(|lanes| lanes >> lane & 1 == 0) {
-                scene.alone(HazardKind::UninitialisedLocal, Spot::Local(start as u32), Part::of(access, lane));
+            let unset = |at: &usize| written.get(*at).is_none_or(|lanes| lanes >> lane & 1 == 0);
+            // A load counts once, however many of its bytes nobody wrote.
+            for (at, count) in (start..end).filter(unset).zip(std::iter::once(1).chain(std::iter::repeat(0))) {
+                let first = scene.side_of(Part::of(access, lane));
+                let finding = Finding { spot: Spot::Local(at as u32), first, second: None, count, time: scene.now() };
+                scene.note(HazardKind::UninitialisedLocal, finding);
             }
         }
     }

@@ -5,11 +5,13 @@ use super::cell::{Conflict, Sort};
 use super::clock::Clock;
 use super::event::Event;
 use super::hazard::{Action, HazardKind};
+use super::reads::Reads;
 use super::setup::Setup;
+use crate::locked::lock;
 use crate::{Access, AccessKind};
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 /// What one thread does by one instruction, without the place.
 #[derive(Debug, Clone, Copy)]
@@ -59,19 +61,42 @@ pub(super) struct Scene {
     pub block: u64,
     pub clock: Clock,
     pub found: Found,
+    /// Whether a load is being checked whose value will be followed. What is wrong with it is kept in `suspects`, because it is no
+    /// hazard before the value matters.
+    pub reading: bool,
+    /// Whether the launch tells of the instructions that warps execute. If not, a load is judged when it happens.
+    pub told: bool,
+    pub reads: Arc<Mutex<Reads>>,
+    pub suspects: Vec<(HazardKind, Finding)>,
     /// The clock that stamps findings, if there is one.
     pub time: Option<Arc<AtomicU64>>,
 }
 
 impl Scene {
-    pub(super) fn new(setup: Arc<Setup>, block: u64, time: Option<Arc<AtomicU64>>) -> Self {
+    pub(super) fn new(setup: Arc<Setup>, block: u64, time: Option<Arc<AtomicU64>>, reads: Arc<Mutex<Reads>>) -> Self {
         let clock = Clock::new(block as u32, setup.block.count() as u32);
-        Self { setup, block, clock, found: Found::default(), time }
+        Self {
+            setup,
+            block,
+            clock,
+            found: Found::default(),
+            reading: false,
+            told: false,
+            reads,
+            suspects: vec![],
+            time,
+        }
     }
 
     /// Returns the event of a thread's access at its current time.
     pub(super) fn event(&self, Part { thread, instruction, .. }: Part) -> Event {
         Event::new(self.clock.block, thread, self.clock.time(thread / 32), instruction)
+    }
+
+    /// Returns what an access of an instruction does to its place.
+    pub(super) fn sort(&self, instruction: u32, writes: bool) -> Sort {
+        let sort = self.setup.sort(instruction, writes);
+        Sort { speculated: sort.speculated && self.told, ..sort }
     }
 
     pub(super) fn side(&self, thread: u32, instruction: u32, action: Action) -> Side {
@@ -84,7 +109,16 @@ impl Scene {
     }
 
     pub(super) fn add(&mut self, kind: HazardKind, spot: Spot, first: Side, second: Option<Side>) {
-        self.found.add(kind, Finding { spot, first, second, count: 1, time: self.now() });
+        self.note(kind, Finding { spot, first, second, count: 1, time: self.now() });
+    }
+
+    /// Notes a finding, or only a doubt about the value that is being read.
+    pub(super) fn note(&mut self, kind: HazardKind, finding: Finding) {
+        if self.reading {
+            self.suspects.push((kind, finding));
+        } else {
+            self.found.add(kind, finding);
+        }
     }
 
     pub(super) fn now(&self) -> Option<u64> {
@@ -107,6 +141,17 @@ impl Scene {
         self.add(kind, spot, first, Some(self.side_of(part)));
     }
 
+    /// Notes that a write races with an earlier load, if the value that was loaded matters.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn awaits(&mut self, spot: Spot, Conflict { earlier, kind, .. }: Conflict, part: Part) {
+        let block = if earlier.block == self.block as u32 { self.block } else { u64::from(earlier.block) };
+        let first = Side { block, ..self.side_of(Part::new(earlier.thread(), earlier.instruction(), false)) };
+        let finding = Finding { spot, first, second: Some(self.side_of(part)), count: 1, time: self.now() };
+        let kind = if self.told { lock(&self.reads).add(earlier, kind, finding) } else { Some(kind) };
+        kind.into_iter().for_each(|kind| self.found.add(kind, finding));
+    }
+
     /// Notes that two lanes of one instruction do the same thing to one place.
     pub(super) fn lanes(&mut self, kind: HazardKind, spot: Spot, first: Part, second: Part) {
         self.add(kind, spot, self.side_of(first), Some(self.side_of(second)));
@@ -119,6 +164,8 @@ pub(super) enum Spot {
     Shared(u32),
     Global(u64),
     Register(u32),
+    /// The register that an instruction sets.
+    Result(u32),
     /// A register that products work on, by its number among these registers.
     Accumulator(u32),
     Barrier(u32),
@@ -185,7 +232,7 @@ impl Found {
         // A warning is reported once, and an unset register is reported once, however many things it decides.
         let key = match finding.spot {
             _ if kind.is_warning() => (kind, 0, 0),
-            Spot::Register(number) => (kind, number, u32::MAX),
+            Spot::Register(number) | Spot::Result(number) => (kind, number, u32::MAX),
             _ => key,
         };
         self.0.entry(key).and_modify(|known| known.join(finding)).or_insert(finding);

@@ -20,9 +20,13 @@
 //! # What CUDA leaves open
 //!
 //! Kernels rely on some things that CUDA does not promise but every GPU does. Here they are not races but *warnings*, and each is
-//! reported once: `volatile` counts as relaxed, as in PTX; a shuffle or a vote counts as a `__syncwarp` of its lanes; threads
-//! may meet at different barrier instructions with one number, and may end before a barrier if no other thread needs what they
+//! reported once: `volatile` counts as relaxed, as in PTX, for a flag that is polled, but not for data; threads may meet at different barrier instructions with one number, and may end before a barrier if no other thread needs what they
 //! would have done. `fences` explains what a barrier does to fences.
+//!
+//! # A load is judged by what becomes of its value
+//!
+//! Compilers load values before they know whether they need them, and kernels load what they then drop. So what is wrong with a load
+//! (a race, a place that nobody wrote) is a hazard only if the value decides a branch, is an address or leaves the block: `values`.
 //!
 //! # Verdicts do not depend on the host
 //!
@@ -41,6 +45,7 @@ mod cell;
 mod clock;
 mod copies;
 mod coverage;
+mod doubts;
 mod event;
 mod extent;
 mod fences;
@@ -50,10 +55,12 @@ mod local;
 mod log;
 mod meetings;
 mod naming;
+mod passing;
 mod products;
-mod registers;
+mod reads;
 mod setup;
 mod shared;
+mod values;
 pub use hazard::{Action, Hazard, HazardKind, Party};
 pub use naming::Extents;
 
@@ -66,6 +73,7 @@ use extent::Extent;
 use global::{GlobalShadow, Summaries};
 use log::Scene;
 use naming::Naming;
+use reads::Reads;
 use setup::Setup;
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::AtomicU64;
@@ -106,6 +114,8 @@ struct Launch {
     coverage: Arc<Coverage>,
     /// The shadow of global memory that all blocks share, if they may wait for each other.
     global: Option<Arc<Mutex<GlobalShadow>>>,
+    /// The loads that are judged later, if blocks may wait for each other.
+    reads: Option<Arc<Mutex<Reads>>>,
 }
 
 impl Hazards {
@@ -217,8 +227,9 @@ impl Analysis for Hazards {
     fn begin(&mut self, launch: &LaunchInfo<'_>) {
         let setup = Arc::new(Setup::new(launch, &self.outputs));
         let global = setup.code().communicates.then(|| Arc::new(Mutex::new(GlobalShadow::new(&setup))));
+        let reads = global.is_some().then(Arc::default);
         self.coverage = Arc::new(Coverage::new(&setup));
-        self.launch = Some(Launch { coverage: self.coverage.clone(), global, setup });
+        self.launch = Some(Launch { coverage: self.coverage.clone(), global, reads, setup });
         self.found = OnceLock::new();
         *lock(&self.merged) = Merged::default();
     }
@@ -228,7 +239,8 @@ impl Analysis for Hazards {
     }
 
     fn begin_again(&mut self) {
-        let Some(Launch { setup, coverage, global }) = &mut self.launch else { return };
+        let Some(Launch { setup, coverage, global, reads }) = &mut self.launch else { return };
+        *reads = global.is_some().then(Arc::default);
         // A later run writes every element again, which must not count as written twice.
         *coverage = Arc::default();
         *global = global.as_ref().map(|_| Arc::new(Mutex::new(GlobalShadow::new(setup))));
@@ -242,13 +254,15 @@ impl Analysis for Hazards {
     }
 
     fn block(&self, block: &BlockInfo) -> Vec<Box<dyn Observer>> {
-        let Some(Launch { setup, coverage, global }) = &self.launch else { return vec![] };
+        let Some(Launch { setup, coverage, global, reads }) = &self.launch else { return vec![] };
         let idle = lock(&self.merged).idle.pop();
         let shadows = idle.unwrap_or_else(|| {
             let own = || Arc::new(Mutex::new(GlobalShadow::new(setup)));
             Shadows::new(setup, global.clone().unwrap_or_else(own))
         });
-        let scene = Scene::new(setup.clone(), block.number, self.clock.clone());
+        let own = || Arc::new(Mutex::new(Reads::default()));
+        let reads = reads.clone().unwrap_or_else(own);
+        let scene = Scene::new(setup.clone(), block.number, self.clock.clone(), reads);
         let observer = BlockHazards::new(scene, shadows, coverage.clone(), self.merged.clone());
         vec![Box::new(observer)]
     }

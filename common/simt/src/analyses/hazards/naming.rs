@@ -55,6 +55,7 @@ impl Naming<'_> {
             }
             Spot::Global(address) => (1, self.setup.arrays.iter().filter(|array| array.base <= address).count() as u64),
             Spot::Register(number) => (2, u64::from(number)),
+            Spot::Result(number) => (7, u64::from(number)),
             Spot::Barrier(id) => (3, u64::from(id)),
             Spot::Local(_) => (4, 0),
             Spot::Mask(_) => (5, 0),
@@ -71,12 +72,12 @@ impl Naming<'_> {
     }
 
     fn place(&self, spot: Spot) -> Place {
-        let register = |names: &[String], number: u32| {
-            Place::Register(names.get(number as usize).cloned().unwrap_or_else(|| "?".into()))
-        };
+        let register = |name: Option<&String>| Place::Register(name.map_or("?", String::as_str).into());
+        let code = self.setup.code();
         match spot {
-            Spot::Register(number) => register(&self.setup.code().maybe_unset, number),
-            Spot::Accumulator(number) => register(&self.setup.code().products.registers, number),
+            Spot::Register(number) => register(code.maybe_unset.get(number as usize).map(|(name, _)| name)),
+            Spot::Result(number) => register(code.registers_written(number).next().map(|written| &written.name)),
+            Spot::Accumulator(number) => register(code.products.registers.get(number as usize)),
             Spot::Barrier(id) => Place::Barrier(id),
             Spot::Local(address) => Place::Local(address.into()),
             Spot::Mask(lanes) => Place::Lanes(lanes),

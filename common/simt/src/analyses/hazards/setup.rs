@@ -4,7 +4,11 @@ use super::cell::Sort;
 use super::extent::Extent;
 use super::hazard::Action;
 use crate::{DevicePointer, Dim3, Kernel, LaunchInfo, SharedArray, Space};
-use ptx::lower::{Code, Facts, MemoryOrder, ProductUse, Role, Scope, Start, Step};
+use ptx::lower::inst::{GUARD_NEGATED, Inst, NO_GUARD, NONE, Op};
+use ptx::lower::matrix::{MatrixOp, Scale};
+use ptx::lower::{Code, Facts, Home, MemoryOrder, ProductUse, Role, Scope, Start};
+use std::collections::HashSet;
+use std::sync::OnceLock;
 
 #[derive(Debug)]
 pub(super) struct Array {
@@ -63,6 +67,10 @@ pub(super) struct Setup {
     pub in_order: bool,
     /// For each instruction, whether it loads from an array that nobody writes during the launch. Such a load cannot be a hazard.
     pub reads_unwritten: Vec<bool>,
+    /// Where each instruction stands in the code.
+    places: OnceLock<Vec<u32>>,
+    /// For each basic block, the registers that it reads or sets.
+    touched: Vec<OnceLock<HashSet<Home>>>,
 }
 
 impl Setup {
@@ -85,6 +93,8 @@ impl Setup {
             grid: launch.config.grid,
             shared_units: extent.units(launch.shared_bytes.into()) as usize,
             extent,
+            places: OnceLock::new(),
+            touched: code.blocks.iter().map(|_| OnceLock::new()).collect(),
             arrays: arrays.collect(),
         }
     }
@@ -127,7 +137,8 @@ impl Setup {
 
     pub(super) fn sort(&self, instruction: u32, writes: bool) -> Sort {
         let order @ MemoryOrder { strong, volatile, scope, .. } = self.order(instruction);
-        Sort { writes, strong, wide: order.is_strong() && scope > Scope::Block, volatile }
+        let speculated = !writes && !order.is_strong() && self.facts(instruction).speculated;
+        Sort { writes, strong, wide: order.is_strong() && scope > Scope::Block, volatile, speculated }
     }
 
     /// Returns the bit of the result of an atomic operation, which reads what the ones before it have written.
@@ -152,16 +163,57 @@ impl Setup {
         Some(&self.code().shared_arrays[origin as usize]).filter(|array| array.bytes > 0)
     }
 
-    /// Returns the instructions among `first..end` that read or set registers that are followed.
-    pub(super) fn steps(&self, first: u32, end: u32) -> &[Step] {
-        let steps = &self.code().steps;
-        let at = |number: u32| steps.partition_point(|step| step.instruction < number);
-        &steps[at(first)..at(end)]
+    /// Whether an instruction moves a part of a matrix between memory and the registers of a warp.
+    pub(super) fn is_matrix(&self, instruction: u32) -> bool {
+        !self.code().matrices.is_empty() && self.inst(instruction).op == Op::Matrix
     }
 
-    /// Returns the end of the basic block that contains an instruction.
-    pub(super) fn block_end(&self, instruction: u32) -> u32 {
-        let blocks = &self.code().blocks;
-        blocks[blocks.partition_point(|block| block.end <= instruction)].end
+    /// Returns an instruction by its number.
+    pub(super) fn inst(&self, number: u32) -> &Inst {
+        let insts = &self.code().insts;
+        let at = self.places.get_or_init(|| {
+            let mut at = vec![0; self.code().facts.len()];
+            let all = (0_u32..).zip(insts).filter(|(_, inst)| !inst.op.is_note());
+            all.for_each(|(place, inst)| at[inst.pc as usize] = place);
+            at
+        });
+        &insts[at[number as usize] as usize]
     }
+
+    /// Whether any instruction of a basic block reads or sets one of these registers.
+    pub(super) fn touches<'a>(&self, block: u32, mut registers: impl Iterator<Item = &'a Home>) -> bool {
+        let touched = self.touched[block as usize].get_or_init(|| {
+            let range = self.code().blocks[block as usize].clone();
+            range.flat_map(|number| self.registers(self.inst(number))).collect()
+        });
+        registers.any(|register| touched.contains(register))
+    }
+
+    /// Returns the registers that an instruction reads or sets.
+    fn registers(&self, inst: &Inst) -> Vec<Home> {
+        let fields = [inst.d, inst.a, inst.b, inst.c, inst.e].into_iter().enumerate();
+        let own = fields.filter_map(|(field, place)| self.facts(inst.pc).home(field, place));
+        let guard = (inst.guard != NO_GUARD).then(|| Home::Predicate((inst.guard & !GUARD_NEGATED).into()));
+        own.chain(guard).chain(more(self.code(), inst).into_iter().map(|(home, _)| home)).collect()
+    }
+}
+
+/// Returns the registers of an instruction on matrices, and whether it sets each without reading it.
+pub(super) fn more(code: &Code, inst: &Inst) -> Vec<(Home, bool)> {
+    if !matches!(inst.op, Op::Matrix | Op::Warpgroup) {
+        return vec![];
+    }
+    let matrix = &code.matrices[inst.imm as usize];
+    let double = match &matrix.op {
+        MatrixOp::Multiply(fragments, _) => {
+            fragments.iter().flat_map(|one| vec![one.kind.bytes() == 8; one.registers as usize]).collect()
+        }
+        MatrixOp::Move { fragment, .. } => vec![fragment.kind.bytes() == 8; matrix.registers.len()],
+        _ => vec![false; matrix.registers.len()],
+    };
+    // A product may ignore the old sums; then only its predicate tells.
+    let adds = matrix.op.product().is_some_and(|product| product.scale == Scale::Always);
+    let homes = matrix.registers.iter().zip(double).enumerate().filter(|(_, (place, _))| **place != NONE);
+    let home = |place: u32, double: bool| if double { Home::Double(place) } else { Home::Word(place) };
+    homes.map(|(at, (&place, double))| (home(place, double), at < matrix.results as usize && !adds)).collect()
 }

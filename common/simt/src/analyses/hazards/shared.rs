@@ -69,7 +69,7 @@ impl SharedShadow {
         let Self { cells, lists, written, doubtful, unwritten } = self;
         let (unit, two_warps) = (scene.setup.extent.unit, lists.two_warps);
         let row = scene.clock.row(access.warp as usize);
-        let plain = !scene.setup.order(access.instruction).is_strong();
+        let plain = scene.sort(access.instruction, false) == Sort::READ;
         let units = (access.bytes >> unit).max(1);
         if let Some(number) = cells.of(access, unit).filter(|_| plain) {
             let new = scene.event(Part::of(access, 0));
@@ -100,7 +100,7 @@ impl SharedShadow {
     #[cold]
     #[inline(never)]
     fn look_closely(&mut self, scene: &mut Scene, copies: &Copies, access: &Access<'_>) {
-        let sort = scene.setup.sort(access.instruction, false);
+        let sort = scene.sort(access.instruction, false);
         for (lanes, index) in std::mem::take(&mut self.doubtful) {
             for lane in each(lanes) {
                 let part = Part::of(access, lane);
@@ -117,7 +117,7 @@ impl SharedShadow {
     }
 
     fn stores(&mut self, scene: &mut Scene, access: &Access<'_>) {
-        let sort = scene.setup.sort(access.instruction, true);
+        let sort = scene.sort(access.instruction, true);
         if let Some(number) = self.cells.of(access, scene.setup.extent.unit).filter(|_| sort == Sort::WRITE) {
             let first = Part::of(access, 0);
             if self.cells.write_quickly(number, scene.event(first), scene.clock.row(access.warp as usize)) {
@@ -154,7 +154,7 @@ impl SharedShadow {
                 if self.written.get(index / 64).is_some_and(|word| word >> (index % 64) & 1 == 0) {
                     uninitialised(scene, copies, scene.setup.address(index), write.part);
                 }
-                let sort = scene.setup.sort(access.instruction, access.written >> lane & 1 != 0);
+                let sort = scene.sort(access.instruction, access.written >> lane & 1 != 0);
                 self.touch(scene, index, write.part, sort);
                 self.set_written(index);
             }
@@ -237,6 +237,11 @@ impl SharedShadow {
     fn compare(&mut self, scene: &mut Scene, index: usize, part: Part, sort: Sort, copies: Option<&Copies>) {
         let Some(cell) = self.cells.get_mut(index) else { return };
         let (new, decided) = (scene.event(part), scene.setup.facts(part.instruction).decided);
+        if sort.writes && cell.has_more() {
+            for conflict in cell.awaited(&self.lists, &scene.clock, new, sort) {
+                scene.awaits(Spot::Shared(scene.setup.address(index)), conflict, part);
+            }
+        }
         if let Some(mut conflict) = cell.conflict(&self.lists, &scene.clock, new, sort, decided) {
             let address = scene.setup.address(index);
             if copies.is_some_and(|copies| copies.is_not_waited(scene, address, conflict.earlier, part)) {

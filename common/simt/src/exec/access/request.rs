@@ -105,6 +105,7 @@ impl At<'_> {
 #[inline(always)]
 pub(super) fn show(context: &mut Context, access: &Access) {
     context.tell(|observer| observer.access(access));
+    context.ask();
 }
 
 #[inline(always)]
@@ -297,8 +298,9 @@ pub(crate) fn bases(context: &Context, run: &Run, r: Registers) -> Option<[Patte
 }
 
 #[inline(never)]
-pub(crate) fn show_run(context: &mut Context, run: &Run, bases: &[Pattern; BASES], warp: u32) {
+pub(crate) fn show_run(context: &mut Context, run: &Run, bases: &[Pattern; BASES], (warp, end): (u32, u32)) {
     let bases = bases.each_ref().map(|base| &base.index);
-    let loads = SharedLoads { warp, loads: &run.loads, bases: &bases[..run.bases.len()] };
+    let loads = SharedLoads { warp, end, loads: &run.loads, bases: &bases[..run.bases.len()] };
     context.tell(|observer| observer.shared_loads(&loads));
+    context.ask();
 }
