@@ -77,7 +77,7 @@ ROUNDS(rounds_with_two_buffers_and_no_barrier, 2, NOTHING, NOTHING)
 PRODUCER(producer, BAR_ARRIVE(1, 64), BAR_SYNC(1, 64), BAR_ARRIVE(2, 64), BAR_SYNC(2, 64))
 // 1 x 64: clean
 PRODUCER(producer_waits_too, BAR_SYNC(1, 64), BAR_SYNC(1, 64), BAR_SYNC(2, 64), BAR_SYNC(2, 64))
-// 1 x 64: data race, deadlock
+// 1 x 64: arrival at a barrier that nobody waits for, data race, deadlock
 PRODUCER(producer_does_not_wait, BAR_ARRIVE(1, 64), BAR_SYNC(1, 64), BAR_ARRIVE(2, 64), NOTHING)
 // 1 x 64: data race
 PRODUCER(producer_only_arrives, BAR_ARRIVE(1, 64), BAR_SYNC(1, 64), BAR_SYNC(2, 64), BAR_ARRIVE(2, 64))
@@ -301,4 +301,42 @@ KERNEL(half_of_a_warp_ends_elsewhere) {
     }
     __syncthreads();
     data[T] = -T;
+}
+
+// A warp that goes around a barrier and then goes on has not ended before it. What only returns has.
+#define AROUND(name, condition, behind)                                                \
+    KERNEL(name) {                                                                     \
+        __shared__ int line[128];                                                      \
+        line[T] = data[T];                                                             \
+        if (condition) __syncthreads();                                                \
+        behind;                                                                        \
+    }
+// 1 x 128: barrier that some warps go around
+AROUND(one_warp_goes_around, T >= 32, out[T] = line[T])
+// 1 x 128: clean
+AROUND(no_warp_goes_around, T >= 0, out[T] = line[T])
+// 1 x 128: barrier without all threads
+AROUND(one_warp_ends_at_once, T >= 32, NOTHING)
+// 1 x 128: barrier that some warps go around
+KERNEL(fewer_rounds_of_barriers) {
+    int sum = 0;
+#pragma unroll 1
+    for (int i = 0; i < 2 + T / 32; ++i) {
+        sum += data[i];
+        __syncthreads();
+    }
+    out[T] = sum;
+}
+// 1 x 128: barrier without all threads
+KERNEL(warps_end_in_different_rounds) {
+    for (int i = 0; i < 8; ++i) {
+        if (i > T / 32) return;
+        __syncthreads();
+        out[T] = i;
+    }
+}
+// 1 x 64: arrival at a barrier that nobody waits for
+KERNEL(nobody_hears_it) {
+    out[T] = T;
+    if (T < 32) BAR_ARRIVE(3, 64);
 }

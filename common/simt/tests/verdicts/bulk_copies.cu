@@ -65,7 +65,7 @@ PIPELINE(three_stages_expected_with_the_arrival, 3, PUBLISH_BARRIERS, FETCH_AFTE
 PIPELINE(copied_before_it_is_expected, 2, PUBLISH, FETCH_BEFORE, WAIT(2), __syncthreads())
 // 1 x 64: clean
 PIPELINE(two_copies_for_a_phase, 2, PUBLISH, FETCH_HALVES, WAIT(2), __syncthreads())
-// 1 x 64: shared memory written without a proxy fence
+// 1 x 64: memory written without a proxy fence
 PIPELINE(barriers_not_published, 2, NOTHING, FETCH, WAIT(2), __syncthreads())
 // 1 x 64: asynchronous copy read before it has landed
 PIPELINE(nobody_waits, 6, PUBLISH, FETCH, __syncthreads(), __syncthreads())
@@ -79,3 +79,34 @@ PIPELINE(overwritten_while_others_read, 2, PUBLISH, FETCH, WAIT(2), NOTHING)
 PIPELINE(stored_to_in_flight, 1, PUBLISH, FETCH; if (T == 1 && next == 0) line[0][5] = 1, WAIT(1), __syncthreads())
 // 1 x 64: limit
 PIPELINE(fewer_bytes_than_expected, 1, PUBLISH, { arrive_and_expect(full, 512); copy(line[slot], data + 64 * next, 256, full); }, WAIT(1), __syncthreads())
+
+// A bulk copy reads by another way than threads write, and writes by another way. A fence joins the two, in both directions.
+#define BULK(name, first, fence, second)                                               \
+    KERNEL(name) {                                                                     \
+        __shared__ alignas(16) int line[64];                                           \
+        BARRIERS(1)                                                                    \
+        if (T == 0) { init(at); PUBLISH_BARRIERS; }                                    \
+        first;                                                                         \
+        fence;                                                                         \
+        __syncthreads();                                                               \
+        if (T == 0) { arrive_and_expect(at, 256); copy(line, data, 256, at); }         \
+        second;                                                                        \
+        wait(at, 0);                                                                   \
+        out[T] = line[63 - T];                                                         \
+    }
+#define PUBLISH_ALL asm volatile("fence.proxy.async;" ::: "memory")
+#define PUBLISH_GLOBAL asm volatile("fence.proxy.async.global;" ::: "memory")
+// 1 x 64: memory written without a proxy fence
+BULK(bulk_source_not_published, data[T] = T, NOTHING, NOTHING)
+// 1 x 64: memory written without a proxy fence
+BULK(bulk_source_published_for_shared_memory, data[T] = T, PUBLISH, NOTHING)
+// 1 x 64: clean
+BULK(bulk_source_published, data[T] = T, PUBLISH_GLOBAL, NOTHING)
+// 1 x 64: clean
+BULK(bulk_source_published_for_all, data[T] = T, PUBLISH_ALL, NOTHING)
+// 1 x 64: memory written without a proxy fence
+BULK(bulk_target_not_published, line[T] = T, NOTHING, NOTHING)
+// 1 x 64: clean
+BULK(bulk_target_published, line[T] = T, PUBLISH, NOTHING)
+// 1 x 64: source of an asynchronous copy overwritten in flight
+BULK(bulk_source_overwritten_in_flight, NOTHING, NOTHING, if (T == 0) data[5] = 7)

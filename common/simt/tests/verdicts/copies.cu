@@ -43,3 +43,25 @@ PIPELINE(two_stages_without_second_barrier, 2, WAIT(1), __syncthreads(), NOTHING
 PIPELINE(two_stages_waited_for_too_few, 2, WAIT(2), __syncthreads(), { WAIT(0); __syncthreads(); })
 // 1 x 64: asynchronous copy read before it has landed
 PIPELINE(one_stage_not_waited_for, 1, NOTHING, __syncthreads(), { WAIT(0); __syncthreads(); })
+
+// What is copied must stay as it is until the copy has landed.
+#define SOURCE(name, before, behind, element)                                          \
+    KERNEL(name) {                                                                     \
+        __shared__ int line[64];                                                       \
+        copy(&line[T], &data[T]);                                                      \
+        before;                                                                        \
+        data[element] = T;                                                             \
+        behind;                                                                        \
+        __syncthreads();                                                               \
+        out[T] = line[63 - T];                                                         \
+    }
+// 1 x 64: source of an asynchronous copy overwritten in flight
+SOURCE(source_overwritten_in_flight, NOTHING, WAIT(0); COMMIT; WAIT(0); asm volatile("cp.async.wait_all;" ::: "memory"), T)
+// 1 x 64: data race, source of an asynchronous copy overwritten in flight
+SOURCE(source_overwritten_by_others_behind_a_barrier, __syncthreads(), asm volatile("cp.async.wait_all;" ::: "memory"), 63 - T)
+// 1 x 64: clean
+SOURCE(source_overwritten_after_it_landed, asm volatile("cp.async.wait_all;" ::: "memory"), NOTHING, T)
+// 1 x 64: data race
+SOURCE(source_overwritten_after_one_wait, asm volatile("cp.async.wait_all;" ::: "memory"), NOTHING, (T + 32) % 64)
+// 1 x 64: clean
+SOURCE(another_part_is_overwritten, NOTHING, asm volatile("cp.async.wait_all;" ::: "memory"), 64 + T)

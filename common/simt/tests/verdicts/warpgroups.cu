@@ -61,19 +61,19 @@ STEPS(one_tile, STORED, PROXY, SYNC, REGISTERS, NOTHING, WAIT(0), SYNC)
 STEPS(two_warpgroups, STORED, PROXY, SYNC, REGISTERS, NOTHING, WAIT(0), SYNC)
 // 1 x 128: clean
 STEPS(one_tile_copied, COPY; COPIED, PROXY, SYNC, REGISTERS, NOTHING, WAIT(0), SYNC)
-// 1 x 128: shared memory written without a proxy fence
+// 1 x 128: memory written without a proxy fence
 STEPS(without_proxy_fence, STORED, NOTHING, SYNC, REGISTERS, NOTHING, WAIT(0), SYNC)
-// 1 x 128: shared memory written without a proxy fence
+// 1 x 128: memory written without a proxy fence
 STEPS(copied_without_proxy_fence, COPY; COPIED, NOTHING, SYNC, REGISTERS, NOTHING, WAIT(0), SYNC)
-// 1 x 128: shared memory written without a proxy fence
+// 1 x 128: memory written without a proxy fence
 STEPS(proxy_fence_before_the_store, PROXY; STORED, NOTHING, SYNC, REGISTERS, NOTHING, WAIT(0), SYNC)
-// 1 x 128: shared memory written without a proxy fence
+// 1 x 128: memory written without a proxy fence
 STEPS(proxy_fence_for_global_memory, STORED, FENCE("fence.proxy.async.global"), SYNC, REGISTERS, NOTHING, WAIT(0), SYNC)
-// 1 x 128: shared memory written without a proxy fence
+// 1 x 128: memory written without a proxy fence
 STEPS(proxy_fence_by_one_of_two_writers, STORED, { if (T < 32) PROXY; }, SYNC, REGISTERS, NOTHING, WAIT(0), SYNC)
 // 1 x 128: clean
 STEPS(proxy_fence_behind_the_barrier, STORED, NOTHING, { SYNC; PROXY; }, REGISTERS, NOTHING, WAIT(0), SYNC)
-// 1 x 128: shared memory written without a proxy fence
+// 1 x 128: memory written without a proxy fence
 STEPS(proxy_fence_behind_the_barrier_by_one_warp, STORED, NOTHING, { SYNC; if (T < 32) PROXY; }, REGISTERS, NOTHING, WAIT(0), SYNC)
 // 1 x 128: clean
 STEPS(proxy_fence_passed_on, STORED, NOTHING, { SYNC; if (T < 32) PROXY; SYNC; }, REGISTERS, NOTHING, WAIT(0), SYNC)
@@ -142,7 +142,7 @@ STEPS(sum_changed_under_a_guard_by_nobody, STORED, PROXY, SYNC, REGISTERS, TOUCH
     }
 // 1 x 128: clean
 TOLD_BY_ANOTHER_LANE(proxy_fence_told_by_another_lane, __syncwarp())
-// 1 x 128: shared memory written without a proxy fence
+// 1 x 128: memory written without a proxy fence
 TOLD_BY_ANOTHER_LANE(proxy_fence_not_told_by_another_lane, NOTHING)
 
 // A group that is not closed is not waited for.
@@ -262,7 +262,7 @@ TURNS(two_tiles_waited_for_too_few, 2, SYNC)
     }
 // 1 x 128: clean
 ARRIVALS(barrier_in_memory, PROXY)
-// 1 x 128: shared memory written without a proxy fence
+// 1 x 128: memory written without a proxy fence
 ARRIVALS(barrier_in_memory_without_proxy_fence, NOTHING)
 
 // What nobody has written.

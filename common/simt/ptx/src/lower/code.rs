@@ -26,6 +26,8 @@ pub struct Code {
     /// For each basic block, the number of the loop that it is in, or [`NONE`], and whether it may leave the loop.
     pub loops: Vec<u32>,
     pub leave: Vec<bool>,
+    /// The ways around barriers of all threads.
+    pub ways: Vec<Way>,
     /// Values that are set before a warp starts: place in words, whether 64-bit, value.
     pub presets: Vec<(u32, bool, Preset)>,
     /// Size of a warp's registers, in groups of 32 words (one word for each lane). Presets come first.
@@ -67,6 +69,15 @@ impl Code {
     pub fn shared_array(&self, address: u64) -> Option<(usize, &SharedArray)> {
         self.shared_arrays.iter().enumerate().rfind(|(_, array)| u64::from(array.offset) <= address)
     }
+}
+
+/// A way around a barrier of all threads: from the branch at the end of one basic block past the barrier's block to the block where
+/// both ways of the branch meet again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Way {
+    pub branch: u32,
+    pub barrier: u32,
+    pub meeting: u32,
 }
 
 /// The registers that warpgroup products use while the warp goes on.

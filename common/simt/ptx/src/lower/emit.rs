@@ -8,6 +8,7 @@ use super::inst::{BASES, Base, GUARD_NEGATED, Inst, Micro, NONE, Op, Run, Shape,
 use super::places::places;
 use super::raw::{Decoded, Raw};
 use super::speculated::loops;
+use super::ways::ways;
 use crate::error::Error;
 
 pub(super) fn emit(mut decoded: Decoded) -> Result<Code, Error> {
@@ -21,6 +22,7 @@ pub(super) fn emit(mut decoded: Decoded) -> Result<Code, Error> {
     decoded.code.traffic = traffic(&decoded);
     decoded.code.blocks = graph.blocks.iter().map(|block| block.start..block.end).collect();
     decoded.code.loops = loops(&graph);
+    decoded.code.ways = ways(&decoded.raws, &graph);
     let leaves = |(block, own): (&Block, &u32)| {
         block.exits || block.next.iter().any(|&next| decoded.code.loops[next as usize] != *own)
     };

@@ -31,6 +31,8 @@ pub struct MemoryOrder {
     pub later: bool,
     /// Whether it is a fence between writes of threads to shared memory and reads by the asynchronous proxy.
     pub proxy: bool,
+    /// The same for global memory.
+    pub proxy_global: bool,
     /// Whether it is an operation on a barrier in memory, which is no access of the load and store units.
     pub barrier: bool,
     pub scope: Scope,
@@ -53,8 +55,12 @@ impl MemoryOrder {
         let strong = words.iter().rev().find_map(|word| Type::named(word)).map_or(1, element);
         match words[0].as_str() {
             "atom" | "red" => Self { strong, acquire, release, scope: device, ..Self::default() },
-            // Fences between proxies order no threads. One for global memory only does nothing for shared memory.
-            "fence" if has(&["proxy"]) => Self { proxy: has(&["async"]) && !has(&["global"]), ..Self::default() },
+            // Fences between proxies order no threads.
+            "fence" if has(&["proxy"]) => {
+                let [asynchronous, shared] = [has(&["async"]), has(&["shared::cta", "shared::cluster"])];
+                let (proxy, proxy_global) = (asynchronous && !has(&["global"]), asynchronous && !shared);
+                Self { proxy, proxy_global, ..Self::default() }
+            }
             // This makes an initialised barrier visible to the copies that arrive there.
             "fence" if has(&["mbarrier_init"]) => Self { proxy: true, ..Self::default() },
             "membar" | "fence" => {

@@ -3,7 +3,7 @@
 use super::barriers::Barriers;
 use super::cell::Sort;
 use super::clock::Clock;
-use super::copies::Copies;
+use super::copies::{Copies, Source};
 use super::coverage::Coverage;
 use super::extent::Extent;
 use super::fences::Fences;
@@ -91,7 +91,7 @@ impl BlockHazards {
             fences: Fences::new(setup.extent.warps as usize),
             local: LocalShadow::new(setup),
             copies: Copies::new(setup),
-            barriers: Barriers::default(),
+            barriers: Barriers::new(setup),
             values: Values::new(setup),
             warp: 0,
             products: Products::new(setup),
@@ -110,7 +110,10 @@ impl BlockHazards {
     }
 
     fn global(&mut self, access: &Access<'_>) {
-        let Self { scene, shadows, coverage, fences, .. } = self;
+        let Self { scene, shadows, coverage, fences, copies, .. } = self;
+        if access.written != 0 {
+            copies.check_sources(scene, access);
+        }
         if access.written == 0 && scene.setup.reads_unwritten[access.instruction as usize] {
             return;
         }
@@ -149,6 +152,7 @@ impl Observer for BlockHazards {
         self.warp = warp;
         self.scene.told = true;
         self.values.enter(&self.scene.setup, warp, block);
+        self.barriers.enter(warp, block);
         if self.products.any() {
             self.products.run(&mut self.scene, warp, first, end, false);
         }
@@ -211,8 +215,13 @@ impl Observer for BlockHazards {
                 self.global(&Access::new(by, what, bytes, copy.from));
             }
         }
+        let watched = !self.scene.setup.reads_unwritten[copy.instruction as usize];
         for lane in each(copy.lanes) {
             let part = Part::new(copy.warp * 32 + lane as u32, copy.instruction, true);
+            if watched && copy.source_bytes[lane] > 0 {
+                let (to, from, bytes) = (copy.to[lane] as u32, copy.from[lane], copy.source_bytes[lane]);
+                self.copies.reads(Source { part, to, from, bytes });
+            }
             self.starts(&Touch { part, address: copy.to[lane] as u32, bytes: copy.bytes });
         }
     }
@@ -228,6 +237,12 @@ impl Observer for BlockHazards {
         // The copy arrives at the barrier, so the barrier must have been initialised, and the asynchronous proxy must see it.
         let part = Part::new(thread, instruction, true);
         shadows.shared.fenced(scene, fences, &Touch { part, address: barrier, bytes: 8 });
+        shadows.shared.hidden(scene, fences, &Touch { part, address, bytes });
+        if !scene.setup.reads_unwritten[instruction as usize] {
+            let by_proxy = Touch { part: Part { writes: false, ..part }, address: 0, bytes };
+            lock(&shadows.global).by_proxy(scene, fences, from, &by_proxy);
+            self.copies.reads(Source { part, to: address, from, bytes });
+        }
         self.starts(&Touch { part, address, bytes });
     }
 
@@ -237,6 +252,10 @@ impl Observer for BlockHazards {
         let write = Touch { part: Part::new(thread, instruction, true), address, bytes };
         copies.land(&[write]);
         self.values.filled(address, bytes);
+        let part = write.part;
+        copies.have_read(|source| {
+            (source.part.thread, source.part.instruction, source.to) == (part.thread, part.instruction, address)
+        });
         // Neither this thread nor the threads that meet it know that the copy landed; a thread that finds the phase complete does.
         scene.clock.step(thread / 32);
         shadows.shared.write(scene, &write, Sort::WRITE);
@@ -251,6 +270,20 @@ impl Observer for BlockHazards {
     }
 
     fn copy_landed(&mut self, landed: &CopyLanded<'_>) {
+        let own = |source: &Source| {
+            let (warp, lane) = (source.part.thread / 32, source.part.thread as usize % 32);
+            let known = warp == landed.warp && source.part.instruction == landed.instruction;
+            known && landed.lanes >> lane & 1 == 1 && source.to == landed.to[lane]
+        };
+        for source in self.copies.have_read(own) {
+            // It has read its source up to now. What was written there meanwhile has been found.
+            self.scene.reading = true;
+            let by = (landed.warp, landed.instruction, 1 << (source.part.thread % 32));
+            let bytes = source.bytes.next_multiple_of(4);
+            self.global(&Access::new(by, (AccessKind::Load, Space::Global), bytes, &[source.from; 32]));
+            self.scene.reading = false;
+            self.scene.suspects.clear();
+        }
         let Self { scene, copies, shadows, values, .. } = self;
         for lane in each(landed.lanes) {
             let part = Part::new(landed.warp * 32 + lane as u32, landed.instruction, true);
@@ -302,8 +335,8 @@ impl Observer for BlockHazards {
 
     fn fence(&mut self, warp: u32, instruction: u32, lanes: u32) {
         let order = self.scene.setup.order(instruction);
-        if order.proxy {
-            self.fences.fence_proxy(&mut self.scene.clock, warp, lanes);
+        if order.proxy || order.proxy_global {
+            self.fences.fence_proxy(&mut self.scene.clock, warp, lanes, [order.proxy, order.proxy_global]);
             return;
         }
         if order.later {
@@ -339,6 +372,7 @@ impl Observer for BlockHazards {
 
     fn end(mut self: Box<Self>) {
         self.values.end(&mut self.scene);
+        self.barriers.end(&mut self.scene);
         let home = self.home.clone();
         lock(&home).take(*self);
     }

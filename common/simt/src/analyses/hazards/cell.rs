@@ -326,6 +326,15 @@ impl Cell {
         }
     }
 
+    /// Notes an access by another thread at the same time as the one before. Of writes, neither replaces the other.
+    pub(super) fn note_also(&mut self, lists: &mut Lists, clock: &Clock, new: Event, sort: Sort) {
+        if sort.writes {
+            lists.add(self, clock, new, Sort { speculated: true, ..sort }, None);
+        } else {
+            self.note(lists, clock, new, sort, None);
+        }
+    }
+
     fn note_read(&mut self, lists: &mut Lists, clock: &Clock, new: Event) {
         let one = Slot::one(new);
         if let Some(slot) = self.reads.iter_mut().find(|slot| slot.same_moment(new)) {

@@ -6,6 +6,8 @@ use super::extent::Extent;
 use super::hazard::{Action, HazardKind};
 use super::log::{Part, Scene, Spot, Touch};
 use super::setup::Setup;
+use crate::Access;
+use crate::lanes::each;
 
 /// The last copy that was started to a word of shared memory.
 #[derive(Debug, Clone, Copy, Default)]
@@ -30,13 +32,25 @@ pub(super) struct Copies {
     fillers: Vec<Filler>,
     /// Copies that arrive at a barrier in memory when they land. A thread that finds a phase complete has waited for them.
     pub arriving: Vec<Touch>,
+    /// What the copies in flight read, of arrays that the kernel also writes.
+    sources: Vec<Source>,
+}
+
+/// What one lane's copy reads while it is in flight.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Source {
+    pub part: Part,
+    /// Where it writes in shared memory.
+    pub to: u32,
+    pub from: u64,
+    pub bytes: u32,
 }
 
 impl Copies {
     pub(super) fn new(setup: &Setup) -> Self {
         let words = (setup.shared_units << setup.extent.unit).div_ceil(4);
         let count = if setup.code().copies.is_empty() { 0 } else { words };
-        Self { fillers: vec![Filler::default(); count], arriving: vec![] }
+        Self { fillers: vec![Filler::default(); count], arriving: vec![], sources: vec![] }
     }
 
     pub(super) fn bytes(extent: &Extent) -> u64 {
@@ -73,6 +87,39 @@ impl Copies {
                 && filler.is_by(copy.thread(), copy.instruction())
                 && scene.clock.order(&Slot::one(filler.start), read.thread).0 == Order::Before
         })
+    }
+
+    /// Notes that a copy starts to read its source.
+    pub(super) fn reads(&mut self, source: Source) {
+        self.sources.push(source);
+    }
+
+    /// Notes that copies have landed, and returns what they have read.
+    pub(super) fn have_read(&mut self, landed: impl Fn(&Source) -> bool) -> Vec<Source> {
+        if self.sources.is_empty() { vec![] } else { self.sources.extract_if(.., |source| landed(source)).collect() }
+    }
+
+    /// Checks a write of global memory against what copies in flight still read.
+    pub(super) fn check_sources(&self, scene: &mut Scene, access: &Access<'_>) {
+        if self.sources.is_empty() {
+            return;
+        }
+        let low = self.sources.iter().map(|source| source.from).min().unwrap_or(0);
+        let high = self.sources.iter().map(|source| source.from + u64::from(source.bytes)).max().unwrap_or(0);
+        for lane in each(access.written) {
+            let (start, end) = (access.addresses[lane], access.addresses[lane] + u64::from(access.bytes));
+            if end <= low || start >= high {
+                continue;
+            }
+            let meets = |source: &&Source| start < source.from + u64::from(source.bytes) && source.from < end;
+            if let Some(source) = self.sources.iter().find(meets) {
+                let Part { thread, instruction, .. } = source.part;
+                let first = scene.side(thread, instruction, Action::ReadsOn);
+                let second = scene.side_of(Part::of(access, lane));
+                let spot = Spot::Global(start.max(source.from));
+                scene.add(HazardKind::CopySourceOverwritten, spot, first, Some(second));
+            }
+        }
     }
 
     /// Notes that a copy of one lane starts. From now on it fills its place.

@@ -47,22 +47,29 @@ pub(super) struct Fences {
     pending: Vec<Scoped<Views>>,
     /// What the places of shared memory carry.
     shared: Locations,
-    /// For each thread, the writes that it knows the asynchronous proxy to see. `None` before the first proxy fence.
-    seen: Option<Knowledge>,
-    /// For each place in shared memory through which threads synchronise: what `seen` held for the threads that wrote there.
-    seen_at: HashMap<u64, View>,
+    /// What the asynchronous proxy sees of shared memory, and of global memory.
+    seen: [Seen; 2],
+}
+
+/// What threads know of the writes that the asynchronous proxy sees.
+#[derive(Debug, Default)]
+struct Seen {
+    /// For each thread, the writes that it knows the proxy to see. `None` before the first proxy fence.
+    known: Option<Knowledge>,
+    /// For each place in shared memory through which threads synchronise: what those knew who wrote there.
+    at: HashMap<u64, View>,
 }
 
 impl Fences {
     pub(super) fn new(warps: usize) -> Self {
         let pending = vec![Scoped::<Views>::default(); warps];
         let released = [(); 2].map(|()| Knowledge::new(warps));
-        Self { released, pending, shared: Locations::default(), seen: None, seen_at: HashMap::new() }
+        Self { released, pending, shared: Locations::default(), seen: Default::default() }
     }
 
     /// Returns all knowledge that threads pass on when they synchronise.
     fn passed_on(&mut self) -> impl Iterator<Item = &mut Knowledge> {
-        self.released.iter_mut().chain(&mut self.seen)
+        self.released.iter_mut().chain(self.seen.iter_mut().flat_map(|seen| &mut seen.known))
     }
 
     /// Follows a strong access by lanes of a warp; `locations` holds what the places in that memory carry.
@@ -78,31 +85,36 @@ impl Fences {
         let mut locations = std::mem::take(&mut self.shared);
         self.accesses(scene, &mut locations, access);
         self.shared = locations;
-        let Some(seen) = self.seen.as_mut().map(|seen| &mut seen.warps[access.warp as usize]) else { return };
-        for lane in each(access.lanes) {
-            let place = self.seen_at.entry(access.addresses[lane]).or_default();
-            if access.kind != AccessKind::Store {
-                seen.learn(lane, place);
-            }
-            if access.written >> lane & 1 != 0 {
-                place.learn(seen.of(lane));
+        for Seen { known, at } in &mut self.seen {
+            let Some(seen) = known.as_mut().map(|seen| &mut seen.warps[access.warp as usize]) else { continue };
+            for lane in each(access.lanes) {
+                let place = at.entry(access.addresses[lane]).or_default();
+                if access.kind != AccessKind::Store {
+                    seen.learn(lane, place);
+                }
+                if access.written >> lane & 1 != 0 {
+                    place.learn(seen.of(lane));
+                }
             }
         }
     }
 
-    /// Follows a `fence.proxy.async`: the proxy now sees all writes that these lanes know of.
-    pub(super) fn fence_proxy(&mut self, clock: &mut Clock, warp: u32, lanes: u32) {
-        let seen = self.seen.get_or_insert_with(|| Knowledge::new(self.pending.len()));
-        for lane in each(lanes) {
-            seen.warps[warp as usize].set(lane, clock.knowledge(warp * 32 + lane as u32));
+    /// Follows a `fence.proxy.async`: the proxy now sees all writes that these lanes know of, of shared memory, of global memory or
+    /// of both.
+    pub(super) fn fence_proxy(&mut self, clock: &mut Clock, warp: u32, lanes: u32, of: [bool; 2]) {
+        for (seen, _) in self.seen.iter_mut().zip(of).filter(|(_, of)| *of) {
+            let known = seen.known.get_or_insert_with(|| Knowledge::new(self.pending.len()));
+            for lane in each(lanes) {
+                known.warps[warp as usize].set(lane, clock.knowledge(warp * 32 + lane as u32));
+            }
         }
         clock.step(warp);
     }
 
     /// Returns the lanes of a write's warp whose writes until then the asynchronous proxy sees, as far as any lane of a warp knows. One
     /// is enough, as they execute products together.
-    pub(super) fn seen(&self, warp: u32, write: Event) -> u32 {
-        let of_warp = self.seen.iter().flat_map(|seen| seen.warps[warp as usize].distinct());
+    pub(super) fn seen(&self, warp: u32, write: Event, global: bool) -> u32 {
+        let of_warp = self.seen[usize::from(global)].known.iter().flat_map(|seen| seen.warps[warp as usize].distinct());
         of_warp.fold(0, |lanes, view| lanes | view.known(write.block, write.warp(), write.time))
     }
 

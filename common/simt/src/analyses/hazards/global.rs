@@ -3,13 +3,13 @@
 //! If blocks cannot wait for each other, nothing orders them. Then every block has a separate shadow, and the first two
 //! blocks that accessed each place are compared. If blocks can wait for each other, they share one shadow and run in order.
 
-use super::cell::{Cell, Lists, Sort};
+use super::cell::{Cell, Entry, Lists, Sort};
 use super::coverage::Coverage;
-use super::event::Event;
+use super::event::{Event, Slot};
 use super::extent::Extent;
-use super::fences::Locations;
+use super::fences::{Fences, Locations};
 use super::hazard::HazardKind;
-use super::log::{Finding, Found, Part, Scene, Side, Spot};
+use super::log::{Finding, Found, Part, Scene, Side, Spot, Touch};
 use super::meetings::meetings;
 use super::reads::Reads;
 use super::setup::Setup;
@@ -96,6 +96,25 @@ impl GlobalShadow {
             self.latest = (page, start);
         }
         self.latest.1 + place
+    }
+
+    /// Checks that the asynchronous proxy sees what the block's threads have stored where a bulk copy reads.
+    pub(super) fn by_proxy(&mut self, scene: &mut Scene, fences: &Fences, from: u64, read: &Touch) {
+        let unit = scene.setup.extent.unit;
+        for index in from >> unit..(from + u64::from(read.bytes)).div_ceil(1 << unit) {
+            let at = self.cell(&scene.setup, index << unit);
+            let own = |entry: &Entry| {
+                let Slot { event, .. } = entry.slot;
+                let copies = scene.setup.facts(event.instruction()).role == Role::BulkCopy;
+                entry.sort.writes && !entry.sort.is_strong() && event.block == scene.clock.block && !copies
+            };
+            let hidden =
+                |entry: &Entry| entry.slot.lanes & !fences.seen(read.part.thread / 32, entry.slot.event, true) != 0;
+            if let Some(Entry { slot, .. }) = self.cells[at].all(&self.lists).filter(own).find(hidden) {
+                let first = Part::new(slot.event.thread(), slot.event.instruction(), true);
+                return scene.lanes(HazardKind::ProxyNotFenced, Spot::Global(index << unit), first, read.part);
+            }
+        }
     }
 
     pub(super) fn access(&mut self, scene: &mut Scene, coverage: &Coverage, access: &Access<'_>) {

@@ -12,6 +12,8 @@ worded! {
         MismatchedBarriers = "barriers that do not pair up",
         /// A barrier opened after threads of the block had ended, in a launch that also has another hazard.
         ExitBeforeBarrier = "exit before a barrier",
+        /// Whole warps went around a barrier at which the others of their block waited.
+        SkippedBarrier = "barrier that some warps go around",
         /// A lane executes a warp-wide instruction whose mask does not name it.
         OutsideMask = "lane outside its own mask",
         /// Two threads access the same place, at least one writes, and nothing orders them.
@@ -26,12 +28,14 @@ worded! {
         CopyNotWaited = "asynchronous copy read before it has landed",
         /// A place that an asynchronous copy still fills was written again.
         CopyOverwritten = "asynchronous copy overwritten in flight",
+        /// A place that an asynchronous copy still reads was written.
+        CopySourceOverwritten = "source of an asynchronous copy overwritten in flight",
         /// A register was accessed while a product of a warpgroup was still working on it.
         ProductNotWaited = "register of a product accessed before the wait",
         /// A product of a warpgroup started on a register that had been accessed since the last `wgmma.fence`.
         ProductNotFenced = "register of a product accessed without a fence before it",
-        /// A product of a warpgroup reads shared memory that was written without a fence for the asynchronous proxy.
-        ProxyNotFenced = "shared memory written without a proxy fence",
+        /// The asynchronous proxy (a product of a warpgroup, a bulk copy) accesses memory that was written without a fence for it.
+        ProxyNotFenced = "memory written without a proxy fence",
         /// Shared memory was written while a product of a warpgroup was still reading it.
         OperandOverwritten = "shared memory overwritten under a product",
         /// Shared memory was read that no thread had written.
@@ -52,6 +56,8 @@ worded! {
         EndedBeforeBarrier = "barrier without all threads",
         /// Threads of a block meet at one barrier by instructions on different lines: a warning.
         DifferentBarriers = "different barriers",
+        /// A warp arrived at a barrier without waiting, and nobody waits there: a warning.
+        UnheardArrival = "arrival at a barrier that nobody waits for",
         /// Unordered accesses to a place do not race only because one of them is `volatile`, and no value that was loaded is data: a
         /// warning.
         VolatileOrder = "volatile access between threads",
@@ -92,6 +98,7 @@ worded! {
         /// Arrives without waiting.
         Arrives = "arrives at the barrier",
         Ends = "has ended",
+        Skips = "goes around it",
         Executes = "executes it",
         Multiplies = "starts a product with it",
         /// By a matrix product that has not finished.

@@ -210,6 +210,10 @@ impl Hazards {
 /// what they would have done; and then another hazard is found as well. Without one, this reports a single warning.
 fn excuse_ends(hazards: &mut Vec<Hazard>) {
     let ends = |hazard: &Hazard| hazard.kind == HazardKind::ExitBeforeBarrier;
+    if hazards.iter().any(|hazard| hazard.kind == HazardKind::SkippedBarrier) {
+        // Who goes around a barrier ends before it opens.
+        return hazards.retain(|hazard| !ends(hazard));
+    }
     if hazards.iter().any(|hazard| !hazard.kind.is_warning() && !ends(hazard)) {
         return;
     }

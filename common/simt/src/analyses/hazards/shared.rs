@@ -58,6 +58,7 @@ impl SharedShadow {
             }
         }
         match access.kind {
+            _ if scene.setup.is_matrix(access.instruction) => self.fragment(scene, copies, access),
             AccessKind::Load => self.loads(scene, copies, access),
             AccessKind::Store => self.stores(scene, access),
             _ => self.updates(scene, copies, access),
@@ -112,6 +113,36 @@ impl SharedShadow {
             for lane in each(lanes) {
                 let part = Part::new(thread & !31 | lane as u32, access.instruction, false);
                 uninitialised(scene, copies, index << scene.setup.extent.unit, part);
+            }
+        }
+    }
+
+    /// Checks and notes an access to a part of a matrix. PTX does not say which lane accesses which word, so each counts as accessed by
+    /// two lanes: whoever accesses it next, one of them is another lane.
+    fn fragment(&mut self, scene: &mut Scene, copies: &Copies, access: &Access<'_>) {
+        let writes = access.written != 0;
+        let sort = Sort { writes, ..Sort::READ };
+        for lane in each(access.lanes) {
+            let lanes = [lane, lane ^ 1].map(|lane| Part::of(access, lane));
+            let new = scene.event(lanes[0]);
+            for index in Touch::of(access, lane).units(&scene.setup) {
+                let Some(cell) = self.cells.get_mut(index) else { break };
+                if !writes && self.written[index / 64] >> (index % 64) & 1 == 0 {
+                    uninitialised(scene, copies, scene.setup.address(index), lanes[0]);
+                }
+                let row = scene.clock.row(access.warp as usize);
+                let quick = !writes && cell.read_quickly(new, 3 << (lane & !1), row, self.lists.two_warps);
+                if quick {
+                    continue;
+                }
+                lanes.iter().for_each(|part| self.compare(scene, index, *part, sort, Some(copies)));
+                self.note(scene, index, lanes[0], sort);
+                let Some(cell) = self.cells.get_mut(index) else { break };
+                // The second write does not replace the first.
+                cell.note_also(&mut self.lists, &scene.clock, scene.event(lanes[1]), sort);
+                if writes {
+                    self.set_written(index);
+                }
             }
         }
     }
@@ -210,6 +241,13 @@ impl SharedShadow {
         }
     }
 
+    /// Checks that no store of a thread lies where the asynchronous proxy is about to write and does not see it: it may come later.
+    pub(super) fn hidden(&mut self, scene: &mut Scene, fences: &Fences, write: &Touch) {
+        for index in write.units(&scene.setup) {
+            self.unseen(scene, fences, index, write.part);
+        }
+    }
+
     /// Checks that nothing races with a read by the asynchronous proxy, and that the proxy sees what has been stored.
     fn by_proxy(&mut self, scene: &mut Scene, fences: &Fences, index: usize, part: Part, sort: Sort) {
         let Some(cell) = self.cells.get_mut(index) else { return };
@@ -217,7 +255,13 @@ impl SharedShadow {
         if let Some(conflict) = cell.conflict(&self.lists, &scene.clock, scene.event(part), sort, 0) {
             return scene.conflict(spot, conflict, part);
         }
-        let hidden = |Entry { slot, .. }: &Entry| slot.lanes & !fences.seen(part.thread / 32, slot.event) != 0;
+        self.unseen(scene, fences, index, part);
+    }
+
+    fn unseen(&mut self, scene: &mut Scene, fences: &Fences, index: usize, part: Part) {
+        let Some(cell) = self.cells.get_mut(index) else { return };
+        let spot = Spot::Shared(scene.setup.address(index));
+        let hidden = |Entry { slot, .. }: &Entry| slot.lanes & !fences.seen(part.thread / 32, slot.event, false) != 0;
         let stored = |entry: &Entry| {
             entry.sort.writes
                 && !entry.sort.is_strong()
