@@ -168,11 +168,17 @@ impl Kernel {
 
     /// Shared memory of a block in a launch, static and dynamic, in bytes.
     pub(crate) fn shared_bytes(&self, config: &LaunchConfig) -> u32 {
-        if config.dynamic_shared_bytes > 0 {
+        self.own_shared_bytes(config).saturating_add(self.code.reserved_bytes())
+    }
+
+    /// The part that belongs to the kernel. What the system reserves lies behind it.
+    pub(crate) fn own_shared_bytes(&self, config: &LaunchConfig) -> u32 {
+        let own = if config.dynamic_shared_bytes > 0 {
             self.code.dynamic_shared_offset.saturating_add(config.dynamic_shared_bytes)
         } else {
             self.code.static_shared_bytes
-        }
+        };
+        if self.code.reserved_bytes() > 0 { own.next_multiple_of(16) } else { own }
     }
 
     /// Number of unfinished blocks that a host thread keeps. Unless the launch sets it, there is more than one only if blocks may

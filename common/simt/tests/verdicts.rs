@@ -73,7 +73,7 @@ fn judge(module: &Module, case: &Case, host_threads: usize) -> Result<(Vec<Strin
 fn verdicts() {
     let mut wrong = vec![];
     let mut count = 0;
-    let topics = "accesses barriers bulk_copies copies counters flags idioms locks memory_X warps";
+    let topics = "accesses barriers bulk_copies copies counters flags fragments idioms locks memory_barriers values warpgroups warps";
     for topic in topics.split(' ') {
         let read = |extension: &str| sections::text(format!("verdicts/{topic}.{extension}"));
         let module = Module::parse(&read("ptx")).unwrap_or_else(|error| panic!("{topic}.ptx: {error}"));

@@ -212,6 +212,7 @@ impl Table {
             self.styled(BAD, "HAZARDS", found.to_string());
         } else {
             self.line("hazards", "none: no race, no access out of bounds, no missing wait or barrier");
+            self.line("", "not tried: stores that other threads see late or in another order");
         }
         if warnings > 0 {
             self.line("warnings", warnings.to_string());

@@ -38,7 +38,7 @@ fn orders_follow_from_the_words() {
     for line in include_str!("order.txt").lines() {
         let (opcode, expected) = line.split_once(": ").unwrap();
         let order = MemoryOrder::of(&opcode.split('.').map(str::to_owned).collect::<Vec<_>>());
-        let MemoryOrder { strong, read_only, volatile, acquire, release, later, proxy, barrier, scope } = order;
+        let MemoryOrder { strong, read_only, volatile, acquire, release, later, barrier, scope, .. } = order;
         let mut found = format!("{strong} {scope:?}");
         for (holds, word) in [
             (read_only, " read_only"),
@@ -46,7 +46,8 @@ fn orders_follow_from_the_words() {
             (acquire, " acquire"),
             (release, " release"),
             (later, " later"),
-            (proxy, " proxy"),
+            (order.proxy, " proxy"),
+            (order.proxy_global, " proxy of global memory"),
             (barrier, " barrier"),
         ] {
             found += if holds { word } else { "" };

@@ -10,7 +10,7 @@ use crate::observe::BlockInfo;
 use crate::variables::place;
 use ptx::Dim3;
 use ptx::error::Error;
-use ptx::lower::{Index, Preset, Special};
+use ptx::lower::{Index, Preset, RESERVED, Special};
 
 /// An argument of a kernel.
 #[derive(Debug, Clone, PartialEq)]
@@ -184,6 +184,8 @@ fn constant(launch: &Launch, preset: Preset) -> Option<u64> {
             Special::GridBarrierHigh => launch.grid_barrier >> 32,
             Special::DynamicShared => u64::from(config.dynamic_shared_bytes),
             Special::TotalShared => u64::from(launch.shared_bytes),
+            Special::Reserved0 => u64::from(launch.kernel.own_shared_bytes(config)),
+            Special::Reserved1 => u64::from(launch.kernel.own_shared_bytes(config) + RESERVED),
             Special::Zero => 0,
             Special::One => 1,
             _ => return None,

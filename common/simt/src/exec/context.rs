@@ -178,6 +178,9 @@ impl<'a> Context<'a> {
         self.barriers = [Barrier::default(); BARRIERS];
         self.transactions.clear();
         self.shared.fill(GARBAGE);
+        let reserved = self.code.reserved_bytes() as usize / 4;
+        let own = self.shared.len() - reserved;
+        self.shared[own..].fill(0);
     }
 
     #[inline(always)]

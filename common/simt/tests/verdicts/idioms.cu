@@ -247,3 +247,15 @@ KERNEL(last_but_one_sums) {
     __threadfence();
     if (atomicAdd(flag, 1) == 4) { __threadfence(); for (int b = 0; b < 6; ++b) out[0] += data[b]; }
 }
+
+// Cooperative groups count the warps of a larger tile in shared memory that the system reserves, and that is zero at first.
+// 2 x 128: clean
+KERNEL(count_in_reserved_memory) {
+    unsigned start, before;
+    asm volatile("mov.u32 %0, %%reserved_smem_offset_1;" : "=r"(start));
+    asm volatile("atom.shared.add.u32 %0, [%1], 1;" : "=r"(before) : "r"(start) : "memory");
+    __syncthreads();
+    unsigned after;
+    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(after) : "r"(start) : "memory");
+    if (before >= 128 || after != 128) asm volatile("trap;");
+}

@@ -1,12 +1,15 @@
 //! The result of lowering: a kernel that is ready to run, and facts about its instructions that execution does not need.
 
-use super::inst::{Atomic, Copy, Detail, Inst, NONE, Preset, Run, System};
+use super::inst::{Atomic, Copy, Detail, Inst, NONE, Preset, Run, Special, System};
 use super::layout::SharedArray;
 use super::matrix::Matrix;
 use super::order::MemoryOrder;
 use crate::ast::Position;
 use std::collections::HashSet;
 use std::ops::Range;
+
+/// Bytes of each part of shared memory that the system reserves.
+pub const RESERVED: u32 = 1024;
 
 #[derive(Debug, Default)]
 pub struct Code {
@@ -63,6 +66,13 @@ impl Code {
     pub fn registers_written(&self, instruction: u32) -> impl Iterator<Item = &Register> {
         let first = self.writes.partition_point(|write| write.instruction < instruction);
         self.writes[first..].iter().take_while(move |write| write.instruction == instruction)
+    }
+
+    /// Returns the bytes of shared memory that the system keeps behind the kernel's own, zero when a block starts: two parts, if the
+    /// kernel asks for them.
+    pub fn reserved_bytes(&self) -> u32 {
+        let reserved = |preset| matches!(preset, Preset::Special(Special::Reserved0 | Special::Reserved1));
+        if self.presets.iter().any(|&(_, _, preset)| reserved(preset)) { 2 * RESERVED } else { 0 }
     }
 
     /// Returns the shared array that contains the address, or else the last one before it, with its number.

@@ -460,6 +460,9 @@ named! {
         /// needs.
         GridBarrierHigh = "envreg1", GridBarrierLow = "envreg2",
         DynamicShared = "dynamic_smem_size", TotalShared = "total_smem_size" | "aggr_smem_size",
+        /// The start of the two parts of shared memory that the system reserves. Cooperative groups keep what their larger tiles need
+        /// in the second one.
+        Reserved0 = "reserved_smem_offset_0", Reserved1 = "reserved_smem_offset_1",
         Zero = "smid" | "gridid" | "cluster_ctarank", One = "nsmid" | "cluster_nctarank",
     }
 }

@@ -23,7 +23,7 @@ mod ways;
 
 use crate::error::Error;
 use crate::parsed::Parsed;
-pub use code::{Code, Facts, Flow, Home, Merged, ProductUse, Register, Role, Start, Way};
+pub use code::{Code, Facts, Flow, Home, Merged, ProductUse, RESERVED, Register, Role, Start, Way};
 pub use decode::{COUNT_BITS, Form, forms};
 pub use follow::flow;
 pub use inst::{Index, LOCAL_WINDOW, Preset, SHARED_WINDOW, SharedLoad, Special};

@@ -67,12 +67,29 @@ impl Cursor<'_> {
             return Ok(Operand::Vector(elements.into_iter().map(register).collect()));
         }
         if let Some(id) = body.variable(token.text) {
-            return Ok(Operand::Local { id, offset: self.displacement()? });
+            let bytes = body.function.variables[id as usize].kind.bytes();
+            return Ok(Operand::Local { id, offset: self.element(Some(bytes))?.wrapping_add(self.displacement()?) });
         }
         if let Some(name) = token.text.strip_prefix('%') {
             return Ok(Operand::Special(name.into()));
         }
-        Ok(Operand::Name { name: Arc::from(token.text), offset: self.displacement()? })
+        let offset = self.element(None)?.wrapping_add(self.displacement()?);
+        Ok(Operand::Name { name: Arc::from(token.text), offset })
+    }
+
+    /// Parses the index of an element, `[3]`, if one follows the name of an array. Returns the distance of the element from the start
+    /// of the array, whose elements have this many bytes. It may be unknown for an array that is declared elsewhere.
+    fn element(&mut self, bytes: Option<u32>) -> Result<i64, Error> {
+        if !self.eat(b'[') {
+            return Ok(0);
+        }
+        let number = self.number()?;
+        self.expect(b']')?;
+        match (number, bytes) {
+            (Operand::Integer(0), _) => Ok(0),
+            (Operand::Integer(index), Some(bytes)) => Ok(index.wrapping_mul(bytes.into())),
+            _ => Err(self.wrong("the index 0, or an array that is declared in the function, before this")),
+        }
     }
 
     /// Parses `base + offset]`, the rest of an address.

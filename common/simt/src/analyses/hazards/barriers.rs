@@ -66,7 +66,7 @@ impl Barriers {
         }
     }
 
-    pub(super) fn open(&mut self, scene: &mut Scene, id: u32) {
+    pub(super) fn open(&mut self, scene: &mut Scene, id: u32, waiting: u32) {
         let Some(arrivals) = self.arrivals.get_mut(id as usize) else { return };
         let met = std::mem::take(arrivals);
         let Some(first) = met.first() else { return };
@@ -76,7 +76,7 @@ impl Barriers {
             scene.add(HazardKind::MismatchedBarriers, Spot::Barrier(id), side(scene, first), Some(side(scene, other)));
             return;
         }
-        if met.iter().all(|at| !at.waits) {
+        if waiting == 0 {
             scene.add(HazardKind::UnheardArrival, Spot::Barrier(id), side(scene, first), None);
         }
         // At a barrier with a thread count, groups of threads with different tasks may meet, so only the others are checked.

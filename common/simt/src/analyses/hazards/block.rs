@@ -309,7 +309,7 @@ impl Observer for BlockHazards {
     }
 
     fn barrier_release(&mut self, id: u32, waiting: u32) {
-        self.barriers.open(&mut self.scene, id);
+        self.barriers.open(&mut self.scene, id, waiting);
         if self.scene.setup.follows_fences() {
             self.fences.open(id, waiting);
         }

@@ -22,6 +22,8 @@ pub(super) struct SharedShadow {
     lists: Lists,
     /// Whether each unit has been written: one bit each.
     written: Vec<u64>,
+    /// How many units at the end the system has written before a block starts.
+    given: usize,
     /// Reads of the current load that need a closer look: lanes, unit.
     doubtful: Vec<(u32, u32)>,
     /// Reads of the current load from units that were never written: thread of the first lane, unit, lanes.
@@ -34,6 +36,7 @@ impl SharedShadow {
             cells: Rows::new(setup.shared_units),
             lists: Lists::new(&setup.extent),
             written: vec![0; setup.shared_units.div_ceil(64)],
+            given: setup.extent.units(setup.code().reserved_bytes().into()) as usize,
             doubtful: vec![],
             unwritten: vec![],
         }
@@ -48,6 +51,8 @@ impl SharedShadow {
         self.cells.restart();
         self.lists.clear();
         self.written.fill(0);
+        let all = self.cells.count;
+        (all - self.given..all).for_each(|index| self.set_written(index));
     }
 
     pub(super) fn access(&mut self, scene: &mut Scene, copies: &Copies, access: &Access<'_>) {
@@ -67,7 +72,7 @@ impl SharedShadow {
 
     /// Checks loads and notes them. Loads are the most frequent accesses, so most of them must be handled quickly.
     fn loads(&mut self, scene: &mut Scene, copies: &Copies, access: &Access<'_>) {
-        let Self { cells, lists, written, doubtful, unwritten } = self;
+        let Self { cells, lists, written, doubtful, unwritten, .. } = self;
         let (unit, two_warps) = (scene.setup.extent.unit, lists.two_warps);
         let row = scene.clock.row(access.warp as usize);
         let plain = scene.sort(access.instruction, false) == Sort::READ;
