@@ -196,6 +196,8 @@ pub struct Facts {
     pub flop: (u16, bool),
     /// Whether it is a load whose value may be dropped.
     pub speculated: bool,
+    /// If it is a load: the elements that no instruction reads, one bit for each.
+    pub unread: u8,
     /// The kinds of the instruction's operands: see [`Facts::home`].
     pub kinds: u16,
     /// How the assembler merges it with other accesses to shared memory.

@@ -9,15 +9,17 @@ use super::inst::{Atomic, AtomicOp, Function, Inst, NONE, Op, Preset, Shape};
 use super::matrix::MatrixOp;
 use super::merging::merged;
 use super::raw::{Decoded, Raw};
-use super::speculated::speculated;
+use super::speculated::{speculated, unread};
 use crate::ast::Type;
 use crate::place::Space;
 use std::collections::HashSet;
 
 pub(super) fn facts(decoded: &Decoded, graph: &Graph) -> Vec<Facts> {
     let mut speculated = speculated(decoded, graph).into_iter();
+    let mut unread = unread(decoded).into_iter();
     let facts = |(((raw, shared_origin), merged), (decides, decided)): (((&Raw, Option<u32>), Merged), _)| Facts {
         speculated: speculated.next().unwrap_or(false),
+        unread: unread.next().unwrap_or(0),
         position: raw.position,
         shared_origin,
         role: match raw.inst.op {

@@ -7,24 +7,40 @@
 use super::code::{Code, Flow};
 use super::flow::Graph;
 use super::follow::flow;
-use super::inst::{NONE, Op};
-use super::raw::{Decoded, Effect};
+use super::inst::{NONE, Op, Shape};
+use super::raw::{Decoded, Effect, Raw};
 
 /// The most instructions that are looked at for one load. If there are more, its value counts as needed.
 const MOST: usize = 64;
 
+fn loads(op: Op) -> bool {
+    matches!(op, Op::LdShared | Op::LdGlobal | Op::LdGeneric)
+}
+
 /// Returns for each instruction whether it is a load whose value may be dropped.
 pub(super) fn speculated(decoded: &Decoded, graph: &Graph) -> Vec<bool> {
-    let effects: Vec<Effect> = decoded.raws.iter().map(super::raw::Raw::effect).collect();
+    let effects: Vec<Effect> = decoded.raws.iter().map(Raw::effect).collect();
     let mut users = vec![vec![]; decoded.values.len()];
     for (index, effect) in effects.iter().enumerate() {
         effect.uses.iter().for_each(|&value| users[value as usize].push(index));
     }
-    let loads = |op| matches!(op, Op::LdShared | Op::LdGlobal | Op::LdGeneric);
-    let dropped = |(index, raw): (usize, &super::raw::Raw)| {
-        loads(raw.inst.op) && !is_needed(decoded, graph, &effects, &users, index)
-    };
+    let dropped =
+        |(index, raw): (usize, &Raw)| loads(raw.inst.op) && !is_needed(decoded, graph, &effects, &users, index);
     decoded.raws.iter().enumerate().map(dropped).collect()
+}
+
+/// Returns for each load the elements that no instruction reads, one bit for each.
+pub(super) fn unread(decoded: &Decoded) -> Vec<u8> {
+    let mut read = vec![false; decoded.values.len()];
+    for effect in decoded.raws.iter().map(Raw::effect) {
+        effect.uses.into_iter().for_each(|value| read[value as usize] = true);
+    }
+    let unread = |raw: &Raw| {
+        let parts = raw.inst.data().into_iter().take(Shape::unpack(raw.inst.sub).count as usize);
+        let parts = (0..).zip(parts).filter(|(_, value)| *value == NONE || !read[*value as usize]);
+        if loads(raw.inst.op) { parts.fold(0, |bits, (part, _)| bits | 1 << part) } else { 0 }
+    };
+    decoded.raws.iter().map(unread).collect()
 }
 
 /// Whether an instruction that certainly follows needs what a load puts into its registers.

@@ -220,7 +220,8 @@ impl Observer for BlockHazards {
             let part = Part::new(copy.warp * 32 + lane as u32, copy.instruction, true);
             if watched && copy.source_bytes[lane] > 0 {
                 let (to, from, bytes) = (copy.to[lane] as u32, copy.from[lane], copy.source_bytes[lane]);
-                self.copies.reads(Source { part, to, from, bytes });
+                let start = self.scene.event(part);
+                self.copies.reads(Source { part, start, to, from, bytes });
             }
             self.starts(&Touch { part, address: copy.to[lane] as u32, bytes: copy.bytes });
         }
@@ -241,7 +242,8 @@ impl Observer for BlockHazards {
         if !scene.setup.reads_unwritten[instruction as usize] {
             let by_proxy = Touch { part: Part { writes: false, ..part }, address: 0, bytes };
             lock(&shadows.global).by_proxy(scene, fences, from, &by_proxy);
-            self.copies.reads(Source { part, to: address, from, bytes });
+            let start = scene.event(part);
+            self.copies.reads(Source { part, start, to: address, from, bytes });
         }
         self.starts(&Touch { part, address, bytes });
     }

@@ -40,6 +40,7 @@ pub(super) struct Copies {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Source {
     pub part: Part,
+    pub start: Event,
     /// Where it writes in shared memory.
     pub to: u32,
     pub from: u64,
@@ -111,7 +112,15 @@ impl Copies {
             if end <= low || start >= high {
                 continue;
             }
-            let meets = |source: &&Source| start < source.from + u64::from(source.bytes) && source.from < end;
+            // A write that nothing orders after the start is a race.
+            let thread = access.thread(lane);
+            let ordered = |source: &Source| {
+                source.start.thread() == thread
+                    || scene.clock.order(&Slot::one(source.start), thread).0 == Order::Before
+            };
+            let meets = |source: &&Source| {
+                start < source.from + u64::from(source.bytes) && source.from < end && ordered(source)
+            };
             if let Some(source) = self.sources.iter().find(meets) {
                 let Part { thread, instruction, .. } = source.part;
                 let first = scene.side(thread, instruction, Action::ReadsOn);

@@ -156,6 +156,9 @@ impl GlobalShadow {
         let first = access.addresses[lane] >> unit;
         for index in first..first + u64::from((access.bytes >> unit).max(1)) {
             let address = index << unit;
+            if load && scene.is_unread(access.instruction, (index - first) << unit) {
+                continue;
+            }
             let at = self.cell(&scene.setup, address);
             let Self { cells, lists, .. } = self;
             let cell = &mut cells[at];

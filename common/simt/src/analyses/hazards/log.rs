@@ -99,6 +99,13 @@ impl Scene {
         Sort { speculated: sort.speculated && self.told, ..sort }
     }
 
+    /// Whether nobody reads what a load puts into its register from this many bytes after its address on.
+    #[inline]
+    pub(super) fn is_unread(&self, instruction: u32, bytes: u64) -> bool {
+        let unread = self.setup.facts(instruction).unread;
+        unread != 0 && self.told && self.setup.element_is_unread(instruction, unread, bytes)
+    }
+
     pub(super) fn side(&self, thread: u32, instruction: u32, action: Action) -> Side {
         Side { block: self.block, thread, instruction, action }
     }

@@ -4,7 +4,7 @@ use super::cell::Sort;
 use super::extent::Extent;
 use super::hazard::Action;
 use crate::{DevicePointer, Dim3, Kernel, LaunchInfo, SharedArray, Space};
-use ptx::lower::inst::{GUARD_NEGATED, Inst, NO_GUARD, NONE, Op};
+use ptx::lower::inst::{GUARD_NEGATED, Inst, NO_GUARD, NONE, Op, Shape};
 use ptx::lower::matrix::{MatrixOp, Scale};
 use ptx::lower::{Code, Facts, Home, MemoryOrder, ProductUse, Role, Scope, Start};
 use std::collections::HashSet;
@@ -166,6 +166,12 @@ impl Setup {
     /// Whether an instruction moves a part of a matrix between memory and the registers of a warp.
     pub(super) fn is_matrix(&self, instruction: u32) -> bool {
         !self.code().matrices.is_empty() && self.inst(instruction).op == Op::Matrix
+    }
+
+    #[cold]
+    pub(super) fn element_is_unread(&self, instruction: u32, unread: u8, bytes: u64) -> bool {
+        let element = u64::from(Shape::unpack(self.inst(instruction).sub).bytes);
+        unread >> (bytes / element).min(7) & 1 == 1
     }
 
     /// Returns an instruction by its number.

@@ -90,6 +90,9 @@ impl SharedShadow {
             let start = (access.addresses[lane] >> unit) as u32;
             for index in start..start + units {
                 let Some(cell) = cells.get_mut(index as usize) else { break };
+                if scene.is_unread(access.instruction, u64::from(index - start) << unit) {
+                    continue;
+                }
                 if written[index as usize / 64] >> (index % 64) & 1 == 0 {
                     unwritten.push((part.thread, index, lanes));
                 }

@@ -264,7 +264,7 @@ impl Values {
     /// Notes that a copy has filled a place in shared memory.
     pub(super) fn filled(&mut self, address: u32, bytes: u32) {
         if !self.shared.is_empty() {
-            self.shared.retain(|at, _| !(address..address.saturating_add(bytes)).contains(at));
+            (address..address.saturating_add(bytes)).for_each(|at| _ = self.shared.remove(&at));
         }
     }
 
