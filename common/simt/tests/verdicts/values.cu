@@ -124,6 +124,26 @@ struct alignas(16) Three { float x, y, z; };
 THIRD(fourth_part_is_not_used, 0)
 // 1 x 32: uninitialised shared memory read
 THIRD(fourth_part_is_used, item.w)
+#define MEANWHILE(name, writer, more)                                                  \
+    KERNEL(name) {                                                                     \
+        __shared__ float4 shared;                                                      \
+        if (T == 0) shared = make_float4(1, 2, 3, 4);                                  \
+        __syncthreads();                                                               \
+        if (T == writer) {                                                             \
+            shared.w = 5;                                                              \
+        } else {                                                                       \
+            float4 item;                                                               \
+            asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"                    \
+                         : "=f"(item.x), "=f"(item.y), "=f"(item.z), "=f"(item.w) : "r"(ADDRESS(&shared)) : "memory"); \
+            out[T] = item.x + item.y + item.z + more;                                  \
+        }                                                                              \
+    }
+// 1 x 64: clean
+MEANWHILE(fourth_part_is_written_before, 0, 0)
+// 1 x 64: clean
+MEANWHILE(fourth_part_is_written_afterwards, 63, 0)
+// 1 x 64: data race
+MEANWHILE(fourth_part_is_written_and_used, 63, item.w)
 // 1 x 32: clean
 KERNEL(structure_is_copied_whole) {
     __shared__ Three items[32];

@@ -200,7 +200,9 @@ impl Observer for BlockHazards {
         }
         self.scene.reading = false;
         if follows {
-            self.values.loaded(&mut self.scene, access);
+            if !self.values.is_clean(&self.scene, access) {
+                self.values.loaded(&mut self.scene, access);
+            }
         } else if access.written != 0 {
             self.values.wrote(&mut self.scene, access);
         }

@@ -146,6 +146,7 @@ impl GlobalShadow {
     fn lane(&mut self, scene: &mut Scene, access: &Access<'_>, lane: usize, compare: bool, note: bool) {
         let setup = &scene.setup;
         let unit = setup.extent.unit;
+        let special = !setup.plain[access.instruction as usize];
         let writes = access.written >> lane & 1 != 0;
         let load = access.kind == AccessKind::Load;
         let sort = scene.sort(access.instruction, writes);
@@ -156,7 +157,7 @@ impl GlobalShadow {
         let first = access.addresses[lane] >> unit;
         for index in first..first + u64::from((access.bytes >> unit).max(1)) {
             let address = index << unit;
-            if load && scene.is_unread(access.instruction, (index - first) << unit) {
+            if special && load && scene.is_unread(access.instruction, (index - first) << unit) {
                 continue;
             }
             let at = self.cell(&scene.setup, address);
@@ -254,12 +255,15 @@ impl Summaries {
             let summaries = self.plain.entry(page).or_insert_with(|| vec![Summary::default(); cells.len()].into());
             for (place, (summary, cell)) in summaries.iter_mut().zip(cells).enumerate() {
                 for entry in cell.all(&global.lists) {
-                    // A load whose value was dropped does not count.
-                    let mut lanes = each(entry.slot.lanes).map(|lane| entry.slot.by_lane(lane));
-                    let needed = lanes.find(|load| !entry.sort.speculated || loads.has_mattered(*load));
-                    let Some(event) = needed else { continue };
-                    let event = if entry.sort.speculated { event } else { entry.slot.event };
-                    let first_two = match (Sort { speculated: false, ..entry.sort }) {
+                    if entry.sort.speculated {
+                        // A load whose value was dropped does not count.
+                        if let Some(load) = loads.mattered(&entry.slot) {
+                            keep(&mut summary.reads, load);
+                        }
+                        continue;
+                    }
+                    let event = entry.slot.event;
+                    let first_two = match entry.sort {
                         Sort::WRITE => &mut summary.writes,
                         Sort::READ => &mut summary.reads,
                         sort => {

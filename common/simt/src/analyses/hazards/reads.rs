@@ -5,9 +5,10 @@
 //! and PTX allows it. A volatile load whose value is data orders nothing, so what races with it is a data race.
 
 use super::doubts::Use;
-use super::event::Event;
+use super::event::{Event, Slot};
 use super::hazard::HazardKind;
 use super::log::Finding;
+use crate::lanes::each;
 use std::collections::HashMap;
 
 #[derive(Debug, Default)]
@@ -50,8 +51,10 @@ impl Reads {
         waiting.into_iter().map(|(kind, finding)| (used.judged(kind), finding)).collect()
     }
 
-    /// Whether the value of a load has mattered.
-    pub(super) fn has_mattered(&self, load: Event) -> bool {
-        self.mattered.contains_key(&load)
+    /// Returns the first load of a slot whose value has mattered.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn mattered(&self, slot: &Slot) -> Option<Event> {
+        each(slot.lanes).map(|lane| slot.by_lane(lane)).find(|load| self.mattered.contains_key(load))
     }
 }

@@ -55,6 +55,14 @@ fn reads_unwritten(launch: &LaunchInfo<'_>, outputs: &[DevicePointer]) -> Vec<bo
     all
 }
 
+fn plain(code: &Code) -> Vec<bool> {
+    let plain = |facts: &Facts| !facts.order.is_strong() && !facts.speculated && facts.unread == 0;
+    let mut all: Vec<bool> = code.facts.iter().map(plain).collect();
+    let matrices = code.insts.iter().filter(|inst| inst.op == Op::Matrix);
+    matrices.for_each(|inst| all[inst.pc as usize] = false);
+    all
+}
+
 #[derive(Debug)]
 pub(super) struct Setup {
     pub kernel: Kernel,
@@ -67,6 +75,9 @@ pub(super) struct Setup {
     pub in_order: bool,
     /// For each instruction, whether it loads from an array that nobody writes during the launch. Such a load cannot be a hazard.
     pub reads_unwritten: Vec<bool>,
+    /// For each instruction, whether no rule for special loads concerns it: it is not strong, not part of a matrix, all that it loads
+    /// is read, and its value is certainly needed.
+    pub plain: Vec<bool>,
     /// Where each instruction stands in the code.
     places: OnceLock<Vec<u32>>,
     /// For each basic block, the registers that it reads or sets.
@@ -93,6 +104,7 @@ impl Setup {
             grid: launch.config.grid,
             shared_units: extent.units(launch.shared_bytes.into()) as usize,
             extent,
+            plain: plain(code),
             places: OnceLock::new(),
             touched: code.blocks.iter().map(|_| OnceLock::new()).collect(),
             arrays: arrays.collect(),
@@ -165,7 +177,7 @@ impl Setup {
 
     /// Whether an instruction moves a part of a matrix between memory and the registers of a warp.
     pub(super) fn is_matrix(&self, instruction: u32) -> bool {
-        !self.code().matrices.is_empty() && self.inst(instruction).op == Op::Matrix
+        !self.plain[instruction as usize] && self.inst(instruction).op == Op::Matrix
     }
 
     #[cold]

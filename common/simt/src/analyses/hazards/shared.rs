@@ -75,7 +75,8 @@ impl SharedShadow {
         let Self { cells, lists, written, doubtful, unwritten, .. } = self;
         let (unit, two_warps) = (scene.setup.extent.unit, lists.two_warps);
         let row = scene.clock.row(access.warp as usize);
-        let plain = scene.sort(access.instruction, false) == Sort::READ;
+        let special = !scene.setup.plain[access.instruction as usize];
+        let plain = !special || scene.sort(access.instruction, false) == Sort::READ;
         let units = (access.bytes >> unit).max(1);
         if let Some(number) = cells.of(access, unit).filter(|_| plain) {
             let new = scene.event(Part::of(access, 0));
@@ -90,7 +91,7 @@ impl SharedShadow {
             let start = (access.addresses[lane] >> unit) as u32;
             for index in start..start + units {
                 let Some(cell) = cells.get_mut(index as usize) else { break };
-                if scene.is_unread(access.instruction, u64::from(index - start) << unit) {
+                if special && scene.is_unread(access.instruction, u64::from(index - start) << unit) {
                     continue;
                 }
                 if written[index as usize / 64] >> (index % 64) & 1 == 0 {

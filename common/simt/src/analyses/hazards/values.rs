@@ -88,10 +88,16 @@ impl Values {
     }
 
     /// Follows computations that all lanes of a warp have executed, or are about to.
+    #[inline]
     pub(super) fn pass_run(&mut self, scene: &mut Scene, warp: u32, first: u32, end: u32) {
-        if self.warps[warp as usize].is_empty() {
-            return;
+        if !self.warps[warp as usize].is_empty() {
+            self.pass_all(scene, warp, first, end);
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn pass_all(&mut self, scene: &mut Scene, warp: u32, first: u32, end: u32) {
         let setup = scene.setup.clone();
         (first..end).for_each(|number| self.pass(scene, warp, setup.inst(number), u32::MAX, None));
     }
@@ -109,6 +115,17 @@ impl Values {
 
     fn register(&mut self, warp: u32, home: Home) -> &mut Bytes {
         self.warps[warp as usize].entry(home).or_insert_with(|| Box::new([[NOTHING; 8]; 32]))
+    }
+
+    /// Whether there is nothing to note of a load: nothing was found to be wrong with it, and nothing doubtful was stored.
+    #[inline]
+    pub(super) fn is_clean(&self, scene: &Scene, access: &Access<'_>) -> bool {
+        let stored = match access.space {
+            Space::Shared => !self.shared.is_empty(),
+            Space::Local => !self.local[access.warp as usize].is_empty(),
+            _ => false,
+        };
+        scene.suspects.is_empty() && !stored && scene.setup.plain[access.instruction as usize]
     }
 
     /// Notes what a load has read, and what was found to be wrong with it.

@@ -105,7 +105,9 @@ impl At<'_> {
 #[inline(always)]
 pub(super) fn show(context: &mut Context, access: &Access) {
     context.tell(|observer| observer.access(access));
-    context.ask();
+    if access.written == 0 {
+        context.ask();
+    }
 }
 
 #[inline(always)]
