@@ -236,6 +236,13 @@ impl Cell {
         self.write.some() || lists.of(self).iter().any(|entry| entry.sort.writes)
     }
 
+    /// Returns the plain accesses that fit into the cell, and whether each writes.
+    #[inline]
+    pub(super) fn own(&self) -> impl Iterator<Item = (bool, Event)> + use<> {
+        let [a, b] = self.reads.map(|slot| (false, slot.event));
+        [(true, self.write), a, b].into_iter().filter(|(_, event)| event.some())
+    }
+
     pub(super) fn all<'a>(&self, lists: &'a Lists) -> impl Iterator<Item = Entry> + use<'a> {
         let [a, b] = self.reads.map(|slot| Entry { slot, sort: Sort::READ });
         let write = Entry { slot: Slot::one(self.write), sort: Sort::WRITE };

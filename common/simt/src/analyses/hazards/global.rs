@@ -254,7 +254,10 @@ impl Summaries {
         for (page, cells) in global.pages() {
             let summaries = self.plain.entry(page).or_insert_with(|| vec![Summary::default(); cells.len()].into());
             for (place, (summary, cell)) in summaries.iter_mut().zip(cells).enumerate() {
-                for entry in cell.all(&global.lists) {
+                for (writes, event) in cell.own() {
+                    keep(if writes { &mut summary.writes } else { &mut summary.reads }, event);
+                }
+                for entry in global.lists.of(cell).iter().filter(|entry| entry.slot.event.some()) {
                     if entry.sort.speculated {
                         // A load whose value was dropped does not count.
                         if let Some(load) = loads.mattered(&entry.slot) {
