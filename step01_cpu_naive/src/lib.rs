@@ -15,11 +15,8 @@ pub const STEP: Step = Step {
     specialisations,
     variants: &[],
     default_size: DefaultSize { host: [512; 3], ..DefaultSize::everywhere([64; 3]) },
-    host: Some(LOOPS),
+    host: Some(HostProduct { f32: matmul::<f32>, i32: matmul::<Wrapping<i32>> }),
 };
-
-/// The loops for each type of elements.
-pub const LOOPS: HostProduct = HostProduct { f32: matmul::<f32>, i32: matmul::<Wrapping<i32>> };
 
 // ANCHOR: loops
 /// C (m×n) = A (m×k) · B (k×n), all row-major: element (row, col) of C is `c[row * n + col]`.
@@ -42,26 +39,18 @@ where
 }
 // ANCHOR_END: loops
 
-// ANCHOR: plan
 /// One thread computes everything: the plan of `kernel.cu`.
 fn plan(problem: &Problem, _device: &DeviceInfo) -> Result<Plan> {
-    let [m, n, k] = problem.sizes();
-    let launch = Launch {
-        entry: "matmul".into(),
-        grid: [1, 1, 1],
-        block: [1, 1, 1],
-        shared_bytes: 0,
-        args: vec![Arg::A(0), Arg::B(0), Arg::C(0), m.into(), n.into(), k.into()],
-    };
+    let [m, n, k] = [problem.m, problem.n, problem.k].map(|size| Arg::Int(size as i32));
+    let args = vec![Arg::A(0), Arg::B(0), Arg::C(0), m, n, k];
     Ok(Plan {
         specialisation: Specialisation::single(problem.dtype, &[]),
-        tile: [n, m],
+        tile: [problem.n as u32, problem.m as u32],
         tile_k: 1,
         workspace_elements: 0,
-        launches: vec![launch],
+        launches: vec![Launch { entry: "matmul".into(), grid: [1, 1, 1], block: [1, 1, 1], shared_bytes: 0, args }],
     })
 }
-// ANCHOR_END: plan
 
 fn specialisations(dtype: Dtype) -> Vec<Specialisation> {
     vec![Specialisation::single(dtype, &[])]

@@ -1,4 +1,6 @@
-//! The host driver of step 3: what the processor does around the kernel. `cargo run --release -p step03_single_block -- --help` lists its options.
+//! The host driver of step 3: what the processor does around the kernel.
+//!
+//! `cargo run --release -p step03_single_block -- --help` lists its options.
 
 use std::process::ExitCode;
 
@@ -25,6 +27,7 @@ pub fn multiply(asked: &Asked) -> Result<Report> {
 
     // The plan in lib.rs has the grid, the block, the shared memory and the arguments.
     for launch in &plan.launches {
+        // More than 48 KiB must be asked for.
         gpu.allow_shared_bytes(&mut matmul, launch.shared_bytes)?;
         gpu.launch(&matmul, launch, &[gpu_a, gpu_b, gpu_c])?;
     }

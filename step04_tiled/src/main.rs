@@ -1,4 +1,6 @@
-//! The host driver of step 4: what the processor does around the kernel. `cargo run --release -p step04_tiled -- --help` lists its options.
+//! The host driver of step 4: what the processor does around the kernel.
+//!
+//! `cargo run --release -p step04_tiled -- --help` lists its options.
 
 use std::process::ExitCode;
 

@@ -110,7 +110,7 @@ fn plan_with(tilings: &[Tiling], problem: &Problem, device: &DeviceInfo) -> Plan
 }
 
 /// Returns how many elements of B one copy takes. If N is a multiple of 4, every row starts at a multiple of 16 bytes. The integer
-/// kernel is committed only in the form for any N.
+/// kernel, which is only there to be exact, is committed only in the form for any N.
 fn vector(problem: &Problem, device: &DeviceInfo) -> u32 {
     if problem.n.is_multiple_of(4) && (problem.dtype == Dtype::F32 || device.compiles) { 4 } else { 1 }
 }

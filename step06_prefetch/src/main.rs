@@ -1,4 +1,6 @@
-//! The host driver of step 6: what the processor does around the kernel. `cargo run --release -p step06_prefetch -- --help` lists its options.
+//! The host driver of step 6: what the processor does around the kernel.
+//!
+//! `cargo run --release -p step06_prefetch -- --help` lists its options.
 
 use std::process::ExitCode;
 

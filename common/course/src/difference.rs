@@ -1,11 +1,12 @@
-//! The difference between two kernels, of the course or of the learner: the lesson.
+//! The difference between two kernels, of the course or of the learner, and between the host drivers of two steps: the lesson.
 
 use std::path::Path;
 
 use anstyle::{AnsiColor, Style};
 use anyhow::Result;
-use common::basics::print;
-use common::code::Source;
+use common::basics::{print, workspace};
+use common::code::{Source, folder_of};
+use plan::Step;
 use similar::{Algorithm, Change, TextDiff};
 
 use crate::files;
@@ -23,10 +24,51 @@ pub fn run(options: &Options) -> Result<bool> {
     let (one, other) = (named(&options.one)?, named(&options.other)?);
     let (gone, new) = size(&one.text, &other.text);
     let text = diff(&one.text, &other.text);
-    let between = between(&options.one, &options.other);
-    let text =
-        format!("--- {}\n+++ {}\n{text}{gone} lines gone, {new} lines new\n{between}", one.display, other.display);
+    let (between, host) = (between(&options.one, &options.other), host(&options.one, &options.other)?);
+    let text = format!(
+        "--- {}\n+++ {}\n{text}{gone} lines gone, {new} lines new\n{between}{host}",
+        one.display, other.display
+    );
     print(&coloured(&text)).map(|()| true)
+}
+
+/// The part of a step on the host: its driver, and the plan with which it launches. Each comes with the file that it is in.
+pub fn host_of(step: &Step) -> Result<[(String, String); 2]> {
+    let file = |name: &str| -> Result<(String, String)> {
+        let path = folder_of(step).join("src").join(name);
+        Ok((workspace::display(&path), files::read(&path)?))
+    };
+    let ((main, driver), (lib, plan)) = (file("main.rs")?, file("lib.rs")?);
+    let driver = function(&driver, "pub fn multiply(");
+    let marked = plan.split_once("// ANCHOR: plan\n").and_then(|(_, rest)| rest.split_once("// ANCHOR_END: plan\n"));
+    let plan = marked.map_or_else(|| function(&plan, "fn plan("), |(plan, _)| plan.to_owned());
+    Ok([(main, driver), (lib, plan)])
+}
+
+/// A function of a file with its documentation; the whole file, if it has no such function.
+fn function(text: &str, start: &str) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    let Some(at) = lines.iter().position(|line| line.starts_with(start)) else { return text.to_owned() };
+    let first = (0..at).rev().take_while(|&line| lines[line].starts_with("///")).last().unwrap_or(at);
+    let end = lines[at..].iter().position(|line| *line == "}").map_or(lines.len(), |length| at + length + 1);
+    lines[first..end].join("\n") + "\n"
+}
+
+/// The difference between the host drivers of two steps, and between their plans. Empty if a kernel is not a step's own.
+fn host(one: &str, other: &str) -> Result<String> {
+    let step =
+        |name: &str| Kernel::named(name).ok().filter(|kernel| kernel.variant.is_none()).map(|kernel| kernel.step);
+    let (Some(one), Some(other)) = (step(one), step(other)) else { return Ok(String::new()) };
+    let mut text = String::new();
+    for ((from, old), (to, new)) in host_of(one)?.into_iter().zip(host_of(other)?) {
+        let (gone, fresh) = size(&old, &new);
+        text += &if old == new {
+            format!("\n--- {from}\n+++ {to}\nthe host drivers are the same, and launch what the plans say\n")
+        } else {
+            format!("\n--- {from}\n+++ {to}\n{}{gone} lines gone, {fresh} lines new\n", diff(&old, &new))
+        };
+    }
+    Ok(text)
 }
 
 /// A note that rungs lie between two steps, each with one idea.

@@ -168,11 +168,7 @@ impl Setup {
 
     fn arguments(&self, launch: &plan::Launch, params: &[Param]) -> Vec<Arg> {
         let pasted = &self.kernel.planner.launch;
-        let argument = |(at, argument): (usize, &plan::Arg)| {
-            let value = match argument.pointed() {
-                Ok((array, offset)) => return Arg::Pointer(DevicePointer(self.arrays[array].base + 4 * offset)),
-                Err(value) => value,
-            };
+        let number = |at: usize, value: i32| {
             let (Some(param), Some(pasted)) = (params.get(at), pasted) else { return Arg::U32(value as u32) };
             // A number of pasted PTX takes the type of its parameter.
             let number = pasted.args.get(at).and_then(Value::as_f64).unwrap_or(value.into());
@@ -182,6 +178,8 @@ impl Setup {
                 (_, bytes) => (number as i64).to_le_bytes()[..bytes.min(8)].to_vec(),
             })
         };
+        let pointer = |array: usize, offset| Arg::Pointer(DevicePointer(self.arrays[array].base + 4 * offset));
+        let argument = |(at, argument): (usize, &plan::Arg)| argument.either(pointer, |value| number(at, value));
         launch.args.iter().enumerate().map(argument).collect()
     }
 
@@ -204,14 +202,15 @@ impl Setup {
             return Some(name.as_str().map_or_else(|| name.to_string(), str::to_owned));
         }
         let [m, n, k] = self.size.map(|side| side as i32);
-        Some(match (at, self.plan.launches.get(launch)?.args.get(at)?.pointed()) {
-            (_, Ok((array, _))) => self.arrays[array].name.clone(),
+        let argument = self.plan.launches.get(launch)?.args.get(at)?;
+        let number = |value: i32| match at {
             // As the course's kernels take them; equal sizes do not tell.
-            (3, Err(value)) if value == m => "M".into(),
-            (4, Err(value)) if value == n => "N".into(),
-            (5, Err(value)) if value == k => "K".into(),
-            (_, Err(value)) => value.to_string(),
-        })
+            3 if value == m => "M".into(),
+            4 if value == n => "N".into(),
+            5 if value == k => "K".into(),
+            _ => value.to_string(),
+        };
+        Some(argument.either(|array, _| self.arrays[array].name.clone(), number))
     }
 }
 

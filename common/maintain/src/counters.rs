@@ -147,10 +147,8 @@ impl Reading {
             memory.fill(pointer, 1.0_f32)?;
             all.push(pointer);
         }
-        let arg = |arg: &plan::Arg| match arg.pointed() {
-            Ok((array, at)) => Arg::Pointer(all[array].offset(4 * at as i64)),
-            Err(value) => Arg::I32(value),
-        };
+        let pointer = |array: usize, at: u64| Arg::Pointer(all[array].offset(4 * at as i64));
+        let arg = |arg: &plan::Arg| arg.either(pointer, Arg::I32);
         let args: Vec<Arg> = launch.args.iter().map(arg).collect();
         let [grid, block] = [launch.grid, launch.block].map(|[x, y, z]| (x, y, z));
         let config = LaunchConfig::new(grid, block).with_dynamic_shared(launch.shared_bytes);

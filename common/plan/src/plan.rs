@@ -27,15 +27,21 @@ pub enum Arg {
 }
 
 impl Arg {
-    /// Returns the array that it points to (0 is A, 1 B, 2 C, 3 the workspace) and the offset, or the number that it is.
-    pub fn pointed(self) -> Result<(usize, u64), i32> {
+    /// Returns what one of two functions makes of it: of the array that it points to (0 is A, 1 B, 2 C, 3 the workspace) and the
+    /// element at which it starts, or of the number that it is.
+    pub fn either<T>(self, pointer: impl FnOnce(usize, u64) -> T, number: impl FnOnce(i32) -> T) -> T {
         match self {
-            Self::A(offset) => Ok((0, offset)),
-            Self::B(offset) => Ok((1, offset)),
-            Self::C(offset) => Ok((2, offset)),
-            Self::Workspace(offset) => Ok((3, offset)),
-            Self::Int(value) => Err(value),
+            Self::A(offset) => pointer(0, offset),
+            Self::B(offset) => pointer(1, offset),
+            Self::C(offset) => pointer(2, offset),
+            Self::Workspace(offset) => pointer(3, offset),
+            Self::Int(value) => number(value),
         }
+    }
+
+    /// Returns the array that it points to, and the element at which it starts; `None` for a number.
+    pub fn array(self) -> Option<(usize, u64)> {
+        self.either(|array, offset| Some((array, offset)), |_| None)
     }
 }
 

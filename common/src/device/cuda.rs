@@ -18,13 +18,13 @@ use cudarc::driver::{CudaContext, CudaEvent, CudaFunction, CudaSlice, CudaStream
 use cudarc::nvrtc::Ptx;
 
 use super::figures::{Figures, KernelResources, cores_per_sm};
-use super::interface::{Buffer, Device, Kernel, Mark, Value};
+use super::interface::{Buffer, Device, Kernel, Mark, array};
 use crate::basics::driver::driver_present;
 use crate::code::{Code, find_nvrtc};
 use findings::KernelFault;
-use plan::Launch;
 use plan::info::{DeviceInfo, Kind};
 use plan::occupancy::SmLimits;
+use plan::{Arg, Launch};
 
 /// Shared memory in bytes that a kernel may have without an attribute set.
 const DEFAULT_SHARED_BYTES: u32 = 48 * 1024;
@@ -301,7 +301,7 @@ impl Device for CudaDevice {
         function.occupancy_max_active_blocks_per_multiprocessor(threads, launch.shared_bytes as usize, None).ok()
     }
 
-    fn launch(&mut self, kernel: Kernel, launch: &Launch, args: &[Value]) -> Result<()> {
+    fn launch(&mut self, kernel: Kernel, launch: &Launch, arrays: &[Buffer]) -> Result<()> {
         let loaded = &mut self.kernels[kernel.0];
         let (threads, most): (u64, u64) = (launch.block.map(u64::from).iter().product(), loaded.max_threads);
         ensure!(
@@ -318,11 +318,9 @@ impl Device for CudaDevice {
         }
         let function = &self.kernels[kernel.0].function;
         // The driver takes an array of pointers to the arguments' values, which must live until the call returns.
-        let word = |arg: &Value| match *arg {
-            Value::Pointer(buffer, offset) => Ok(self.address(buffer)? + offset),
-            Value::Int(value) => Ok(u64::from(value as u32)),
-        };
-        let mut words = args.iter().map(word).collect::<Result<Vec<u64>>>()?;
+        let address = |index, offset: u64| Ok(self.address(array(arrays, index)?)? + 4 * offset);
+        let word = |arg: &Arg| arg.either(address, |value| Ok(u64::from(value as u32)));
+        let mut words = launch.args.iter().map(word).collect::<Result<Vec<u64>>>()?;
         let mut pointers: Vec<*mut c_void> = words.iter_mut().map(|word| std::ptr::from_mut(word).cast()).collect();
         let ([x, y, z], [block_x, block_y, block_z]) = (launch.grid, launch.block);
         // SAFETY: `code::check_signature` has compared the kernel's parameters with these arguments; a little-endian

@@ -3,13 +3,12 @@
 use std::any::Any;
 use std::sync::mpsc::Sender;
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 
 use super::figures::{Figures, KernelResources};
 use crate::code::Code;
-use findings::Observations;
+use plan::Launch;
 use plan::info::DeviceInfo;
-use plan::{Launch, Plan, Problem};
 
 /// A block of device memory. Only the device that gave it knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,13 +22,13 @@ pub struct Kernel(pub(crate) usize);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark(pub(crate) usize);
 
-/// An argument of a kernel as a device takes it.
-#[derive(Clone, Copy, Debug)]
-pub enum Value {
-    /// Address of a byte of a buffer.
-    Pointer(Buffer, u64),
-    /// A 32-bit integer.
-    Int(i32),
+/// The array into which an argument points, of those that a launch is given: A, B, C and the workspace. Fails if it is given none.
+pub(super) fn array(arrays: &[Buffer], index: usize) -> Result<Buffer> {
+    let missing = || match ["A", "B", "C"].get(index) {
+        Some(name) => format!("the launch is given no memory for {name}; pass it that of A, B and C"),
+        None => "the plan uses a workspace and there is none; set its workspace_elements".to_owned(),
+    };
+    arrays.get(index).copied().with_context(missing)
 }
 
 /// A device: memory, kernels, launches, time. Offsets and lengths are in bytes.
@@ -68,18 +67,9 @@ pub trait Device: Any {
         None
     }
 
-    /// Starts a launch. On CUDA it returns before the kernel ends.
-    fn launch(&mut self, kernel: Kernel, launch: &Launch, args: &[Value]) -> Result<()>;
-
-    /// Takes what the analyses saw of the launches since the last call; empty on a GPU.
-    fn observations(&mut self) -> Observations {
-        Observations::default()
-    }
-
-    /// Bytes of the host's memory that the analyses need in addition to a product of this plan; 0 on a GPU.
-    fn analyses_bytes(&self, _problem: &Problem, _plan: &Plan, _code: &Code) -> u64 {
-        0
-    }
+    /// Starts a launch, whose arguments point into these arrays: A, B, C and, if it has one, the workspace. On CUDA it returns before
+    /// the kernel ends.
+    fn launch(&mut self, kernel: Kernel, launch: &Launch, arrays: &[Buffer]) -> Result<()>;
 
     /// Waits for all work. The error says what went wrong with it.
     fn synchronize(&mut self) -> Result<()> {

@@ -11,6 +11,8 @@ mod sample;
 pub mod session;
 mod sim;
 
+use std::any::Any;
+
 use anyhow::Result;
 
 pub use cublas::CublasProduct;
@@ -18,13 +20,25 @@ pub use cublas::CublasProduct;
 pub use cuda::stand_in;
 pub use cuda::{CudaDevice, cuda_devices};
 pub use figures::{Figures, KernelResources, cores_per_sm};
-pub use interface::{Buffer, Device, Kernel, Mark, Value};
+pub use interface::{Buffer, Device, Kernel, Mark};
 pub use product::{FirstRun, Matrices, Product};
 pub use session::Session;
 pub use sim::{SimDevice, SimOptions};
 
+use findings::Observations;
+
 pub use crate::basics::driver::driver_version;
 pub use plan::info::{DeviceInfo, Kind};
+
+/// The simulator, if the device is one.
+pub fn simulator(device: &mut dyn Device) -> Option<&mut SimDevice> {
+    (device as &mut dyn Any).downcast_mut()
+}
+
+/// Takes what the analyses saw of the launches since the last call; empty on a GPU.
+pub fn observations(device: &mut dyn Device) -> Observations {
+    simulator(device).map(SimDevice::observations).unwrap_or_default()
+}
 
 /// Where a problem is computed, as `--device` says it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

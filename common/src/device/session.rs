@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 
 use crate::code::assembled::{CAPABILITY, Kernels, MachineCode};
 use crate::code::{Code, check_signature};
-use crate::device::{Buffer, Device, FirstRun, Kernel, Matrices, Product, Value};
+use crate::device::{Buffer, Device, FirstRun, Kernel, Matrices, Product};
 use plan::occupancy::{self, Occupancy};
 use plan::{Arg, Launch, Plan, Problem, Shape};
 
@@ -64,23 +64,6 @@ impl Session {
     }
 }
 
-/// The values that a launch passes for its arguments: places in A, B, C or the workspace, which are the `arrays`, and integers.
-pub fn values(launch: &Launch, arrays: &[Buffer]) -> Result<Vec<Value>> {
-    let value = |arg: &Arg| match arg.pointed() {
-        Ok((array, offset)) => Ok(Value::Pointer(*arrays.get(array).context(MISSING[array.min(3)])?, offset * 4)),
-        Err(value) => Ok(Value::Int(value)),
-    };
-    launch.args.iter().map(value).collect()
-}
-
-/// Why there is no memory for an argument, by the array into which it points.
-const MISSING: [&str; 4] = [
-    "the launch is given no memory; pass it that of A, B and C",
-    "the launch is given no memory for B; pass it that of A, B and C",
-    "the launch is given no memory for C; pass it that of A, B and C",
-    "the plan uses a workspace and there is none; set its workspace_elements",
-];
-
 impl Product for Session {
     fn matrices(&self) -> &Matrices {
         &self.matrices
@@ -97,7 +80,7 @@ impl Product for Session {
     /// Starts all launches of the plan, in order.
     fn launch(&self, device: &mut dyn Device) -> Result<()> {
         for (launch, (kernel, arrays)) in self.plan.launches.iter().zip(&self.started) {
-            device.launch(*kernel, launch, &values(launch, arrays)?)?;
+            device.launch(*kernel, launch, arrays)?;
         }
         Ok(())
     }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow};
 
 use super::figures::KernelResources;
-use super::interface::{Buffer, Device, Kernel, Value};
+use super::interface::{Buffer, Device, Kernel, array};
 use crate::basics::{Progress, escape, host, print_whole};
 use crate::code::Code;
 use crate::device::sample::classes;
@@ -109,13 +109,13 @@ struct Seen {
 ///
 /// A product's work is M·N·K, and these are the kernel's integers. A side shorter than a tile counts as a whole tile. In a block
 /// of less than a warp, each instruction does less work.
-fn instruction_limit(launch: &Launch, args: &[Value]) -> u64 {
+fn instruction_limit(launch: &Launch) -> u64 {
     const LEAST: u64 = 2_000_000;
     const PER_MULTIPLY_ADD: u64 = 32;
     const TILE: u64 = 32;
     let lanes = launch.block.map(u64::from).into_iter().fold(1, u64::saturating_mul).clamp(1, 32);
-    let side = |arg: &Value| if let Value::Int(size) = *arg { Some(u64::from(size as u32).max(TILE)) } else { None };
-    let work = args.iter().filter_map(side).fold(1, u64::saturating_mul);
+    let side = |arg: &Arg| if let Arg::Int(size) = *arg { Some(u64::from(size as u32).max(TILE)) } else { None };
+    let work = launch.args.iter().filter_map(side).fold(1, u64::saturating_mul);
     (work / lanes).saturating_mul(PER_MULTIPLY_ADD).saturating_add(LEAST)
 }
 
@@ -217,12 +217,12 @@ impl SimDevice {
 
     /// The analysis of hazards for a launch. C is an output unless the host has filled it. So is a workspace that no earlier
     /// launch has written, unless the kernel takes several parts of it, of which each launch writes some.
-    fn watch(&mut self, kernel: Kernel, launch: &Launch, args: &[Value]) -> Result<simt::Hazards> {
+    fn watch(&mut self, kernel: Kernel, launch: &Launch, arrays: &[Buffer]) -> Result<simt::Hazards> {
         let mut hazards = simt::Hazards::new();
         let whole = launch.args.iter().filter(|arg| matches!(arg, Arg::Workspace(_))).count() == 1;
-        for (arg, value) in launch.args.iter().zip(args) {
-            let (Arg::C(_) | Arg::Workspace(_), Value::Pointer(buffer, _)) = (arg, value) else { continue };
-            let pointer = self.pointer(*buffer)?;
+        for arg in launch.args.iter().filter(|arg| matches!(arg, Arg::C(_) | Arg::Workspace(_))) {
+            let Some((index, _)) = arg.array() else { continue };
+            let pointer = self.pointer(array(arrays, index)?)?;
             self.seen.writers_of_c += usize::from(matches!(arg, Arg::C(_)));
             let (given, known) = (self.given.contains(&pointer), self.seen.written.contains(&pointer));
             if !given && (matches!(arg, Arg::C(_)) || whole && !known) {
@@ -238,6 +238,41 @@ impl SimDevice {
             hazards = hazards.extents(name, extents.clone());
         }
         Ok(hazards)
+    }
+}
+
+impl SimDevice {
+    /// Bytes of the host's memory that the analyses need in addition to a product of this plan.
+    pub fn analyses_bytes(&self, problem: &Problem, plan: &Plan, code: &Code) -> u64 {
+        // What does not load is told when it is loaded.
+        let Ok(module) = code.module() else { return 0 };
+        let touched = touched(problem, plan);
+        let of_launch = |launch: &Launch| {
+            let Ok(kernel) = module.kernel(&launch.entry) else { return 0 };
+            let config = self.config(launch);
+            let check = if self.options.check { simt::Hazards::bytes(&kernel, &config, &touched) } else { 0 };
+            let counters = if self.options.counters { simt::Counters::bytes(&kernel, &config) } else { 0 };
+            let traced = self.options.trace.len() as u64;
+            let trace = simt::Trace::bytes(traced, accesses_of_a_thread(problem, plan, launch));
+            check.saturating_add(counters).saturating_add(trace)
+        };
+        plan.launches.iter().map(of_launch).max().unwrap_or(0)
+    }
+
+    /// Takes what the analyses saw of the launches since the last call.
+    pub fn observations(&mut self) -> Observations {
+        let Seen { counters, mut hazards, trace, writers_of_c, .. } = std::mem::take(&mut self.seen);
+        if writers_of_c > 1 {
+            // Each launch writes its own part of C: what one leaves out is another's, and verification looks at all of
+            // it.
+            hazards.retain(|hazard| hazard.kind != simt::HazardKind::NeverWritten);
+        }
+        Observations {
+            counters: self.options.counters.then(|| counters.report()),
+            works: counters.works().filter(|_| self.options.counters || self.options.sample),
+            hazards: self.options.check.then_some(hazards),
+            trace: (!self.options.trace.is_empty()).then_some(trace),
+        }
     }
 }
 
@@ -307,17 +342,18 @@ impl Device for SimDevice {
         }
     }
 
-    fn launch(&mut self, kernel: Kernel, launch: &Launch, args: &[Value]) -> Result<()> {
+    fn launch(&mut self, kernel: Kernel, launch: &Launch, arrays: &[Buffer]) -> Result<()> {
         let mut config = self.config(launch);
-        config.instruction_limit = self.options.instruction_limit.unwrap_or_else(|| instruction_limit(launch, args));
+        config.instruction_limit = self.options.instruction_limit.unwrap_or_else(|| instruction_limit(launch));
         let seconds = SECONDS + config.instruction_limit / INSTRUCTIONS_A_SECOND;
         config.deadline = Instant::now().checked_add(Duration::from_secs(seconds)).map(|end| (end, seconds));
-        let argument = |arg: &Value| match *arg {
-            Value::Pointer(buffer, offset) => Ok(simt::Arg::Pointer(self.pointer(buffer)?.offset(offset as i64))),
-            Value::Int(value) => Ok(simt::Arg::U32(value as u32)),
+        let pointer = |index, offset: u64| {
+            let pointer = self.pointer(array(arrays, index)?)?;
+            Ok(simt::Arg::Pointer(pointer.offset(4 * offset as i64)))
         };
-        let pointers: Vec<simt::Arg> = args.iter().map(argument).collect::<Result<_>>()?;
-        let hazards = if self.options.check { Some(self.watch(kernel, launch, args)?) } else { None };
+        let argument = |arg: &Arg| arg.either(pointer, |value| Ok(simt::Arg::U32(value as u32)));
+        let pointers: Vec<simt::Arg> = launch.args.iter().map(argument).collect::<Result<_>>()?;
+        let hazards = if self.options.check { Some(self.watch(kernel, launch, arrays)?) } else { None };
         let trace = (!self.options.trace.is_empty()).then(|| {
             let at = |[x, y, z]: [u32; 3]| simt::Dim3::new(x, y, z);
             simt::Trace::new(self.options.trace.iter().map(|&(block, thread)| (at(block), at(thread))))
@@ -357,36 +393,5 @@ impl Device for SimDevice {
         }
         ended.map_err(explain)?;
         Ok(())
-    }
-
-    fn analyses_bytes(&self, problem: &Problem, plan: &Plan, code: &Code) -> u64 {
-        // What does not load is told when it is loaded.
-        let Ok(module) = code.module() else { return 0 };
-        let touched = touched(problem, plan);
-        let of_launch = |launch: &Launch| {
-            let Ok(kernel) = module.kernel(&launch.entry) else { return 0 };
-            let config = self.config(launch);
-            let check = if self.options.check { simt::Hazards::bytes(&kernel, &config, &touched) } else { 0 };
-            let counters = if self.options.counters { simt::Counters::bytes(&kernel, &config) } else { 0 };
-            let traced = self.options.trace.len() as u64;
-            let trace = simt::Trace::bytes(traced, accesses_of_a_thread(problem, plan, launch));
-            check.saturating_add(counters).saturating_add(trace)
-        };
-        plan.launches.iter().map(of_launch).max().unwrap_or(0)
-    }
-
-    fn observations(&mut self) -> Observations {
-        let Seen { counters, mut hazards, trace, writers_of_c, .. } = std::mem::take(&mut self.seen);
-        if writers_of_c > 1 {
-            // Each launch writes its own part of C: what one leaves out is another's, and verification looks at all of
-            // it.
-            hazards.retain(|hazard| hazard.kind != simt::HazardKind::NeverWritten);
-        }
-        Observations {
-            counters: self.options.counters.then(|| counters.report()),
-            works: counters.works().filter(|_| self.options.counters || self.options.sample),
-            hazards: self.options.check.then_some(hazards),
-            trace: (!self.options.trace.is_empty()).then_some(trace),
-        }
     }
 }

@@ -12,8 +12,8 @@ use anyhow::{Context as _, Error, Result, ensure};
 
 use crate::basics::{Operands, Side};
 use crate::code::{Code, Source};
-use crate::device::session::{Started, check_arguments, check_launch, load, values};
-use crate::device::{Buffer, Device, Kernel};
+use crate::device::session::{Started, check_arguments, check_launch, load};
+use crate::device::{Buffer, Device, Kernel, simulator};
 use crate::measure::capacity;
 use crate::program::asked::{Asked, Purpose};
 use crate::program::matrix::Matrix;
@@ -117,7 +117,7 @@ impl<'a> Gpu<'a> {
             Purpose::Trial(_) => self.source.compiled(&plan.specialisation, info)?,
             _ => self.source.code(&plan.specialisation, info)?,
         };
-        let analyses = self.device.analyses_bytes(&self.problem, plan, &code);
+        let analyses = simulator(self.device.as_mut()).map_or(0, |sim| sim.analyses_bytes(&self.problem, plan, &code));
         capacity::ensure_fits(&self.problem, Some(plan), self.device.as_ref(), analyses)?;
         let entries = load(self.device.as_mut(), plan, &code)?;
         (self.plan, self.code) = (Some(plan.clone()), Some(code));
@@ -174,14 +174,13 @@ impl<'a> Gpu<'a> {
             .entries
             .get(entry)
             .with_context(|| format!("no kernel {entry} was compiled; add it to the plan"))?;
-        let args = values(launch, arrays)?;
         if self.launched.is_empty() {
             self.device.synchronize()?;
             self.begin = Some(Instant::now());
         }
         self.launched.push((launch.clone(), (kernel, arrays.to_vec())));
         if self.fault.is_none() {
-            let launched = self.device.launch(kernel, launch, &args);
+            let launched = self.device.launch(kernel, launch, arrays);
             self.heed(launched)?;
         }
         Ok(())

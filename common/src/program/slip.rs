@@ -60,7 +60,7 @@ impl Gpu<'_> {
         if has < takes && launch.args.iter().any(|arg| matches!(arg, Arg::C(_))) {
             return Some(format!("the memory of C has {has} elements and C has {takes}; allocate {takes}"));
         }
-        let begins = launch.args.iter().filter_map(|arg| arg.pointed().ok()).map(|(_, offset)| offset);
+        let begins = launch.args.iter().filter_map(|arg| arg.array()).map(|(_, offset)| offset);
         let is_shifted = self.launched.len() == 1 && begins.clone().any(|offset| offset != 0);
         is_shifted.then(|| {
             let begins: Vec<String> = begins.map(|offset| offset.to_string()).collect();
@@ -126,7 +126,7 @@ impl Gpu<'_> {
 
 /// The arrays of a launch, in the order of its arguments.
 fn points_to(launch: &Launch, arrays: &[Buffer]) -> Vec<Buffer> {
-    launch.args.iter().filter_map(|arg| arrays.get(arg.pointed().ok()?.0).copied()).collect()
+    launch.args.iter().filter_map(|arg| arrays.get(arg.array()?.0).copied()).collect()
 }
 
 /// The integers that a launch passes.

@@ -2,7 +2,8 @@
 
 use anyhow::{Error, Result, anyhow};
 
-use crate::device::SimDevice;
+use crate::basics::Side;
+use crate::device::{SimDevice, observations};
 use crate::program::asked::{Asked, Options, Purpose, Trial};
 use crate::program::gpu::Gpu;
 use crate::program::matrix::{Matrix, elements, operands};
@@ -25,7 +26,7 @@ impl Gpu<'_> {
             return verified;
         }
         let args = self.asked.options.args;
-        let mut observations = self.device.observations();
+        let mut observations = observations(self.device.as_mut());
         // Where the launch does not end, following its values would not either.
         let ends = |error| KernelFault::behind(error).is_none_or(|fault| fault.stopped.is_none());
         let explains = args.check && slip.is_none() && verified.as_ref().err().is_none_or(ends);
@@ -61,12 +62,16 @@ impl Gpu<'_> {
     }
 
     /// Compares C with the product of A and B.
-    fn judge(&self, a: &Matrix, b: &Matrix, c: &Matrix) -> Result<Verification> {
+    fn judge(&mut self, a: &Matrix, b: &Matrix, c: &Matrix) -> Result<Verification> {
         let problem = self.problem();
         let (operands, words) = (operands(a, b)?, elements(&problem, c)?);
         let shape = self.plan.as_ref().map(|plan| Shape { tile: plan.tile, tile_k: plan.tile_k });
         let shape = shape.unwrap_or_else(|| Shape::whole(&problem));
-        verify(&problem, operands, shape, &mut host_rows(words, problem.n))
+        let found = verify(&problem, operands, shape, &mut host_rows(words, problem.n))?;
+        let (Some(a), Some(b)) = (self.holding(Side::A), self.holding(Side::B)) else { return Ok(found) };
+        found.with_inputs(&problem, operands, &mut |side, first, bytes| {
+            self.device.read(if side == Side::A { a } else { b }, first, bytes)
+        })
     }
 
     /// Looks for the cause of a wrong product, and puts it before what else was found. Returns the size at which it was seen.

@@ -10,7 +10,7 @@ use simt::HazardKind;
 
 use super::kernel::{Kernel, is_whole};
 use crate::code::Code;
-use crate::device::{Device, SimDevice, SimOptions};
+use crate::device::{SimDevice, SimOptions};
 use crate::verify::{Verification, multiply};
 use findings::hazard_kind::ReportKind;
 use findings::{HazardReport, KernelFault};

@@ -7,7 +7,7 @@ use anyhow::Result;
 
 use crate::basics::Operands;
 use crate::code::Code;
-use crate::device::{Device, Product, Session, SimDevice, SimOptions};
+use crate::device::{Device, Product, Session, SimDevice, SimOptions, observations};
 use findings::{HazardReport, Observations};
 use plan::{Plan, Problem};
 use why::{Asked, Origins};
@@ -39,7 +39,7 @@ pub fn verify_on(
     let mut check = |problem: &Problem, operands: &Operands| {
         product.matrices().upload(device, operands)?;
         // Analyses tell of the last run: the problem's own and not its twin's.
-        device.observations();
+        observations(device);
         product.run(device)?;
         verify_c(device, product, problem, operands)
     };

@@ -9,7 +9,7 @@ use anyhow::{Result, bail};
 use common::Problem;
 use common::basics::Operands;
 use common::code::Code;
-use common::device::{Device as _, Session, SimDevice, SimOptions};
+use common::device::{Session, SimDevice, SimOptions};
 use common::verify::{beside, verify_on};
 use findings::{HazardReport, KernelFault, diagnostic};
 use plan::OwnLaunch;

@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use anyhow::{Result, anyhow, ensure};
 use common::basics::{Operands, Progress};
 use common::code::{Source, folder_of};
-use common::device::{CublasProduct, Device, Matrices, Product, Session};
+use common::device::{CublasProduct, Device, Matrices, Product, Session, observations};
 use common::measure::{self, Cache, Gpu, Spread, capacity, time_on_host, timing};
 use common::program::report::LaunchReport;
 use common::verify;
@@ -167,7 +167,7 @@ impl Turns<'_> {
                     continue;
                 }
                 // The lines of a kernel are for a look at it alone.
-                let observations = device.observations();
+                let observations = observations(device);
                 entry.counters = observations.counters.map(|counters| Counters { lines: Vec::new(), ..counters });
                 if let Some(works) = observations.works {
                     entry.least_time = Some(measure::least_time(product, &Gpu::default(), &works));

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use anyhow::{Result, ensure};
 use common::basics::mix;
 use common::code::Code;
-use common::device::{Device, Matrices, Product as _, Session};
+use common::device::{Device, Matrices, Product as _, Session, observations};
 use common::verify::{self, Mismatch, Verification};
 use findings::HazardReport;
 use plan::{Arg, Plan, Problem};
@@ -387,7 +387,7 @@ impl Transfer {
         }
         let matrices = Matrices { problem: *problem, a: inputs[0], b: inputs[1], c: at };
         let session = Session::sharing(device, plan, code, &matrices)?;
-        device.observations();
+        observations(device);
         session.launch(device)?;
         device.synchronize()?;
         let mut words = vec![0_u32; expected.len()];

@@ -5,9 +5,9 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
 use common::basics::workspace;
-use course::difference::diff;
+use course::difference::{diff, host_of};
 use course::files::read;
-use course::steps::Kernel;
+use course::steps::{self, Kernel};
 
 use crate::programs;
 
@@ -44,6 +44,25 @@ pub fn difference(words: &[&str]) -> Result<String> {
     let read = |kernel: &str| read(&Kernel::named(kernel)?.file());
     let (old, new) = (read(from)?, read(to)?);
     Ok(format!("```diff\n{}```", shortened(&diff(&old, &new))))
+}
+
+/// The host driver of a step.
+pub fn driver(words: &[&str]) -> Result<String> {
+    let [step] = words else { bail!("name a step") };
+    let [(_, driver), _] = host_of(steps::expect(step)?)?;
+    Ok(format!("```rust,ignore\n{driver}```"))
+}
+
+/// The difference between the host drivers of two steps and between their plans.
+pub fn host(words: &[&str]) -> Result<String> {
+    let [from, to] = words else { bail!("name two steps") };
+    let (old, new) = (host_of(steps::expect(from)?)?, host_of(steps::expect(to)?)?);
+    let mut parts = Vec::new();
+    for ((_, old), (file, new)) in old.iter().zip(&new).filter(|((_, old), (_, new))| old != new) {
+        parts.push(format!(" // {file}\n{}", shortened(&diff(old, new))));
+    }
+    ensure!(!parts.is_empty(), "the host sides of {from} and {to} are the same; leave the part out");
+    Ok(format!("```diff\n{}```", parts.join("\n")))
 }
 
 /// The changed lines of a difference, with three lines around each. `...` replaces the others.

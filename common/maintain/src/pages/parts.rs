@@ -19,6 +19,8 @@ const PARTS: &[Part] = &[
         outputs::case(words)
     }),
     ("diff", "KERNEL KERNEL: their difference; each is STEP or STEP/VARIANT", |_, words| outputs::difference(words)),
+    ("driver", "STEP: its host driver", |_, words| outputs::driver(words)),
+    ("host", "STEP STEP: the difference between their host drivers and plans", |_, words| outputs::host(words)),
     ("counters", "SIZE KERNEL... [rows:ROW,ROW]: what is counted of STEP or STEP/VARIANT[:IDEA]", counted::table),
     ("counter-names", "what each counter counts", |_, _| Ok(counted::names())),
     ("readings", "the simulator's counters beside those that were read on a GPU", counted::readings),

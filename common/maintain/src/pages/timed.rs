@@ -273,6 +273,8 @@ pub fn path(records: &Records, words: &[&str]) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use common::code::folder_of;
+    use course::difference::host_of;
 
     /// A kernel adds one idea at a time, so its new lines fit on a page, and so does the whole kernel.
     #[test]
@@ -289,5 +291,26 @@ mod tests {
             assert!(wide.is_none(), "{kernel} has a line of more than 100 columns: {wide:?}");
         }
         assert!(kernels.len() >= 13, "{kernels:?}");
+    }
+
+    /// A driver is read in one go, and the drivers and plans of neighbours differ by little more than the lesson.
+    #[test]
+    fn every_host_driver_is_short_and_differs_little() {
+        for step in STEPS {
+            let main = read(&folder_of(step).join("src/main.rs")).unwrap();
+            let lines = main.lines().count();
+            assert!(lines <= 60, "{}/src/main.rs has {lines} lines", step.folder);
+            let wide = main.lines().find(|line| line.chars().count() > 120);
+            assert!(wide.is_none(), "{}: {wide:?}", step.folder);
+        }
+        // Lines of code that are new in the driver, and in the plan.
+        let most = [(1, [16, 10]), (2, [2, 22]), (3, [1, 12]), (4, [0, 21]), (5, [0, 21])];
+        for (at, most) in most {
+            let [one, other] = [at - 1, at].map(|at| host_of(STEPS[at]).unwrap());
+            for ((one, other), most) in one.iter().zip(&other).zip(most) {
+                let (_, new) = difference::size(&one.1, &other.1);
+                assert!(new <= most, "{} has {new} new lines, more than {most}", other.0);
+            }
+        }
     }
 }

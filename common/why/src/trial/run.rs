@@ -126,10 +126,8 @@ impl Size {
         let mut found = 0;
         for (at, launch) in plan.launches.iter().enumerate() {
             let kernel = module.kernel(&unit::entry(&launch.entry, number)).ok()?;
-            let argument = |arg: &Arg| match arg.pointed() {
-                Ok((array, offset)) => simt::Arg::Pointer(arrays[array].offset(4 * offset as i64)),
-                Err(value) => simt::Arg::I32(value),
-            };
+            let pointer = |array: usize, offset| simt::Arg::Pointer(arrays[array].offset(4 * offset as i64));
+            let argument = |arg: &Arg| arg.either(pointer, simt::Arg::I32);
             let arguments: Vec<simt::Arg> = launch.args.iter().map(argument).collect();
             let [grid, block] = [launch.grid, launch.block].map(<(u32, u32, u32)>::from);
             let blocks: u64 = launch.grid.iter().map(|&edge| u64::from(edge)).product();

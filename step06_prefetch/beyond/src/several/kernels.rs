@@ -7,8 +7,8 @@ use anyhow::{Result, ensure};
 use common::basics::Side;
 use common::basics::matrix::integer_range;
 use common::code::{Code, Source, check_signature, file_of, folder_of};
-use common::device::{Buffer, Device, Kernel, Value, session};
-use common::{DeviceInfo, Dtype, Fill, Kind, Launch, Plan, Problem, Specialisation};
+use common::device::{Buffer, Device, Kernel};
+use common::{Arg, DeviceInfo, Dtype, Fill, Kind, Launch, Plan, Problem, Specialisation};
 use step06_prefetch::STEP;
 
 use super::length;
@@ -118,7 +118,7 @@ impl Kernels {
     pub fn multiply(self, device: &mut dyn Device, size: [u64; 3], matrices: [Buffer; 3], add: bool) -> Result<()> {
         for launch in &plan(device, size)?.launches {
             let kernel = if add { self.adding } else { self.step };
-            device.launch(kernel, launch, &session::values(launch, &matrices)?)?;
+            device.launch(kernel, launch, &matrices)?;
         }
         Ok(())
     }
@@ -154,10 +154,12 @@ pub fn launch(
 ) -> Result<()> {
     let [x, y] = grid.map(|side| side as u32);
     let entry = String::new();
-    let launch = Launch { entry, grid: [x, y, 1], block: [THREADS, 1, 1], shared_bytes: 0, args: Vec::new() };
-    let pointers = pointers.iter().map(|&(buffer, at)| Value::Pointer(buffer, at));
-    let integers = integers.iter().map(|&integer| Value::Int(integer as u32 as i32));
-    device.launch(kernel, &launch, &pointers.chain(integers).collect::<Vec<_>>())
+    // The first pointer is A to the launch, the second B, and so on. All begin at whole elements.
+    let begins = [Arg::A, Arg::B, Arg::C, Arg::Workspace].into_iter().zip(pointers).map(|(arg, (_, at))| arg(at / 4));
+    let args = begins.chain(integers.iter().map(|&integer| Arg::Int(integer as u32 as i32))).collect();
+    let launch = Launch { entry, grid: [x, y, 1], block: [THREADS, 1, 1], shared_bytes: 0, args };
+    let arrays: Vec<Buffer> = pointers.iter().map(|(buffer, _)| *buffer).collect();
+    device.launch(kernel, &launch, &arrays)
 }
 
 #[cfg(test)]
