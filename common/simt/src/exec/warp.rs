@@ -20,6 +20,7 @@ pub(super) struct Parked {
 
 /// The state of a warp between two turns.
 #[derive(Default)]
+#[allow(clippy::struct_excessive_bools)] // They are independent.
 pub(super) struct Warp {
     pub number: u32,
     /// Lanes that exist. The last warp of a block may have fewer than 32.

@@ -131,16 +131,18 @@ impl Doubts {
     /// Returns the doubt about what a load has read that is judged by what becomes of it.
     pub(super) fn of_read(&mut self, scene: &mut Scene, load: Event) -> Set {
         if self.all.len() >= MOST || self.sets.len() >= 4 * MOST {
-            self.read(scene, load, Use::Needed);
+            Self::read(scene, load, Use::Needed);
             return NOTHING;
         }
         let number = self.number(Origin::Read(load));
         self.set(vec![2 * number])
     }
 
-    fn read(&self, scene: &mut Scene, load: Event, how: Use) {
+    fn read(scene: &mut Scene, load: Event, how: Use) {
         let found = lock(&scene.reads).matter(load, how);
-        found.into_iter().for_each(|(kind, finding)| scene.found.add(kind, finding));
+        for (kind, finding) in found {
+            scene.found.add(kind, finding);
+        }
     }
 
     /// Returns the doubt about what a load has read, or reports it at once if such a value has mattered before.
@@ -216,10 +218,12 @@ impl Doubts {
     pub(super) fn left(&mut self, scene: &mut Scene, set: Set) {
         for member in self.sets[set as usize].clone() {
             match self.all[(member / 2) as usize].origin {
-                Origin::Read(load) => self.read(scene, load, Use::Needed),
+                Origin::Read(load) => Self::read(scene, load, Use::Needed),
                 Origin::Load { kind: kind @ HazardKind::Race, .. } => {
                     let finding = self.all[(member / 2) as usize].finding.take();
-                    finding.into_iter().for_each(|finding| scene.found.add(kind, finding));
+                    if let Some(finding) = finding {
+                        scene.found.add(kind, finding);
+                    }
                 }
                 _ => {}
             }
@@ -252,7 +256,7 @@ impl Doubts {
         let mut unwritten = vec![];
         for &member in members {
             if let Origin::Read(load) = self.all[(member / 2) as usize].origin {
-                self.read(scene, load, how_of(load.instruction()));
+                Self::read(scene, load, how_of(load.instruction()));
                 continue;
             }
             let doubt = &mut self.all[(member / 2) as usize];

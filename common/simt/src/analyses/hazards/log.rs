@@ -156,7 +156,9 @@ impl Scene {
         let first = Side { block, ..self.side_of(Part::new(earlier.thread(), earlier.instruction(), false)) };
         let finding = Finding { spot, first, second: Some(self.side_of(part)), count: 1, time: self.now() };
         let kind = if self.told { lock(&self.reads).add(earlier, kind, finding) } else { Some(kind) };
-        kind.into_iter().for_each(|kind| self.found.add(kind, finding));
+        if let Some(kind) = kind {
+            self.found.add(kind, finding);
+        }
     }
 
     /// Notes that two lanes of one instruction do the same thing to one place.

@@ -144,7 +144,9 @@ impl SharedShadow {
                 if quick {
                     continue;
                 }
-                lanes.iter().for_each(|part| self.compare(scene, index, *part, sort, Some(copies)));
+                for part in lanes {
+                    self.compare(scene, index, part, sort, Some(copies));
+                }
                 self.note(scene, index, lanes[0], sort);
                 let Some(cell) = self.cells.get_mut(index) else { break };
                 // The second write does not replace the first.

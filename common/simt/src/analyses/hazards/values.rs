@@ -335,17 +335,17 @@ impl Values {
                 }
                 after[lane][width(*home)..].fill(NOTHING);
             }
-            self.set(warp, *home, after);
+            self.set(warp, *home, &after);
         }
         self.doubts.relieve(scene, (warp * 32, inst.pc));
     }
 
-    fn set(&mut self, warp: u32, home: Home, bytes: Bytes) {
+    fn set(&mut self, warp: u32, home: Home, bytes: &Bytes) {
         let doubtful = &mut self.warps[warp as usize];
         if bytes.iter().all(|lane| *lane == [NOTHING; 8]) {
             doubtful.remove(&home);
         } else {
-            doubtful.insert(home, Box::new(bytes));
+            doubtful.insert(home, Box::new(*bytes));
         }
     }
 
@@ -392,7 +392,7 @@ impl Values {
             // Either the instruction sets it, or it has been reported.
             let mut after = own;
             each(lanes).for_each(|lane| after[lane] = [NOTHING; 8]);
-            self.set(warp, *home, after);
+            self.set(warp, *home, &after);
         }
         for &(home, written) in more {
             let Some(own) = self.warps[warp as usize].remove(&home).filter(|_| !written) else { continue };
