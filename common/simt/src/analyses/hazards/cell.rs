@@ -223,6 +223,7 @@ impl Cell {
     }
 
     /// Whether it has accesses that do not fit into it.
+    #[inline]
     pub(super) fn has_more(&self) -> bool {
         self.more != 0
     }
@@ -236,13 +237,13 @@ impl Cell {
         self.write.some() || lists.of(self).iter().any(|entry| entry.sort.writes)
     }
 
-    /// Returns the plain accesses that fit into the cell, and whether each writes.
+    /// Returns the plain write and the plain reads that fit into the cell, those that there are.
     #[inline]
-    pub(super) fn own(&self) -> impl Iterator<Item = (bool, Event)> + use<> {
-        let [a, b] = self.reads.map(|slot| (false, slot.event));
-        [(true, self.write), a, b].into_iter().filter(|(_, event)| event.some())
+    pub(super) fn own(&self) -> (Event, [Event; 2]) {
+        (self.write, self.reads.map(|slot| slot.event))
     }
 
+    #[inline]
     pub(super) fn all<'a>(&self, lists: &'a Lists) -> impl Iterator<Item = Entry> + use<'a> {
         let [a, b] = self.reads.map(|slot| Entry { slot, sort: Sort::READ });
         let write = Entry { slot: Slot::one(self.write), sort: Sort::WRITE };
@@ -269,8 +270,10 @@ impl Cell {
         decided: u64,
     ) -> Option<Conflict> {
         let mut open = None;
-        let judged = |entry: &Entry| entry.sort.writes || sort.writes && !entry.sort.waits();
-        for Entry { slot, sort: old } in self.all(lists).filter(judged) {
+        for Entry { slot, sort: old } in self.all(lists) {
+            if !(old.writes || sort.writes && !old.waits()) {
+                continue;
+            }
             // This test comes first because `clock.order` is slow for a place that many threads access.
             let Some(unordered) = old.unordered(sort, slot.event.block == new.block) else { continue };
             let (order, thread) = clock.order(&slot, new.thread());

@@ -254,10 +254,19 @@ impl Summaries {
         for (page, cells) in global.pages() {
             let summaries = self.plain.entry(page).or_insert_with(|| vec![Summary::default(); cells.len()].into());
             for (place, (summary, cell)) in summaries.iter_mut().zip(cells).enumerate() {
-                for (writes, event) in cell.own() {
-                    keep(if writes { &mut summary.writes } else { &mut summary.reads }, event);
+                let (write, reads) = cell.own();
+                if write.some() {
+                    keep(&mut summary.writes, write);
                 }
-                for entry in global.lists.of(cell).iter().filter(|entry| entry.slot.event.some()) {
+                for read in reads {
+                    if read.some() {
+                        keep(&mut summary.reads, read);
+                    }
+                }
+                if !cell.has_more() {
+                    continue;
+                }
+                for entry in global.lists.of(cell) {
                     if entry.sort.speculated {
                         // A load whose value was dropped does not count.
                         if let Some(load) = loads.mattered(&entry.slot) {
