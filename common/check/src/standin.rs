@@ -16,11 +16,11 @@ const VARIABLE: &str = "SIMT_LIBRARY";
 /// How cargo calls the library, and the names under which programs look for the driver.
 const fn names() -> (&'static str, &'static [&'static str], &'static str) {
     if cfg!(windows) {
-        ("cuda.dll", &["nvcuda.dll"], "PATH")
+        ("simt_driver.dll", &["nvcuda.dll"], "PATH")
     } else if cfg!(target_os = "macos") {
-        ("libcuda.dylib", &["libcuda.dylib"], "DYLD_LIBRARY_PATH")
+        ("libsimt_driver.dylib", &["libcuda.dylib"], "DYLD_LIBRARY_PATH")
     } else {
-        ("libcuda.so", &["libcuda.so.1", "libcuda.so"], "LD_LIBRARY_PATH")
+        ("libsimt_driver.so", &["libcuda.so.1", "libcuda.so"], "LD_LIBRARY_PATH")
     }
 }
 

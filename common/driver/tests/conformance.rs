@@ -13,7 +13,7 @@ fn main() -> ExitCode {
     match argument.as_deref() {
         Some("--list") => println!("conformance: test"),
         Some(part) if script::parts(QUESTIONS).any(|known| known == part) => {
-            let mut script = script::Script::new(cuda::address);
+            let mut script = script::Script::new(simt_driver::address);
             println!("{}", script::answers(&mut script, QUESTIONS, part).join("\n"));
         }
         Some(name) if !name.starts_with('-') && !"conformance".contains(name) => {}

@@ -17,7 +17,7 @@ fn each_wrong_program_is_told_with_its_call_and_right_ones_are_not() {
         std::env::set_var("SIMT_CHECK", "1");
         std::env::set_var("SIMT_REPORT", &report);
     }
-    let mut script = Script::new(cuda::address);
+    let mut script = Script::new(simt_driver::address);
     script.run("cuInit 0; cuDevicePrimaryCtxRetain &c 0; cuCtxSetCurrent c; cuModuleLoadData &module \"PTX\"");
     let (mut told, mut wrong, mut counts) = (0, vec![], [0, 0]);
     for line in include_str!("faults.txt").lines().filter(|line| !line.starts_with('#')) {

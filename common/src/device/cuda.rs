@@ -44,7 +44,7 @@ pub fn stand_in() -> Result<bool> {
     if driver_present() {
         return Ok(false);
     }
-    let name = libloading::library_filename("cuda");
+    let name = libloading::library_filename("simt_driver");
     let file = std::env::current_exe()?.with_file_name(name);
     // SAFETY: the library of this workspace, which does nothing when it is loaded.
     let library = unsafe { libloading::Library::new(&file) };
