@@ -46,8 +46,9 @@ enum Origin {
     Register(u32),
     /// A shuffle that took the value from a lane that is not there.
     Shuffle(u32),
-    /// A load of a thread, with the kind of hazard and the other side's instruction.
-    Load { kind: HazardKind, other: u32, instruction: u32, thread: u32 },
+    /// A load, with the kind of hazard and the other side's instruction. Threads share it: each with doubts of its own, a racy sum would
+    /// have as many sets as there are threads times its terms, and once a load has mattered in one thread it is reported in all.
+    Load { kind: HazardKind, other: u32, instruction: u32 },
     /// Any load that is judged by what becomes of its value.
     Read(Event),
 }
@@ -76,6 +77,8 @@ pub(super) struct Doubts {
     sets: Vec<Box<[u32]>>,
     known: HashMap<Box<[u32]>, Set>,
     joins: HashMap<(Set, Set), Set>,
+    /// By the number of a set, that of what is computed from it, once it was asked for.
+    computed: Vec<Option<Set>>,
     /// Reported doubts about registers, by number and thread.
     told: HashSet<(u32, u32)>,
     /// Kinds and instructions of loads whose value has mattered before. Each further one is reported at once.
@@ -92,6 +95,7 @@ impl Doubts {
             sets: vec![Box::default()],
             known: HashMap::from([(Box::default(), NOTHING)]),
             joins: HashMap::new(),
+            computed: vec![],
             told: HashSet::new(),
             settled: HashMap::new(),
             excess: vec![],
@@ -155,8 +159,7 @@ impl Doubts {
             scene.found.add(how.judged(kind), finding);
             return NOTHING;
         }
-        let (instruction, thread) = (reading.instruction, reading.thread);
-        let number = self.number(Origin::Load { kind, other, instruction, thread });
+        let number = self.number(Origin::Load { kind, other, instruction: reading.instruction });
         let doubt = &mut self.all[number as usize];
         doubt.partial &= partial;
         match &mut doubt.finding {
@@ -196,12 +199,17 @@ impl Doubts {
 
     /// Returns the doubts about a value that was computed from one with these.
     pub(super) fn computed(&mut self, set: Set) -> Set {
-        if self.sets[set as usize].iter().all(|member| member & 1 == 1) {
-            return set;
+        if let Some(&Some(known)) = self.computed.get(set as usize) {
+            return known;
         }
         let mut members: Vec<u32> = self.sets[set as usize].iter().map(|member| member | 1).collect();
         members.dedup();
-        self.set(members)
+        let computed = self.set(members);
+        if self.computed.len() <= set as usize {
+            self.computed.resize(set as usize + 1, None);
+        }
+        self.computed[set as usize] = Some(computed);
+        computed
     }
 
     /// Whether a value is nothing but padding of a structure, as far as can be known.
@@ -263,7 +271,7 @@ impl Doubts {
             let reads = scene.side(thread, instruction, Action::Reads);
             let once = |spot, first, second| Finding { spot, first, second, count: 1, time };
             match doubt.origin {
-                Origin::Load { kind, other, instruction, .. } => {
+                Origin::Load { kind, other, instruction } => {
                     let Some(finding) = doubt.finding else { continue };
                     let how = how_of(instruction);
                     scene.found.add(how.judged(kind), finding);

@@ -72,6 +72,8 @@ impl Passing<'_> {
             }
             _ => NOTHING,
         };
+        // Lanes mostly have the same doubts as the lane before.
+        let mut before: Option<([[Set; 8]; 5], Set)> = None;
         for lane in each(lanes) {
             let value = |field: usize| known[field][lane];
             let [a, b, c] = [A, B, C].map(|field| self.operands.bytes(field, lane));
@@ -99,8 +101,15 @@ impl Passing<'_> {
                 Flow::Lanes => Some([all_lanes; 8]),
                 _ => self.by_bytes(lane, [a, b, c], [value(A), value(B), value(C)]),
             };
-            let whole = self.whole(lane, writes);
-            let whole = self.doubts.computed(whole);
+            let own = std::array::from_fn(|field| self.operands.bytes(field, lane));
+            let whole = match before {
+                Some((same, whole)) if same == own => whole,
+                _ => {
+                    let whole = self.whole(lane, writes);
+                    self.doubts.computed(whole)
+                }
+            };
+            before = Some((own, whole));
             results[0][lane] = result.unwrap_or([whole; 8]);
             results[1][lane] = match flow {
                 Flow::Lanes => [all_lanes; 8],
