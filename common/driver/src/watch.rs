@@ -403,6 +403,10 @@ pub fn event_seen(state: &mut State, event: u64) {
 
 /// What was allocated in a context, or in any, and never freed.
 pub fn leaks(state: &mut State, context: Option<u64>) {
+    // Python ends its contexts when it ends itself, without freeing what is still in use.
+    if crate::raw::has_symbol(c"Py_IsInitialized") {
+        return;
+    }
     let of = |block: &crate::state::Block| {
         context.is_none_or(|context| context == block.context) && !matches!(block.kind, Kind::Variable)
     };
@@ -430,8 +434,5 @@ extern "C" fn ends() {
     let mut guard = Guard::lock();
     guard::open();
     tell_hits(&mut guard);
-    // Python ends without freeing what is still in use.
-    if !crate::raw::has_symbol(c"Py_IsInitialized") {
-        leaks(&mut guard, None);
-    }
+    leaks(&mut guard, None);
 }
