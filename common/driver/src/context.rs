@@ -11,6 +11,9 @@ use crate::queue::synchronize;
 use crate::raw::{In, Out};
 use crate::state::{Block, Context, Kind, State, with_stack};
 
+/// The last limit that the interface names; a driver refuses later ones as values that it does not know.
+const LAST_LIMIT: u32 = 10;
+
 /// Makes a context of a device.
 fn create(state: &mut State, device: usize, flags: u32) -> u64 {
     let (handle, number) = (state.handle(), state.number());
@@ -175,6 +178,9 @@ api! {
         destroy(guard, context)
     }
     fn cuCtxPushCurrent_v2(guard, context: u64) {
+        if context == 0 {
+            return Err(INVALID_VALUE);
+        }
         known(guard, context)?;
         with_stack(|stack| stack.push(context));
         Ok(())
@@ -238,6 +244,9 @@ api! {
     }
     fn cuCtxGetLimit(guard, value: Out<usize>, limit: u32) {
         let context = guard.context()?;
+        if limit > LAST_LIMIT {
+            return Err(INVALID_VALUE);
+        }
         let known = guard.contexts.get(context)?.limits.get(&limit).copied().ok_or(UNSUPPORTED_LIMIT)?;
         value.set(known)
     }
@@ -276,7 +285,7 @@ api! {
             return Err(INVALID_VALUE);
         }
         if guard.contexts.get(peer)?.device == guard.contexts.get(context)?.device {
-            return Err(crate::errors::INVALID_DEVICE);
+            return Err(crate::errors::PEER_ACCESS_UNSUPPORTED);
         }
         if guard.contexts.get_mut(context)?.peers.insert(peer) { Ok(()) } else { Err(PEER_ACCESS_ALREADY_ENABLED) }
     }

@@ -82,7 +82,7 @@ pub fn fill(state: &mut State, fill: Fill) -> Answer {
 fn code(error: &Error) -> Code {
     match error {
         Error::Fault(fault) => match &fault.kind {
-            FaultKind::OutOfBounds { space: Space::Global, .. } => ILLEGAL_ADDRESS,
+            FaultKind::OutOfBounds { space: Space::Global | Space::Shared, .. } => ILLEGAL_ADDRESS,
             FaultKind::Misaligned { .. } => MISALIGNED_ADDRESS,
             FaultKind::Assert { .. } => ASSERT,
             FaultKind::Deadlock { .. } => LAUNCH_TIMEOUT,

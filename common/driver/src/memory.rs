@@ -85,6 +85,9 @@ fn pools(state: &mut State, device: i32) -> Answer<&mut [u64; 2]> {
 fn allocate_from(state: &mut State, out: Out<u64>, bytes: u64, from: u64, stream: u64) -> Answer {
     let stream = state.stream(stream)?;
     let context = state.context()?;
+    if bytes == 0 {
+        return out.set(0);
+    }
     let device = state.contexts.get(context)?.device;
     pools(state, device as i32)?;
     let handle = pool(state, from)?;
@@ -149,6 +152,11 @@ api! {
     fn cuMemHostAlloc(guard, out: Out<u64>, bytes: u64, flags: u32) {
         if flags & !7 != 0 {
             return Err(INVALID_VALUE);
+        }
+        // A GPU's driver gives no memory for no bytes, and says that it did.
+        if bytes == 0 {
+            guard.context()?;
+            return out.set(0);
         }
         let base = allocate(guard, bytes, |_| pages(bytes).map(Kind::Pinned), flags)?;
         out.set(base)
