@@ -43,7 +43,7 @@ fn case(name: &str, environment: &[(&str, PathBuf)]) -> Result<(), Failed> {
 /// A crate that belongs to no workspace, in a folder outside of this one: its tests run on the stand-in, which was built with this
 /// test.
 fn outside() -> Result<(), Failed> {
-    let library = std::env::current_exe()?.with_file_name(format!("{DLL_PREFIX}cuda{DLL_SUFFIX}"));
+    let library = std::env::current_exe()?.with_file_name(format!("{DLL_PREFIX}simt_driver{DLL_SUFFIX}"));
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("outside");
     case("outside", &[("SIMT_LIBRARY", library), ("CARGO_TARGET_DIR", target)])
 }
