@@ -14,10 +14,22 @@ use findings::{Counters, HazardReport};
 use plan::{DeviceInfo, OwnLaunch, Plan, Problem};
 use why::Asked;
 
-use super::ideas::Ideas;
 use super::{Lab, Transfer};
 use crate::files;
 use crate::steps::Kernel;
+
+/// Figures of a run whose values were followed.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Ideas {
+    /// The share of the factors of C's products that were read from shared memory; 0 if no product is known.
+    pub from_shared: f64,
+    /// How many sums and products were put into shared memory.
+    pub sums_in_shared: f64,
+    /// Elements of A and B that the busiest thread put into shared memory, beside the average of its block; 0 if nobody put any there.
+    pub busiest_copier: f64,
+    /// The share of the elements in shared memory that travelled while their warp made enough floating-point instructions to hide the way.
+    pub ahead: f64,
+}
 
 pub struct Candidate {
     /// The kernel of the course whose launches it uses.

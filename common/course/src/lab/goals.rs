@@ -14,8 +14,8 @@ use findings::diagnostic::Underlined;
 use plan::Problem;
 use why::{Asked, Kind};
 
+use super::candidate::Ideas;
 use super::correctness::explain;
-use super::ideas::Ideas;
 use super::task::Measure;
 use super::{Candidate, Goal, Lab, Next, Seen, Speed, Verdict, names};
 use crate::files::locked as lock;

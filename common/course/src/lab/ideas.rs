@@ -10,20 +10,7 @@ use plan::Arg;
 use simt::analyses::provenance::Source;
 use simt::{GlobalMemory, LaunchConfig, Provenance};
 
-use super::Candidate;
-
-/// Figures of a run whose values were followed.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Ideas {
-    /// The share of the factors of C's products that were read from shared memory; 0 if no product is known.
-    pub from_shared: f64,
-    /// How many sums and products were put into shared memory.
-    pub sums_in_shared: f64,
-    /// Elements of A and B that the busiest thread put into shared memory, beside the average of its block; 0 if nobody put any there.
-    pub busiest_copier: f64,
-    /// The share of the elements in shared memory that travelled while their warp made [`MEANWHILE`] floating-point instructions or more.
-    pub ahead: f64,
-}
+use super::candidate::{Candidate, Ideas};
 
 /// Floating-point instructions of a warp under which a load from global memory is hidden, at least in part: it takes some 600 cycles, and
 /// four warps or more share them.

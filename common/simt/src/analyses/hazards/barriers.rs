@@ -6,8 +6,9 @@
 //! case, and a warp that goes around it, does what follows and ends only then is another. The barrier opens then, too, but only
 //! because that warp happened to end.
 
+use super::finding::{Side, Spot};
 use super::hazard::{Action, HazardKind};
-use super::log::{Scene, Side, Spot};
+use super::log::Scene;
 use super::setup::Setup;
 use crate::observe::Arrival;
 use ptx::lower::Way;

@@ -3,8 +3,9 @@
 use super::clock::Order;
 use super::event::{Event, Slot};
 use super::extent::Extent;
+use super::finding::Spot;
 use super::hazard::{Action, HazardKind};
-use super::log::{Part, Scene, Spot, Touch};
+use super::log::{Part, Scene, Touch};
 use super::setup::Setup;
 use crate::Access;
 use crate::lanes::each;

@@ -2,9 +2,12 @@
 //! several doubts, which are kept as numbered sets. None of them is a finding before the value matters.
 
 use super::event::Event;
+use super::finding::{Finding, Spot};
 use super::hazard::{Action, HazardKind};
-use super::log::{Finding, Scene, Spot};
+use super::log::Scene;
+use super::uses::Use;
 use crate::locked::lock;
+use ptx::lower::Home;
 use std::collections::{HashMap, HashSet};
 
 /// The number of a set of doubts; [`NOTHING`] for a value that is beyond doubt.
@@ -12,31 +15,15 @@ pub(super) type Set = u32;
 
 pub(super) const NOTHING: Set = 0;
 
-/// How a value comes to matter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Use {
-    /// It decides what the thread does next.
-    Decides,
-    /// It decides whether the thread leaves a loop in which it was loaded.
-    Polls,
-    /// It is an address or leaves the block, or an instruction needs it that nothing is followed through.
-    Needed,
-}
+/// The doubts about a register: about each byte in each lane. A predicate has one byte, a word four.
+pub(super) type Bytes = [[Set; 8]; 32];
 
-impl Use {
-    /// Returns what a hazard is that concerns a value used in this way.
-    pub(super) fn judged(self, kind: HazardKind) -> HazardKind {
-        if kind == HazardKind::VolatileOrder && self == Self::Needed { HazardKind::Race } else { kind }
-    }
-
-    /// Whether no further use changes what a hazard is.
-    pub(super) fn is_last(self, kind: HazardKind) -> bool {
-        kind != HazardKind::VolatileOrder || self != Self::Decides
-    }
-
-    /// Returns how a value counts that is used in this way and then in another.
-    pub(super) fn then(self, how: Self) -> Self {
-        if self == Self::Decides { how } else { self }
+/// Returns how many bytes of a register's doubts count.
+pub(super) fn width(home: Home) -> usize {
+    match home {
+        Home::Predicate(_) => 1,
+        Home::Word(_) => 4,
+        Home::Double(_) => 8,
     }
 }
 

@@ -1,8 +1,9 @@
 //! The rule of local memory: a thread must only read what it has written.
 
 use super::extent::Extent;
+use super::finding::{Finding, Spot};
 use super::hazard::HazardKind;
-use super::log::{Finding, Part, Scene, Spot};
+use super::log::{Part, Scene};
 use super::setup::Setup;
 use crate::lanes::each;
 use crate::{Access, AccessKind};

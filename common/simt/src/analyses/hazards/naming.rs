@@ -1,7 +1,7 @@
 //! Turns the findings of the rules into hazards: with names of arrays and elements, thread indices, and source lines.
 
+use super::finding::{Finding, Found, Side, Spot};
 use super::hazard::{Hazard, HazardKind, Party};
-use super::log::{Finding, Found, Side, Spot};
 use super::setup::Setup;
 use crate::{Array, Place, Space};
 use std::collections::{BTreeMap, HashMap};

@@ -1,7 +1,6 @@
 //! How an instruction passes on the doubts about its operands, byte by byte where it only moves bytes.
 
-use super::doubts::{Doubts, NOTHING, Set};
-use super::values::{Bytes, width};
+use super::doubts::{Bytes, Doubts, NOTHING, Set, width};
 use crate::exec::source;
 use crate::lanes::each;
 use crate::observe::RegisterFile;

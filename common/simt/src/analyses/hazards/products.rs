@@ -11,8 +11,9 @@
 use super::clock::{Clock, Order};
 use super::event::{Event, Slot};
 use super::extent::Extent;
+use super::finding::Spot;
 use super::hazard::{Action, HazardKind};
-use super::log::{Scene, Spot, Touch};
+use super::log::{Scene, Touch};
 use super::setup::Setup;
 use ptx::lower::ProductUse;
 

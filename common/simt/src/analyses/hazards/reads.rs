@@ -4,10 +4,10 @@
 //! A `volatile` load may poll a flag: its value decides whether the thread leaves a loop that loads it again. Kernels rely on this,
 //! and PTX allows it. A volatile load whose value is data orders nothing, so what races with it is a data race.
 
-use super::doubts::Use;
 use super::event::{Event, Slot};
+use super::finding::Finding;
 use super::hazard::HazardKind;
-use super::log::Finding;
+use super::uses::Use;
 use crate::lanes::each;
 use std::collections::HashMap;
 

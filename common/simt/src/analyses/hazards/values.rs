@@ -5,21 +5,20 @@
 //! followed, byte by byte, through registers, shared memory and local memory, and is reported when it first matters. While a warp has
 //! such values, it is asked before each of its instructions; usually there are none, and then nothing is followed.
 
-use super::doubts::{Doubts, NOTHING, Set, Use};
+use super::doubts::{Bytes, Doubts, NOTHING, Set, width};
 use super::extent::Extent;
+use super::finding::Spot;
 use super::hazard::HazardKind;
-use super::log::{Part, Scene, Spot};
+use super::log::{Part, Scene};
 use super::passing::{Operands, Passing};
 use super::setup::{Setup, more};
+use super::uses::Use;
 use crate::lanes::{each, select};
 use crate::observe::{Executed, RegisterFile};
 use crate::{Access, AccessKind, Space};
 use ptx::lower::inst::{GUARD_NEGATED, Inst, NO_GUARD, Op, Shape};
 use ptx::lower::{Flow, Home, flow};
 use std::collections::HashMap;
-
-/// The doubts about a register: about each byte in each lane. A predicate has one byte, a word four.
-pub(super) type Bytes = [[Set; 8]; 32];
 
 /// The doubts about what the lanes of a warp store with one instruction, byte by byte.
 type Stored = [[Set; 16]; 32];
@@ -402,14 +401,5 @@ impl Values {
             }
         }
         self.storing = any.then_some(storing);
-    }
-}
-
-/// Returns how many bytes of a register's doubts count.
-pub(super) fn width(home: Home) -> usize {
-    match home {
-        Home::Predicate(_) => 1,
-        Home::Word(_) => 4,
-        Home::Double(_) => 8,
     }
 }
