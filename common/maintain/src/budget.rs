@@ -26,7 +26,12 @@ const BUDGETS: [Budget; 11] = [
     ),
     ("driver", &["common/driver/"], 2_500, "it has 233 functions of the driver, and finds the faults of their callers"),
     ("check", &["common/check/"], 1_200, "it reads arguments of all types, and writes reports in four formats"),
-    ("plan, verify, gpu", &["common/plan/", "common/verify/", "common/gpu/"], 3_000, ""),
+    (
+        "plan, verify, gpu",
+        &["common/plan/", "common/verify/", "common/gpu/"],
+        3_000,
+        "A and B are checked after a run as well",
+    ),
     ("why", &["common/why/"], 3_500, "its rules over source text stay until edits that were tried explain as much"),
     ("common", &["common/"], 7_500, ""),
     ("the steps", &["step"], 2_000, ""),
