@@ -25,7 +25,7 @@
 //!   them the constants, a stub for each function that is missing (it answers *not supported*, and says so once), and what
 //!   `cuGetProcAddress` answers. What the documentation says is made of the same table.
 //! - **Unsafe code** is in `raw`, where pointers of the caller are read and written, and in the attribute that gives a function its
-//!   name in C. A function gets its arguments as [`Out`](raw::Out), [`In`](raw::In) or numbers, and is safe code.
+//!   name in C. A function gets its arguments as `Out`, `In` or numbers, and is safe code.
 //! - **Handles** are numbers that were given out, looked up in tables; a wrong one is answered, never followed.
 //! - **Memory.** A device pointer is an address of simt's memory, above all addresses of the host. Pinned, managed and registered
 //!   memory is the host's own, at its own address, which kernels access directly.
