@@ -62,13 +62,13 @@ pub fn may_follow(report: &HazardReport) -> bool {
 /// Whether this reason of a wrong product explains more than the hazards that were found with it. It does not if it follows from one
 /// of them.
 pub fn leads(report: &HazardReport, hazards: &[HazardReport]) -> bool {
-    use simt::HazardKind::{ExitBeforeBarrier, MismatchedBarriers, WrongArray};
+    use simt::HazardKind::{ExitBeforeBarrier, MismatchedBarriers, SkippedBarrier, WrongArray};
     let follows = may_follow(report);
     let [zero, unset] = [Mistake::Zero, Mistake::Unset].map(|mistake| Mistake::of(report) == Some(mistake));
     let is_behind = |hazard: &HazardReport| match hazard.kind {
         ReportKind::Fault(_) => !hazard.diagnostic.vague || follows && !zero,
         // A thread that misses a barrier is one step ahead from then on, and multiplies tiles that do not belong together.
-        ReportKind::Hazard(WrongArray | ExitBeforeBarrier | MismatchedBarriers) => true,
+        ReportKind::Hazard(WrongArray | ExitBeforeBarrier | SkippedBarrier | MismatchedBarriers) => true,
         // A value that was never set is best explained by the value that should be there.
         _ if unset => follows && hazard.leads_astray(),
         _ => follows && hazard.is_hidden_cause(),

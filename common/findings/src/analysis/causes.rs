@@ -12,15 +12,17 @@ pub fn roots(found: Vec<Hazard>) -> Vec<Hazard> {
 
 /// Whether `other` follows from `cause`; `earlier` says that the cause was found first.
 fn explains(cause: &Hazard, other: &Hazard, earlier: bool) -> bool {
-    use HazardKind::{ExitBeforeBarrier, MismatchedBarriers, NeverWritten, Race, UninitialisedShared, WrittenTwice};
+    use HazardKind::{
+        ExitBeforeBarrier, MismatchedBarriers, NeverWritten, Race, SkippedBarrier, UninitialisedShared, WrittenTwice,
+    };
     let two_write = cause.parties.len() == 2 && cause.parties.iter().all(|party| party.action.writes());
     let is_beside = cause.place.is_beside(&other.place);
     let is_c = |array: &Array| array.name == "C" && array.space == Space::Global;
     let in_c = |hazard: &Hazard| hazard.place.array().is_some_and(is_c);
     match (cause.kind, other.kind) {
         // Threads that have left no longer load or store, and are missing at the next barrier too.
-        (MismatchedBarriers, ExitBeforeBarrier)
-        | (MismatchedBarriers | ExitBeforeBarrier, UninitialisedShared | NeverWritten) => true,
+        (MismatchedBarriers | SkippedBarrier, ExitBeforeBarrier)
+        | (MismatchedBarriers | SkippedBarrier | ExitBeforeBarrier, UninitialisedShared | NeverWritten) => true,
         (ExitBeforeBarrier, ExitBeforeBarrier) => {
             let left_at =
                 |hazard: &Hazard| hazard.parties.get(1).map(|ended| (ended.location.file.clone(), ended.location.line));
