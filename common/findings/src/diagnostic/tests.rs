@@ -1,6 +1,7 @@
 //! What is read out of a kernel's lines, and what is said of them: the tables of `cases.json`.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde::de::DeserializeOwned;
 use simt::{AccessKind, Action, Array, Dim3, FaultKind, Hazard, HazardKind, Location, Party, Place, Space};
@@ -28,8 +29,11 @@ fn says(text: &str, words: &[impl AsRef<str>]) {
 
 /// The first line of a file.
 fn first_line(code: &str) -> Spot {
-    may_be_shown("line.cu", code);
-    Spot::of(&Location { file: Some("line.cu".into()), line: Some(1), ..Location::default() })
+    // Tests run side by side, and texts are kept by their names: each has its own.
+    static READ: AtomicUsize = AtomicUsize::new(0);
+    let file = format!("line{}.cu", READ.fetch_add(1, Ordering::Relaxed));
+    may_be_shown(&file, code);
+    Spot::of(&Location { file: Some(file), line: Some(1), ..Location::default() })
 }
 
 #[test]
