@@ -7,7 +7,6 @@ mod number;
 mod program;
 mod report;
 mod source;
-mod standin;
 
 use std::process::ExitCode;
 

@@ -8,8 +8,10 @@ use std::process::{Command, ExitCode, ExitStatus};
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use system::{escape, escaped, io_reason};
 
+use cargo_simt::standin;
+
 use crate::finding::Finding;
-use crate::{report, standin};
+use crate::report;
 
 /// Runs a program, and all that it starts, on a simulated GPU in place of the CUDA driver.
 #[derive(Debug, clap::Args)]
@@ -39,6 +41,10 @@ pub struct Run {
     /// Write the findings to a file: .json, .sarif or .xml (JUnit); `annotations` for a workflow
     #[arg(long, value_name = "FILE")]
     report: Vec<PathBuf>,
+
+    /// Write what the program did to a file: a line of JSON for each allocation, copy, launch, event and error
+    #[arg(long, value_name = "FILE")]
+    log: Option<PathBuf>,
 
     /// The program and its arguments
     #[arg(trailing_var_arg = true, value_name = "COMMAND")]
@@ -70,6 +76,16 @@ pub fn run(run: &Run) -> Result<ExitCode> {
     for (variable, on) in [("SIMT_CHECK", run.check), ("SIMT_COUNTERS", run.counters)] {
         command.env(variable, if on { "1" } else { "0" });
     }
+    if let Some(log) = &run.log {
+        // A new file, by a path that holds in every folder that the command works in.
+        let written = std::fs::write(log, "").and_then(|()| std::path::absolute(log));
+        let log = written.map_err(|error| {
+            anyhow!("--log {} cannot be written ({}); name another file", escaped(log), io_reason(&error))
+        })?;
+        command.env("SIMT_LOG", log);
+    } else {
+        command.env_remove("SIMT_LOG");
+    }
     command.env("SIMT_GPU", run.gpu.clone().unwrap_or_default());
     command.env("SIMT_DEVICES", run.devices.unwrap_or(1).to_string()).env("SIMT_REPORT", &lines);
     let name = escape(&program.to_string_lossy());
@@ -78,7 +94,10 @@ pub fn run(run: &Run) -> Result<ExitCode> {
         ErrorKind::NotFound => anyhow!("there is no program {name}; name a file, or a program on the path"),
         _ => anyhow!("{name} cannot be run ({}); name a file that is a program", io_reason(&error)),
     })?;
-    let findings = read(&lines)?;
+    let (findings, counters) = read(&lines)?;
+    for text in counters {
+        system::output::complain(&text);
+    }
     for finding in &findings {
         system::output::complain(&format!("{}\n", finding.text));
     }
@@ -103,19 +122,24 @@ pub fn run(run: &Run) -> Result<ExitCode> {
     })
 }
 
-/// What the stand-in has written in all processes of the command.
-fn read(lines: &Path) -> Result<Vec<Finding>> {
+/// What the stand-in has written in all processes of the command: findings, and the counters of each launch.
+fn read(lines: &Path) -> Result<(Vec<Finding>, Vec<String>)> {
     let text = match std::fs::read_to_string(lines) {
         Ok(text) => text,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(vec![]),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok((vec![], vec![])),
         Err(error) => bail!("the findings in {} cannot be read ({})", escaped(lines), io_reason(&error)),
     };
-    let mut findings: Vec<Finding> = vec![];
+    let (mut findings, mut counters): (Vec<Finding>, Vec<String>) = (vec![], vec![]);
     // Files are named as seen from here, as compilers name them.
     let here = std::env::current_dir().map(|here| format!("{}{MAIN_SEPARATOR}", here.display())).unwrap_or_default();
     for line in text.lines() {
-        let mut finding: Finding =
-            serde_json::from_str(line).context("a finding of the stand-in cannot be read; build both again")?;
+        let unknown = "a finding of the stand-in cannot be read; build both again";
+        let written: serde_json::Value = serde_json::from_str(line).context(unknown)?;
+        if let (Some(kernel), Some(text)) = (written["counters"].as_str(), written["text"].as_str()) {
+            counters.push(format!("counters of {}\n{text}", escape(kernel)));
+            continue;
+        }
+        let mut finding: Finding = serde_json::from_value(written).context(unknown)?;
         finding.text = finding.text.replace(&here, "");
         for file in finding.places.iter_mut().filter_map(|site| site.file.as_mut()) {
             *file = file.replace(&here, "");
@@ -124,7 +148,7 @@ fn read(lines: &Path) -> Result<Vec<Finding>> {
             findings.push(finding);
         }
     }
-    Ok(findings)
+    Ok((findings, counters))
 }
 
 #[cfg(unix)]

@@ -1,6 +1,6 @@
 //! The file of a kernel: read, compiled if it is not PTX, and the kernel in it found.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use compile::{Headers, Job, Unit, nvrtc, rustc};
@@ -8,19 +8,10 @@ use findings::places::may_be_shown;
 use simt::{Kernel, Module};
 use system::{escape, escaped, files, io_reason};
 
+use cargo_simt::standin::{clone, environments};
+
 /// The newest target that kernels are compiled for: the simulated GPU is an H100.
 const TARGET: u32 = 90;
-
-/// The clone that this program was built from.
-pub fn clone() -> PathBuf {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    here.ancestors().nth(2).unwrap_or(here).to_owned()
-}
-
-/// Where NVRTC may be besides the usual places: the clone's own virtual environment.
-pub fn environments() -> [PathBuf; 1] {
-    [clone().join(".venv")]
-}
 
 /// A kernel, ready to be launched, and its parameters' names.
 pub struct Program {

@@ -8,8 +8,6 @@ use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use compile::nvrtc;
 use system::{escaped, io_reason};
 
-use crate::source::{clone, environments};
-
 /// The environment variable that names a stand-in that is built already.
 const VARIABLE: &str = "SIMT_LIBRARY";
 
@@ -22,6 +20,17 @@ const fn names() -> (&'static str, &'static [&'static str], &'static str) {
     } else {
         ("libsimt_driver.so", &["libcuda.so.1", "libcuda.so"], "LD_LIBRARY_PATH")
     }
+}
+
+/// The clone that this program was built from.
+pub fn clone() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.ancestors().nth(2).unwrap_or(here).to_owned()
+}
+
+/// Where NVRTC may be besides the usual places: the clone's own virtual environment.
+pub fn environments() -> [PathBuf; 1] {
+    [clone().join(".venv")]
 }
 
 /// The names of the GPUs that the stand-in can be.

@@ -19,6 +19,11 @@ use std::sync::Arc;
 pub struct Clock(Vec<u64>);
 
 impl Clock {
+    /// How far each actor had come.
+    pub fn list(&self) -> &[u64] {
+        &self.0
+    }
+
     /// How far an actor had come.
     pub fn of(&self, actor: usize) -> u64 {
         self.0.get(actor).copied().unwrap_or(0)
@@ -157,6 +162,14 @@ impl Check {
         let next = self.clocks.len() + 1;
         let (actor, clock) = self.clocks.entry(stream).or_insert_with(|| (next, Clock::default()));
         clock.join(&self.host);
+        clock.tick(*actor);
+        (*actor, clock.clone())
+    }
+
+    /// The actor of a stream and its clock after a step of its own.
+    pub fn stamp(&mut self, stream: u64) -> (usize, Clock) {
+        let next = self.clocks.len() + 1;
+        let (actor, clock) = self.clocks.entry(stream).or_insert_with(|| (next, Clock::default()));
         clock.tick(*actor);
         (*actor, clock.clone())
     }

@@ -48,6 +48,7 @@ fn destroy(guard: &mut Guard, context: u64) -> Answer {
     if state.check.is_some() {
         crate::watch::leaks(state, Some(context));
     }
+    crate::logged::leaks(state, Some(context));
     // Variables go with their modules.
     let own = |block: &Block| block.context == context && !matches!(block.kind, Kind::Variable);
     let blocks = state.blocks.iter().filter(|(_, block)| own(block));
@@ -98,6 +99,7 @@ fn synchronize_all(guard: &mut Guard, context: u64) -> Answer {
     if let Some(check) = &mut guard.check {
         check.waited_for_all();
     }
+    crate::logged::waited(guard, None, None);
     Ok(())
 }
 

@@ -2,6 +2,7 @@
 
 use crate::entry::{Guard, api};
 use crate::errors::{Answer, INVALID_VALUE};
+use crate::logged;
 use crate::op::{Copy, Fill, Op, Side};
 use crate::queue::{enqueue, synchronize};
 use crate::raw::In;
@@ -70,6 +71,7 @@ fn make(guard: &mut Guard, when: When, copy: Copy, to: Where, from: Where) -> An
         let back = guard.block(copy.to.address).is_none_or(|(_, block)| block.is_host());
         if back || now && from != Where::Device {
             watch::synchronized(guard, stream);
+            logged::waited(guard, Some(stream), None);
         }
     }
     Ok(())

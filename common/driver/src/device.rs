@@ -33,7 +33,7 @@ early! {
             return Err(INVALID_VALUE);
         }
         guard.initialised = true;
-        if guard.check.is_some() {
+        if guard.check.is_some() || guard.log.is_on() {
             crate::watch::at_exit();
         }
         Ok(())

@@ -1,7 +1,8 @@
 //! How each function of the interface begins and ends: the lock, whether the driver is initialised, and its answer as a number.
 
-use crate::errors::{Answer, NOT_INITIALIZED, NOT_PERMITTED, NOT_SUPPORTED, UNKNOWN};
+use crate::errors::{Answer, NOT_INITIALIZED, NOT_PERMITTED, NOT_READY, NOT_SUPPORTED, UNKNOWN};
 use crate::guard;
+use crate::logged;
 use crate::state::State;
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -79,7 +80,14 @@ pub fn answer(name: &'static str, before_init: bool, run: impl FnOnce(&mut Guard
         if guard.check.is_some() {
             before(&mut guard, name);
         }
+        guard.log.calling = name;
         let answer = run(&mut guard);
+        if let Err(code) = answer
+            && code != NOT_READY
+            && guard.log.is_on()
+        {
+            logged::failed(&guard, code);
+        }
         if guard.check.is_some() {
             after(&mut guard, name, answer);
         }

@@ -4,6 +4,7 @@ use crate::errors::{
     ASSERT, Answer, Code, ILLEGAL_ADDRESS, INVALID_VALUE, LAUNCH_FAILED, LAUNCH_TIMEOUT, MISALIGNED_ADDRESS,
     NOT_SUPPORTED,
 };
+use crate::logged;
 use crate::op::{Copy, Fill, Launch, Op};
 use crate::raw;
 use crate::report;
@@ -126,12 +127,15 @@ pub fn launch(state: &mut State, stream: u64, launch: &Launch) -> Answer<u64> {
     if let Some(hazards) = &analyses.hazards {
         watch::ran(state, stream, launch, &bytes, hazards.found().to_vec());
     }
-    Ok(result.map_or(0, |launched| launched.warp_instructions))
+    let result = result.map(|launched| launched.warp_instructions);
+    logged::launched(state, stream, launch, &result, (analyses.counters.as_ref(), &bytes));
+    Ok(result.unwrap_or(0))
 }
 
 /// Frees an allocation.
 pub fn free(state: &mut State, base: u64) {
     let Some(block) = state.blocks.remove(&base) else { return };
+    logged::allocation(state, "free", &block);
     // It is there, or the simulator would not have allocated it.
     let _ = state.memory.free(DevicePointer(base));
     state.devices[block.device].used -= charged(block.bytes);
@@ -183,10 +187,12 @@ pub fn execute(state: &mut State, stream: u64, op: &Op) -> Answer<f64> {
     Ok(match op {
         Op::Copy(op) => {
             copy(state, *op)?;
+            logged::copied(state, stream, op);
             (op.width * op.rows * op.slices) as f64 * OF_BYTE
         }
         Op::Fill(op) => {
             fill(state, *op)?;
+            logged::filled(state, stream, op);
             (op.width * op.bytes * op.rows) as f64 * OF_BYTE
         }
         Op::Launch(op) => launch(state, stream, op)? as f64 * OF_INSTRUCTION,

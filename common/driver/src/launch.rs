@@ -113,8 +113,9 @@ pub fn prepare(state: &mut State, handle: u64, size: &Size, given: Arguments) ->
         LaunchConfig::new((size.grid[0], size.grid[1], size.grid[2]), (size.block[0], size.block[1], size.block[2]));
     (config.dynamic_shared_bytes, config.shared_opt_in) = (size.shared, true);
     let kernel = function.kernel.clone();
+    let module = state.modules.get(function.module).map_or(0, |loaded| loaded.number);
     let args = arguments(state, handle, given)?;
-    let mut launch = Launch { kernel, config, args, call: None };
+    let mut launch = Launch { kernel, module, config, args, call: None };
     watch::launches(state, &mut launch);
     Ok(Box::new(launch))
 }

@@ -3,7 +3,8 @@
 //! A program that uses CUDA opens the driver's library by name (`libcuda.so.1`, `nvcuda.dll`) and calls its functions. This crate is
 //! such a library, with [simt] in place of a GPU: put it where the system looks for libraries first, and the program runs
 //! unchanged. With `SIMT_CHECK=1` it also finds the faults of the program and the hazards of its kernels. [`options`] lists all
-//! that can be set, [`report`] says how findings are written, and [`table`] says which functions there are.
+//! that can be set, [`report`] says how findings are written, [`log`] what is written of each call, and [`table`] says which functions
+//! there are.
 //!
 //! # How it is built
 //!
@@ -14,9 +15,9 @@
 //!                             │
 //!                          execute       copies, fills and launches, done
 //!                             │
-//!                           watch        faults of the program: each call compared with what is known
+//!                       watch  logged    faults of the program: each call compared with what is known; the log of calls
 //!                             │
-//!        entry ── state ── check  report  touched  ranges  site       the lock, all that the driver knows, and how it is told
+//!        entry ── state ── check  report  log  touched  ranges  site       the lock, all that the driver knows, and how it is told
 //!                             │
 //!                   raw  errors  op  gpus  options        what C hands over, codes, operations, GPUs
 //! ```
@@ -47,6 +48,8 @@ mod graph;
 mod guard;
 mod image;
 mod launch;
+pub mod log;
+mod logged;
 mod memory;
 mod module;
 mod occupancy;

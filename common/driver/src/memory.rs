@@ -4,6 +4,7 @@ use crate::device::ordinal;
 use crate::entry::{Guard, api};
 use crate::errors::{Answer, HOST_MEMORY_ALREADY_REGISTERED, HOST_MEMORY_NOT_REGISTERED, INVALID_VALUE, OUT_OF_MEMORY};
 use crate::execute::{charged, free};
+use crate::logged;
 use crate::op::Op;
 use crate::queue::{enqueue, synchronize};
 use crate::raw::{In, Out, Pages, adopt};
@@ -36,6 +37,7 @@ fn allocate(state: &mut State, bytes: u64, kind: impl FnOnce(&mut State) -> Answ
     state.devices[device].used += charged(bytes);
     state.blocks.insert(base, Block { bytes, kind, context, device, flags, number });
     watch::allocated(state, base);
+    logged::allocation(state, "allocate", &state.blocks[&base]);
     Ok(base)
 }
 
@@ -116,6 +118,7 @@ fn register(state: &mut State, address: u64, bytes: u64, flags: u32) -> Answer {
     state.devices[device].used += charged(block.bytes);
     state.blocks.insert(start, block);
     watch::allocated(state, start);
+    logged::allocation(state, "allocate", &state.blocks[&start]);
     Ok(())
 }
 

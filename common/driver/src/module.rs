@@ -6,6 +6,7 @@ use crate::errors::{
     UNSUPPORTED_PTX_VERSION,
 };
 use crate::image::{ptx, ptx_of};
+use crate::logged;
 use crate::raw::{In, Out, Text, host};
 use crate::state::{Block, Function, Kind, Loaded, State};
 use simt::{DevicePointer, Error, Module};
@@ -63,8 +64,9 @@ fn load(state: &mut State, text: &str) -> Answer<u64> {
         crate::watch::placed(state, base);
         variables.insert(name, (base, bytes));
     }
-    let handle = state.handle();
-    state.modules.put(handle, Loaded { context, module, functions: HashMap::new(), variables });
+    let (handle, number) = (state.handle(), state.number());
+    logged::loaded(state, number, &module.kernel_names().collect::<Vec<_>>());
+    state.modules.put(handle, Loaded { context, number, module, functions: HashMap::new(), variables });
     Ok(handle)
 }
 

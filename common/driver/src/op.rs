@@ -58,6 +58,8 @@ pub struct Fill {
 #[derive(Clone, Debug)]
 pub struct Launch {
     pub kernel: Kernel,
+    /// The number of its module.
+    pub module: u64,
     pub config: LaunchConfig,
     pub args: Vec<Arg>,
     /// Who made it, if faults are looked for.

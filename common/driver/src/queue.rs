@@ -218,8 +218,10 @@ pub fn advance(state: &mut State) {
         if own.queue.is_empty() {
             state.active -= 1;
         }
+        let before = std::mem::replace(&mut state.log.later, true);
         // Nobody is there to be told what a later operation answers; faults are kept in the context.
         let _ = run(state, stream, op);
+        state.log.later = before;
         let gone = state.streams.get(stream).is_ok_and(|stream| stream.destroyed && stream.is_idle());
         if gone {
             let _ = state.streams.remove(stream);

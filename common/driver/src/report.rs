@@ -70,7 +70,7 @@ impl Finding {
 }
 
 /// A path as seen from the working folder.
-fn shorter(file: &str) -> String {
+pub fn shorter(file: &str) -> String {
     let here = std::env::current_dir().unwrap_or_default();
     Path::new(file).strip_prefix(&here).map_or(file.to_owned(), |path| path.display().to_string())
 }

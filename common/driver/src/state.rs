@@ -3,8 +3,10 @@
 use crate::check::Check;
 use crate::errors::{Answer, CONTEXT_IS_DESTROYED, Code, INVALID_CONTEXT, INVALID_HANDLE};
 use crate::gpus::Gpu;
+use crate::log::Log;
 use crate::op::{Op, Ticket};
 use crate::options::Options;
+use crate::ranges::Ranges;
 use crate::raw::Pages;
 use simt::{GlobalMemory, Kernel, Module};
 use std::cell::RefCell;
@@ -194,6 +196,7 @@ pub struct Node {
 #[derive(Debug)]
 pub struct Loaded {
     pub context: u64,
+    pub number: u64,
     pub module: Module,
     pub functions: HashMap<String, u64>,
     /// Address and size of its variables.
@@ -225,6 +228,7 @@ pub struct Pool {
 #[allow(missing_docs)] // Their names say it.
 pub struct State {
     pub options: Options,
+    pub log: Log,
     pub initialised: bool,
     pub gpu: Gpu,
     pub devices: Vec<Device>,
@@ -283,6 +287,7 @@ impl State {
             devices: (0..options.devices).map(|_| Device::default()).collect(),
             check: options.check.then(Check::default),
             kernels: HashSet::new(),
+            log: Log::open(options.log.as_deref()),
             options,
             initialised: false,
             gpu,
@@ -377,6 +382,15 @@ impl State {
     pub fn block(&self, address: u64) -> Option<(u64, &Block)> {
         let (&base, block) = self.blocks.range(..=address).next_back()?;
         (address - base < block.bytes).then_some((base, block))
+    }
+
+    /// The allocations of which ranges have parts, and those parts.
+    pub fn split(&self, ranges: &Ranges) -> Vec<(u64, Ranges)> {
+        let Some((&(first, _), &(_, last))) = ranges.list().first().zip(ranges.list().last()) else { return vec![] };
+        let start = self.blocks.range(..=first).next_back().map_or(first, |(&base, _)| base);
+        let parts =
+            self.blocks.range(start..last).map(|(&base, block)| (base, ranges.within(base, base + block.bytes)));
+        parts.filter(|(_, part)| !part.is_empty()).collect()
     }
 
     /// Milliseconds since the driver was loaded, as if kernels and copies had taken the host no time.

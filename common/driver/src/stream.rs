@@ -4,6 +4,7 @@ use crate::entry::{Guard, api};
 use crate::errors::{
     Answer, CAPTURED_EVENT, INVALID_CONTEXT, INVALID_HANDLE, INVALID_VALUE, NOT_READY, STREAM_CAPTURE_UNSUPPORTED,
 };
+use crate::logged;
 use crate::op::Op;
 use crate::queue::{enqueue, has_passed, refuse_capturing, synchronize, wait_for};
 use crate::raw::{Callback, In, Out};
@@ -50,6 +51,7 @@ fn elapsed(state: &State, out: Out<f32>, from: u64, to: u64) -> Answer {
     if !happened(state, from)? || !happened(state, to)? {
         return Err(NOT_READY);
     }
+    logged::elapsed(state, [from, to], end.time - start.time);
     out.set((end.time - start.time) as f32)
 }
 
@@ -108,6 +110,7 @@ api! {
         let stream = guard.stream(stream)?;
         synchronize(guard, stream)?;
         watch::synchronized(guard, stream);
+        logged::waited(guard, Some(stream), None);
         Ok(())
     }
     fn cuStreamQuery(guard, stream: u64) {
@@ -118,6 +121,7 @@ api! {
             return Err(NOT_READY);
         }
         watch::synchronized(guard, stream);
+        logged::waited(guard, Some(stream), None);
         let (tail, context) = (guard.streams.get(stream)?.tail, guard.streams.get(stream)?.context);
         guard.catch_up(tail);
         guard.surface(context)
@@ -126,7 +130,9 @@ api! {
         let stream = guard.stream(stream)?;
         guard.events.get(event)?;
         watch::waits(guard, stream, event);
-        enqueue(guard, stream, Op::Wait(event))
+        enqueue(guard, stream, Op::Wait(event))?;
+        logged::event(guard, "wait", stream, event);
+        Ok(())
     }
     fn cuStreamGetFlags(guard, stream: u64, flags: Out<u32>) {
         of(guard, stream, flags, |state, stream| Ok(state.streams.get(stream)?.flags))
@@ -192,6 +198,7 @@ api! {
             return Err(NOT_READY);
         }
         watch::event_seen(guard, event);
+        logged::waited(guard, None, Some(event));
         guard.surface(context)
     }
     fn cuEventSynchronize(guard, event: u64) {
@@ -202,6 +209,7 @@ api! {
             wait_for(guard, ticket)?;
         }
         watch::event_seen(guard, event);
+        logged::waited(guard, None, Some(event));
         Ok(())
     }
     fn cuEventElapsedTime(guard, out: Out<f32>, from: u64, to: u64) { elapsed(guard, out, from, to) }
@@ -230,5 +238,6 @@ fn record(guard: &mut Guard, event: u64, stream: u64) -> Answer {
     }
     enqueue(guard, stream, Op::Record(event))?;
     watch::recorded(guard, stream, event);
+    logged::event(guard, "record", stream, event);
     Ok(())
 }
