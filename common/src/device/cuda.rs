@@ -18,7 +18,7 @@ use cudarc::driver::{CudaContext, CudaEvent, CudaFunction, CudaSlice, CudaStream
 use cudarc::nvrtc::Ptx;
 
 use super::figures::{Figures, KernelResources, cores_per_sm};
-use super::interface::{Buffer, Device, Kernel, Mark, array};
+use super::interface::{Buffer, Device, KernelHandle, Mark, array};
 use crate::basics::driver::driver_present;
 use crate::code::{Code, find_nvrtc};
 use findings::KernelFault;
@@ -265,7 +265,7 @@ impl Device for CudaDevice {
             .map_err(|error| explain(error, "filling memory"))
     }
 
-    fn load(&mut self, code: &Code, entry: &str) -> Result<Kernel> {
+    fn load(&mut self, code: &Code, entry: &str) -> Result<KernelHandle> {
         let module = self.context.load_module(Ptx::from_src(code.ptx.clone()));
         let module = match (module, &code.cubin) {
             // NVRTC is newer than the driver: its machine code still loads where its PTX does not.
@@ -283,10 +283,10 @@ impl Device for CudaDevice {
         })?;
         let max_threads = function.max_threads_per_block().map_or(u64::MAX, |limit| limit.max(0) as u64);
         self.kernels.push(Loaded { function, max_threads, shared_bytes: DEFAULT_SHARED_BYTES });
-        Ok(Kernel(self.kernels.len() - 1))
+        Ok(KernelHandle(self.kernels.len() - 1))
     }
 
-    fn resources(&self, kernel: Kernel) -> KernelResources {
+    fn resources(&self, kernel: KernelHandle) -> KernelResources {
         let function = &self.kernels[kernel.0].function;
         KernelResources {
             registers: function.num_regs().ok().map(|registers| registers as u32),
@@ -295,13 +295,13 @@ impl Device for CudaDevice {
         }
     }
 
-    fn resident_blocks(&self, kernel: Kernel, launch: &Launch) -> Option<u32> {
+    fn resident_blocks(&self, kernel: KernelHandle, launch: &Launch) -> Option<u32> {
         let threads = launch.block.iter().product();
         let function = &self.kernels[kernel.0].function;
         function.occupancy_max_active_blocks_per_multiprocessor(threads, launch.shared_bytes as usize, None).ok()
     }
 
-    fn launch(&mut self, kernel: Kernel, launch: &Launch, arrays: &[Buffer]) -> Result<()> {
+    fn launch(&mut self, kernel: KernelHandle, launch: &Launch, arrays: &[Buffer]) -> Result<()> {
         let loaded = &mut self.kernels[kernel.0];
         let (threads, most): (u64, u64) = (launch.block.map(u64::from).iter().product(), loaded.max_threads);
         ensure!(

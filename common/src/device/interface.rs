@@ -16,7 +16,7 @@ pub struct Buffer(pub(crate) usize);
 
 /// A loaded kernel. Only the device that gave it knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Kernel(pub(crate) usize);
+pub struct KernelHandle(pub(crate) usize);
 
 /// A point in the device's stream of work. Only the device that gave it knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,19 +57,19 @@ pub trait Device: Any {
     fn fill(&mut self, buffer: Buffer, byte: u8) -> Result<()>;
 
     /// Loads the code and finds the kernel `entry` in it.
-    fn load(&mut self, code: &Code, entry: &str) -> Result<Kernel>;
+    fn load(&mut self, code: &Code, entry: &str) -> Result<KernelHandle>;
 
     /// What the kernel needs; a device leaves out what it does not know.
-    fn resources(&self, kernel: Kernel) -> KernelResources;
+    fn resources(&self, kernel: KernelHandle) -> KernelResources;
 
     /// Blocks of a launch that one SM holds at a time, if the device can be asked.
-    fn resident_blocks(&self, _kernel: Kernel, _launch: &Launch) -> Option<u32> {
+    fn resident_blocks(&self, _kernel: KernelHandle, _launch: &Launch) -> Option<u32> {
         None
     }
 
     /// Starts a launch, whose arguments point into these arrays: A, B, C and, if it has one, the workspace. On CUDA it returns before
     /// the kernel ends.
-    fn launch(&mut self, kernel: Kernel, launch: &Launch, arrays: &[Buffer]) -> Result<()>;
+    fn launch(&mut self, kernel: KernelHandle, launch: &Launch, arrays: &[Buffer]) -> Result<()>;
 
     /// Waits for all work. The error says what went wrong with it.
     fn synchronize(&mut self) -> Result<()> {

@@ -20,7 +20,7 @@ pub use cublas::CublasProduct;
 pub use cuda::stand_in;
 pub use cuda::{CudaDevice, cuda_devices};
 pub use figures::{Figures, KernelResources, cores_per_sm};
-pub use interface::{Buffer, Device, Kernel, Mark};
+pub use interface::{Buffer, Device, KernelHandle, Mark};
 pub use product::{FirstRun, Matrices, Product};
 pub use session::Session;
 pub use sim::{SimDevice, SimOptions};

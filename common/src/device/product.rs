@@ -9,7 +9,7 @@ use std::time::Instant;
 use anyhow::Result;
 
 use crate::basics::Operands;
-use crate::device::{Buffer, Device, Kernel};
+use crate::device::{Buffer, Device, KernelHandle};
 use plan::{Problem, Shape};
 
 /// A, B and C of a problem in a device's memory.
@@ -104,7 +104,7 @@ pub trait Product {
     }
 
     /// The kernel of the first launch, if the device knows it.
-    fn main_kernel(&self) -> Option<Kernel> {
+    fn main_kernel(&self) -> Option<KernelHandle> {
         None
     }
 

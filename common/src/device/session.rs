@@ -6,12 +6,12 @@ use anyhow::{Result, ensure};
 
 use crate::code::assembled::{CAPABILITY, Kernels, MachineCode};
 use crate::code::{Code, check_signature};
-use crate::device::{Buffer, Device, FirstRun, Kernel, Matrices, Product};
+use crate::device::{Buffer, Device, FirstRun, KernelHandle, Matrices, Product};
 use plan::occupancy::{self, Occupancy};
 use plan::{Arg, Launch, Plan, Problem, Shape};
 
 /// The kernel of a launch, and the memory that its arguments point into.
-pub type Started = (Kernel, Vec<Buffer>);
+pub type Started = (KernelHandle, Vec<Buffer>);
 
 /// A plan's kernels, and the memory that they work on.
 pub struct Session {
@@ -100,7 +100,7 @@ impl Product for Session {
         self.workspace.map_or(Ok(()), |workspace| device.fill(workspace, byte))
     }
 
-    fn main_kernel(&self) -> Option<Kernel> {
+    fn main_kernel(&self) -> Option<KernelHandle> {
         let main = self.plan.main()?;
         let at = self.plan.launches.iter().position(|launch| launch == main)?;
         self.started.get(at).map(|(kernel, _)| *kernel)
@@ -115,7 +115,7 @@ impl Product for Session {
 }
 
 /// Loads the kernels of a plan, by their entries.
-pub fn load(device: &mut dyn Device, plan: &Plan, code: &Code) -> Result<HashMap<String, Kernel>> {
+pub fn load(device: &mut dyn Device, plan: &Plan, code: &Code) -> Result<HashMap<String, KernelHandle>> {
     let mut kernels = HashMap::new();
     for launch in &plan.launches {
         check_launch(device, launch)?;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow};
 
 use super::figures::KernelResources;
-use super::interface::{Buffer, Device, Kernel, array};
+use super::interface::{Buffer, Device, KernelHandle, array};
 use crate::basics::{Progress, escape, host, print_whole};
 use crate::code::Code;
 use crate::device::sample::classes;
@@ -217,7 +217,7 @@ impl SimDevice {
 
     /// The analysis of hazards for a launch. C is an output unless the host has filled it. So is a workspace that no earlier
     /// launch has written, unless the kernel takes several parts of it, of which each launch writes some.
-    fn watch(&mut self, kernel: Kernel, launch: &Launch, arrays: &[Buffer]) -> Result<simt::Hazards> {
+    fn watch(&mut self, kernel: KernelHandle, launch: &Launch, arrays: &[Buffer]) -> Result<simt::Hazards> {
         let mut hazards = simt::Hazards::new();
         let whole = launch.args.iter().filter(|arg| matches!(arg, Arg::Workspace(_))).count() == 1;
         for arg in launch.args.iter().filter(|arg| matches!(arg, Arg::C(_) | Arg::Workspace(_))) {
@@ -276,8 +276,6 @@ impl SimDevice {
     }
 }
 
-const NO_ELEMENTS: &str = "matrices are copied in whole elements";
-
 impl Device for SimDevice {
     fn info(&self) -> &DeviceInfo {
         &self.info
@@ -304,17 +302,15 @@ impl Device for SimDevice {
     }
 
     fn write(&mut self, buffer: Buffer, offset: u64, data: &[u8]) -> Result<()> {
-        let words: &[u32] = bytemuck::try_cast_slice(data).map_err(|_| anyhow!(NO_ELEMENTS))?;
         let pointer = self.pointer(buffer)?;
         if !self.given.contains(&pointer) {
             self.given.push(pointer);
         }
-        self.memory.upload(pointer, offset / 4, words).map_err(explain)
+        self.memory.write_bytes(pointer.offset(offset as i64), data).map_err(explain)
     }
 
     fn read(&mut self, buffer: Buffer, offset: u64, data: &mut [u8]) -> Result<()> {
-        let words: &mut [u32] = bytemuck::try_cast_slice_mut(data).map_err(|_| anyhow!(NO_ELEMENTS))?;
-        self.memory.download(self.pointer(buffer)?, offset / 4, words).map_err(explain)
+        self.memory.read_bytes(self.pointer(buffer)?.offset(offset as i64), data).map_err(explain)
     }
 
     fn fill(&mut self, buffer: Buffer, byte: u8) -> Result<()> {
@@ -323,17 +319,17 @@ impl Device for SimDevice {
         self.memory.fill(pointer, u32::from_ne_bytes([byte; 4])).map_err(explain)
     }
 
-    fn load(&mut self, code: &Code, entry: &str) -> Result<Kernel> {
+    fn load(&mut self, code: &Code, entry: &str) -> Result<KernelHandle> {
         let kernel = code.module()?.kernel(entry).map_err(explain).with_context(|| code.origin.clone())?;
         let (source, constants) = &code.source;
         let constants: Vec<(&str, i64)> = constants.iter().map(|(name, value)| (name.as_str(), *value)).collect();
         let extents = findings::declarations::shared_extents(source, &constants);
         let fields = fields(&kernel, source, &constants, &extents);
         self.kernels.push(Loaded { kernel, extents, fields });
-        Ok(Kernel(self.kernels.len() - 1))
+        Ok(KernelHandle(self.kernels.len() - 1))
     }
 
-    fn resources(&self, kernel: Kernel) -> KernelResources {
+    fn resources(&self, kernel: KernelHandle) -> KernelResources {
         let kernel = &self.kernels[kernel.0].kernel;
         KernelResources {
             registers: None,
@@ -342,7 +338,7 @@ impl Device for SimDevice {
         }
     }
 
-    fn launch(&mut self, kernel: Kernel, launch: &Launch, arrays: &[Buffer]) -> Result<()> {
+    fn launch(&mut self, kernel: KernelHandle, launch: &Launch, arrays: &[Buffer]) -> Result<()> {
         let mut config = self.config(launch);
         config.instruction_limit = self.options.instruction_limit.unwrap_or_else(|| instruction_limit(launch));
         let seconds = SECONDS + config.instruction_limit / INSTRUCTIONS_A_SECOND;

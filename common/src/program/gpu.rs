@@ -13,7 +13,7 @@ use anyhow::{Context as _, Error, Result, ensure};
 use crate::basics::{Operands, Side};
 use crate::code::{Code, Source};
 use crate::device::session::{Started, check_arguments, check_launch, load};
-use crate::device::{Buffer, Device, Kernel, simulator};
+use crate::device::{Buffer, Device, KernelHandle, simulator};
 use crate::measure::capacity;
 use crate::program::asked::{Asked, Purpose};
 use crate::program::matrix::Matrix;
@@ -63,7 +63,7 @@ struct Memory {
 
 /// A kernel, compiled and loaded. It may have several entries.
 pub struct Compiled {
-    entries: HashMap<String, Kernel>,
+    entries: HashMap<String, KernelHandle>,
     shared_bytes: u32,
 }
 

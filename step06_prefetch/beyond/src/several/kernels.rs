@@ -7,7 +7,7 @@ use anyhow::{Result, ensure};
 use common::basics::Side;
 use common::basics::matrix::integer_range;
 use common::code::{Code, Source, check_signature, file_of, folder_of};
-use common::device::{Buffer, Device, Kernel};
+use common::device::{Buffer, Device, KernelHandle};
 use common::{Arg, DeviceInfo, Dtype, Fill, Kind, Launch, Plan, Problem, Specialisation};
 use step06_prefetch::STEP;
 
@@ -103,11 +103,11 @@ pub type At = (Buffer, u64);
 /// The kernels of one GPU for one tiling.
 #[derive(Clone, Copy)]
 pub struct Kernels {
-    step: Kernel,
-    adding: Kernel,
-    draw: Kernel,
-    pub rows_times: Kernel,
-    pub sampled_rows: Kernel,
+    step: KernelHandle,
+    adding: KernelHandle,
+    draw: KernelHandle,
+    pub rows_times: KernelHandle,
+    pub sampled_rows: KernelHandle,
 }
 
 /// Threads per block of the helping kernels.
@@ -147,7 +147,7 @@ impl Kernels {
 /// Starts a helping kernel, whose pointers come before its integers.
 pub fn launch(
     device: &mut dyn Device,
-    kernel: Kernel,
+    kernel: KernelHandle,
     grid: [u64; 2],
     pointers: &[At],
     integers: &[u64],
