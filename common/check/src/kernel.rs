@@ -1,7 +1,6 @@
 //! `cargo simt check`: one launch of one kernel of any name, and what is found in it.
 
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use findings::analysis::{self, CounterSum};
@@ -228,7 +227,7 @@ impl Check {
         memory: &mut GlobalMemory,
     ) -> Result<Seen> {
         let mut config = LaunchConfig::new(grid, block).with_dynamic_shared(self.shared);
-        config.deadline = Instant::now().checked_add(Duration::from_secs(self.seconds)).map(|end| (end, self.seconds));
+        config.deadline = Some(simt::Deadline::after(self.seconds));
         let mut hazards = Hazards::new();
         for (argument, arg) in arguments.iter().zip(placed) {
             if let (Role::Out, Arg::Pointer(pointer)) = (argument.role, arg) {

@@ -4,6 +4,7 @@
 use ptx::Dim3;
 use ptx::error::Error;
 use std::sync::OnceLock;
+use std::time::{Duration, Instant};
 
 const THREADS_PER_BLOCK: u64 = 1024;
 /// Largest block and largest grid in each dimension.
@@ -36,6 +37,45 @@ pub struct Held {
     pub after: u64,
 }
 
+/// When a launch is stopped: after so many seconds of which this process had the processor. What a busy machine takes from it is not
+/// the kernel's fault, so beside the clock the time on processors is asked, of all threads together, where the system tells it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Deadline {
+    begin: Instant,
+    /// Processor time of this process at the beginning.
+    used: Option<Duration>,
+    seconds: u64,
+}
+
+impl Deadline {
+    /// A busy machine may take so many times as long.
+    const PATIENCE: u32 = 8;
+
+    /// So many seconds from now on.
+    pub fn after(seconds: u64) -> Self {
+        Self { begin: Instant::now(), used: processor_time(), seconds }
+    }
+
+    /// Seconds that the launch has.
+    pub fn seconds(&self) -> u64 {
+        self.seconds
+    }
+
+    fn is_over(&self) -> bool {
+        let (limit, passed) = (Duration::from_secs(self.seconds), self.begin.elapsed());
+        let used = || self.used.zip(processor_time()).map_or(passed, |(before, now)| now.saturating_sub(before));
+        passed >= limit && (passed / Self::PATIENCE >= limit || used() >= limit)
+    }
+}
+
+/// The time that this process has been on processors.
+fn processor_time() -> Option<Duration> {
+    #[cfg(unix)]
+    return Duration::try_from(rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime)).ok();
+    #[cfg(not(unix))]
+    None
+}
+
 /// The launch of a kernel. Set the fields that should differ from [`LaunchConfig::new`]'s.
 #[non_exhaustive]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -49,8 +89,8 @@ pub struct LaunchConfig {
     pub shared_opt_in: bool,
     /// Number of warp instructions that the whole launch may execute before it is stopped.
     pub instruction_limit: u64,
-    /// When the whole launch is stopped, and how many seconds it had. Printing and waiting take long for few instructions.
-    pub deadline: Option<(std::time::Instant, u64)>,
+    /// When the whole launch is stopped. Printing and waiting take long for few instructions.
+    pub deadline: Option<Deadline>,
     /// Host threads to use; 0 means one per core. The result does not depend on it.
     pub threads: usize,
     /// Warp instructions after which another warp of the block gets its turn. 0 means that a warp runs to its next barrier unless
@@ -95,7 +135,7 @@ impl LaunchConfig {
 
     /// Whether the deadline of the launch has passed.
     pub(crate) fn is_over(&self) -> bool {
-        self.deadline.is_some_and(|(end, _)| std::time::Instant::now() > end)
+        self.deadline.is_some_and(|deadline| deadline.is_over())
     }
 
     /// Number of host threads that run `blocks` blocks: one if the blocks must run in order.
@@ -134,5 +174,23 @@ impl LaunchConfig {
             return Ok(());
         };
         Err(Error::usage(refused))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A second that the machine spent on others is not the launch's, but nothing lasts for ever.
+    #[test]
+    #[cfg(unix)]
+    fn a_busy_machine_takes_no_time_from_a_launch() {
+        let began = |seconds| Instant::now().checked_sub(Duration::from_secs(seconds)).unwrap();
+        // More than this process can have used when it is asked again.
+        let used = processor_time().map(|used| used + Duration::from_secs(3600));
+        let over = |begin, used| Deadline { begin, used, seconds: 2 }.is_over();
+        assert!(!over(began(1), Some(Duration::ZERO)));
+        assert!(!over(began(4), used) && over(began(17), used));
+        assert!(over(began(4), None));
     }
 }

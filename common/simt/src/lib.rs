@@ -28,7 +28,7 @@ pub use analyses::hazards::{Action, Extents, Hazard, HazardKind, Hazards, Party,
 pub use analyses::provenance::Provenance;
 pub use analyses::trace::{MOST_TRACED, ThreadTrace, Trace};
 pub use analyses::work::{Work, Works};
-pub use config::{Held, InstructionSet, LaunchConfig};
+pub use config::{Deadline, Held, InstructionSet, LaunchConfig};
 pub use exec::{Arg, Launched, launch, launch_blocks};
 pub use memory::{Allocation, DevicePointer, Element, GlobalMemory};
 pub use module::{Kernel, Module, Param};

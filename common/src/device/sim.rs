@@ -1,7 +1,6 @@
 //! The embedded GPU as a device.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
 
@@ -342,7 +341,7 @@ impl Device for SimDevice {
         let mut config = self.config(launch);
         config.instruction_limit = self.options.instruction_limit.unwrap_or_else(|| instruction_limit(launch));
         let seconds = SECONDS + config.instruction_limit / INSTRUCTIONS_A_SECOND;
-        config.deadline = Instant::now().checked_add(Duration::from_secs(seconds)).map(|end| (end, seconds));
+        config.deadline = Some(simt::Deadline::after(seconds));
         let pointer = |index, offset: u64| {
             let pointer = self.pointer(array(arrays, index)?)?;
             Ok(simt::Arg::Pointer(pointer.offset(4 * offset as i64)))

@@ -2,7 +2,6 @@
 //! divided among the threads, and what was computed while the copies travelled.
 
 use std::collections::HashMap;
-use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow};
 use common::basics::Operands;
@@ -104,7 +103,7 @@ impl Candidate {
         let mut config = LaunchConfig::new(grid, block);
         config.dynamic_shared_bytes = launch.shared_bytes;
         config.shared_opt_in = true;
-        config.deadline = Some((Instant::now() + Duration::from_secs(SECONDS), SECONDS));
+        config.deadline = Some(simt::Deadline::after(SECONDS));
         let (run, ended) = Provenance::of(&kernel, &mut memory, &config, &arguments);
         ended.map_err(|error| anyhow!("{error}"))?;
         Ok(run)

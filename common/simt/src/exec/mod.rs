@@ -151,7 +151,9 @@ pub fn launch_blocks(
     match failure {
         Some((_, Outcome::Fault(fault))) => Err(Error::Fault(fault)),
         Some((_, Outcome::Limit(location))) => Err(Error::Limit(match config.deadline {
-            Some((_, limit)) if used <= config.instruction_limit => Limit::Seconds { limit, location },
+            Some(deadline) if used <= config.instruction_limit => {
+                Limit::Seconds { limit: deadline.seconds(), location }
+            }
             _ => Limit::Instructions { limit: config.instruction_limit, location },
         })),
         None if used > config.instruction_limit => {

@@ -1,7 +1,5 @@
 //! A kernel is run on the simulator at a size, and its product is judged.
 
-use std::time::{Duration, Instant};
-
 use plan::{Arg, Dtype, Fill, Plan, Problem};
 use simt::{GlobalMemory, LaunchConfig, Module};
 use verify::gamma;
@@ -135,7 +133,7 @@ impl Size {
             let mut config = LaunchConfig::new(grid, block).with_dynamic_shared(launch.shared_bytes);
             config.threads = 1;
             config.instruction_limit = 200_000 + blocks * tile.max(32) * (self.problem.k + 64) / 32 * 200;
-            config.deadline = Instant::now().checked_add(Duration::from_secs(SECONDS)).map(|end| (end, SECONDS));
+            config.deadline = Some(simt::Deadline::after(SECONDS));
             if watch {
                 let [of_c, of_workspace] = plan.must_write(at);
                 let mut hazards = simt::Hazards::new();
