@@ -40,6 +40,7 @@ pub struct MemoryOrder {
 
 impl MemoryOrder {
     /// Whether other threads may conflict with the access on purpose.
+    #[inline]
     pub fn is_strong(self) -> bool {
         self.strong > 0
     }

@@ -5,6 +5,7 @@ use super::cell::Sort;
 use super::clock::Clock;
 use super::copies::{Copies, Source};
 use super::coverage::Coverage;
+use super::doubts::Doubts;
 use super::extent::Extent;
 use super::fences::Fences;
 use super::finding::{Found, Spot};
@@ -14,14 +15,15 @@ use super::local::LocalShadow;
 use super::log::{Part, Scene, Touch};
 use super::products::{PIECE, Products};
 use super::setup::Setup;
-use super::shared::SharedShadow;
+use super::shared::{Layout, SharedShadow};
 use super::values::Values;
 use crate::lanes::{each, select};
 use crate::locked::lock;
 use crate::observe::{
     Access, Arrival, BulkCopy, CopyAccess, CopyLanded, Executed, Observer, RUNS, SharedLoads, WarpgroupStep,
 };
-use crate::{AccessKind, Space};
+use crate::{AccessKind, SharedLoad, Space};
+use ptx::lower::inst::BASES;
 use std::sync::{Arc, Mutex};
 
 /// The results of the blocks that have ended.
@@ -37,26 +39,29 @@ pub(super) struct Merged {
 
 impl Merged {
     /// Takes over the findings and shadows of a block that has ended.
-    fn take(&mut self, BlockHazards { mut scene, shadows, .. }: BlockHazards) {
+    fn take(&mut self, BlockHazards { mut scene, mut shadows, values, .. }: BlockHazards) {
         self.found[self.run].take(&mut scene.found);
         if !scene.setup.code().communicates && self.run == 0 {
             self.summaries.add(&scene.setup, &lock(&shadows.global), &lock(&scene.reads));
         }
+        shadows.doubts = Some(values.into_doubts());
         self.idle.push(shadows);
     }
 }
 
-/// The shadows of a block's memory. They are large, so one block after another uses them.
+/// The shadows of a block's memory, and the doubts about values. They are large, so one block after another uses them.
 #[derive(Debug)]
 pub(super) struct Shadows {
     shared: SharedShadow,
     /// A shadow for this block alone, or one that all blocks share.
     global: Arc<Mutex<GlobalShadow>>,
+    /// The doubts of the block before.
+    doubts: Option<Doubts>,
 }
 
 impl Shadows {
     pub(super) fn new(setup: &Setup, global: Arc<Mutex<GlobalShadow>>) -> Self {
-        Self { shared: SharedShadow::new(setup), global }
+        Self { shared: SharedShadow::new(setup), global, doubts: None }
     }
 
     fn restart(&mut self, setup: &Setup) {
@@ -93,7 +98,7 @@ impl BlockHazards {
             local: LocalShadow::new(setup),
             copies: Copies::new(setup),
             barriers: Barriers::new(setup),
-            values: Values::new(setup),
+            values: Values::new(setup, shadows.doubts.take().unwrap_or_else(Doubts::new)),
             warp: 0,
             products: Products::new(setup),
             scene,
@@ -120,7 +125,10 @@ impl BlockHazards {
         }
         let mut global = lock(&shadows.global);
         global.access(scene, coverage, access);
-        if scene.setup.order(access.instruction).is_strong() && scene.setup.follows_fences() {
+        if !scene.setup.is_plain(access.instruction)
+            && scene.setup.order(access.instruction).is_strong()
+            && scene.setup.follows_fences()
+        {
             fences.accesses(scene, &mut global.locations, access);
         }
     }
@@ -131,9 +139,27 @@ impl BlockHazards {
         if products.any() {
             each(access.written).for_each(|lane| products.write(scene, &Touch::of(access, lane)));
         }
-        if scene.setup.order(access.instruction).is_strong() && scene.setup.follows_fences() {
+        if !scene.setup.is_plain(access.instruction)
+            && scene.setup.order(access.instruction).is_strong()
+            && scene.setup.follows_fences()
+        {
             fences.accesses_shared(scene, access);
         }
+    }
+
+    /// Notes a load from shared memory by all lanes of a warp in the frequent cases, and returns whether it could.
+    #[inline]
+    fn load_quickly(&mut self, warp: u32, load: &SharedLoad, (layout, first): (Layout, u32)) -> bool {
+        let Self { scene, shadows, copies, values, .. } = self;
+        let SharedLoad { instruction, offset, bytes, .. } = *load;
+        if layout == Layout::Other || copies.any() || !values.has_none(warp) || !scene.setup.is_plain(instruction) {
+            return false;
+        }
+        shadows.shared.load_quickly(
+            scene,
+            Part::new(warp * 32, instruction, false),
+            (layout, first.wrapping_add_signed(offset), bytes),
+        )
     }
 
     /// Notes that a copy to shared memory starts. It may land at any time from now on.
@@ -179,17 +205,25 @@ impl Observer for BlockHazards {
     }
 
     fn shared_loads(&mut self, loads: &SharedLoads<'_>) {
+        self.warp = loads.warp;
+        let layouts = Layout::of_bases(loads);
         let mut next = loads.loads.first().map_or(0, |load| load.instruction);
         for load in loads.loads {
             self.values.pass_run(&mut self.scene, loads.warp, next, load.instruction + 1);
             next = load.instruction + 1;
-            self.access(&Access::shared_load(loads.warp, load.instruction, load.bytes, &loads.addresses(load)));
+            if !self.load_quickly(loads.warp, load, layouts[load.base as usize % BASES]) {
+                self.access(&Access::shared_load(loads.warp, load.instruction, load.bytes, &loads.addresses(load)));
+            }
         }
         self.values.pass_run(&mut self.scene, loads.warp, next, loads.end);
     }
 
     fn access(&mut self, access: &Access<'_>) {
         self.warp = access.warp;
+        let Setup { reads_unwritten, .. } = &*self.scene.setup;
+        if access.space == Space::Global && access.written == 0 && reads_unwritten[access.instruction as usize] {
+            return;
+        }
         let follows =
             self.scene.told && access.kind == AccessKind::Load && !self.scene.setup.is_matrix(access.instruction);
         self.scene.reading = follows;

@@ -5,15 +5,12 @@ use super::event::Event;
 use super::finding::{Finding, Spot};
 use super::hazard::{Action, HazardKind};
 use super::log::Scene;
+use super::quick::QuickMap;
+use super::sets::{NOTHING, Set, Sets};
 use super::uses::Use;
 use crate::locked::lock;
 use ptx::lower::Home;
-use std::collections::{HashMap, HashSet};
-
-/// The number of a set of doubts; [`NOTHING`] for a value that is beyond doubt.
-pub(super) type Set = u32;
-
-pub(super) const NOTHING: Set = 0;
+use std::collections::HashSet;
 
 /// The doubts about a register: about each byte in each lane. A predicate has one byte, a word four.
 pub(super) type Bytes = [[Set; 8]; 32];
@@ -49,84 +46,81 @@ struct Doubt {
     partial: bool,
 }
 
-/// The most doubts and sets of a block. What is beyond counts as if it mattered.
+/// The most doubts of a block. What is beyond counts as if it mattered.
 const MOST: usize = 1 << 16;
-
-/// The most doubts that one value keeps. The others count as if they mattered.
-const LONGEST: usize = 256;
 
 #[derive(Debug)]
 pub(super) struct Doubts {
     all: Vec<Doubt>,
-    numbers: HashMap<Origin, u32>,
-    /// The members of each set, in increasing order: twice the number of a doubt, plus 1 if the value was computed from the doubtful one
-    /// and not only moved.
-    sets: Vec<Box<[u32]>>,
-    known: HashMap<Box<[u32]>, Set>,
-    joins: HashMap<(Set, Set), Set>,
-    /// By the number of a set, that of what is computed from it, once it was asked for.
-    computed: Vec<Option<Set>>,
+    numbers: QuickMap<Origin, u32>,
+    /// The one that was asked for last.
+    recent: Option<(Origin, u32)>,
+    pub sets: Sets,
     /// Reported doubts about registers, by number and thread.
     told: HashSet<(u32, u32)>,
     /// Kinds and instructions of loads whose value has mattered before. Each further one is reported at once.
-    settled: HashMap<(HazardKind, u32, u32), Use>,
-    /// Doubts about values that have too many of them.
-    excess: Vec<Box<[u32]>>,
+    settled: QuickMap<(HazardKind, u32, u32), Use>,
 }
 
 impl Doubts {
     pub(super) fn new() -> Self {
         Self {
             all: vec![],
-            numbers: HashMap::new(),
-            sets: vec![Box::default()],
-            known: HashMap::from([(Box::default(), NOTHING)]),
-            joins: HashMap::new(),
-            computed: vec![],
+            numbers: QuickMap::default(),
+            recent: None,
+            sets: Sets::new(),
             told: HashSet::new(),
-            settled: HashMap::new(),
-            excess: vec![],
+            settled: QuickMap::default(),
         }
     }
 
-    fn set(&mut self, members: Vec<u32>) -> Set {
-        let members: Box<[u32]> = members.into();
-        if let Some(&known) = self.known.get(&members) {
-            return known;
+    /// Starts another block. The doubts of the one before keep their numbers, because most come again.
+    pub(super) fn restart(&mut self) {
+        let passing = |doubt: &Doubt| matches!(doubt.origin, Origin::Read(_));
+        if self.all.len() > MOST / 2 || self.all.iter().any(passing) {
+            *self = Self::new();
         }
-        let number = self.sets.len() as Set;
-        self.known.insert(members.clone(), number);
-        self.sets.push(members);
-        number
+        self.all.iter_mut().for_each(|doubt| (doubt.finding, doubt.partial) = (None, true));
+        self.told.clear();
+        self.settled.clear();
+        self.sets.restart();
+    }
+
+    fn is_full(&self) -> bool {
+        self.all.len() >= MOST || self.sets.is_full()
     }
 
     fn number(&mut self, origin: Origin) -> u32 {
+        if let Some((_, number)) = self.recent.filter(|(recent, _)| *recent == origin) {
+            return number;
+        }
         let next = self.all.len() as u32;
         let number = *self.numbers.entry(origin).or_insert(next);
         if number == next {
             self.all.push(Doubt { origin, finding: None, partial: true });
         }
+        self.recent = Some((origin, number));
         number
     }
 
     pub(super) fn of_register(&mut self, number: u32) -> Set {
         let number = self.number(Origin::Register(number));
-        self.set(vec![2 * number])
+        self.sets.single(number)
     }
 
     pub(super) fn of_shuffle(&mut self, instruction: u32) -> Set {
         let number = self.number(Origin::Shuffle(instruction));
-        self.set(vec![2 * number])
+        self.sets.single(number)
     }
 
     /// Returns the doubt about what a load has read that is judged by what becomes of it.
     pub(super) fn of_read(&mut self, scene: &mut Scene, load: Event) -> Set {
-        if self.all.len() >= MOST || self.sets.len() >= 4 * MOST {
+        if self.is_full() {
             Self::read(scene, load, Use::Needed);
             return NOTHING;
         }
         let number = self.number(Origin::Read(load));
-        self.set(vec![2 * number])
+        self.sets.single(number)
     }
 
     fn read(scene: &mut Scene, load: Event, how: Use) {
@@ -140,9 +134,8 @@ impl Doubts {
     pub(super) fn of_load(&mut self, scene: &mut Scene, kind: HazardKind, finding: Finding, partial: bool) -> Set {
         let reading = finding.second.unwrap_or(finding.first);
         let other = finding.second.map_or(u32::MAX, |_| finding.first.instruction);
-        let full = self.all.len() >= MOST || self.sets.len() >= 4 * MOST;
         let settled = self.settled.get(&(kind, other, reading.instruction)).copied();
-        if let Some(how) = settled.or(full.then_some(Use::Needed)) {
+        if let Some(how) = settled.or(self.is_full().then_some(Use::Needed)) {
             scene.found.add(how.judged(kind), finding);
             return NOTHING;
         }
@@ -153,56 +146,13 @@ impl Doubts {
             Some(known) => known.join(finding),
             none => *none = Some(finding),
         }
-        self.set(vec![2 * number])
-    }
-
-    /// Returns the doubts about a value that two others make up.
-    pub(super) fn join(&mut self, a: Set, b: Set) -> Set {
-        if a == b || b == NOTHING {
-            return a;
-        }
-        if a == NOTHING {
-            return b;
-        }
-        let pair = (a.min(b), a.max(b));
-        if let Some(&known) = self.joins.get(&pair) {
-            return known;
-        }
-        let mut members: Vec<u32> = [a, b].iter().flat_map(|&set| self.sets[set as usize].iter().copied()).collect();
-        members.sort_unstable();
-        members.dedup();
-        if members.len() > LONGEST {
-            let excess: Box<[u32]> = members.split_off(LONGEST).into();
-            self.excess.push(excess);
-        }
-        let joined = if self.sets.len() < 8 * MOST { self.set(members) } else { a };
-        self.joins.insert(pair, joined);
-        joined
-    }
-
-    pub(super) fn joined(&mut self, sets: &[Set]) -> Set {
-        sets.iter().fold(NOTHING, |all, &set| self.join(all, set))
-    }
-
-    /// Returns the doubts about a value that was computed from one with these.
-    pub(super) fn computed(&mut self, set: Set) -> Set {
-        if let Some(&Some(known)) = self.computed.get(set as usize) {
-            return known;
-        }
-        let mut members: Vec<u32> = self.sets[set as usize].iter().map(|member| member | 1).collect();
-        members.dedup();
-        let computed = self.set(members);
-        if self.computed.len() <= set as usize {
-            self.computed.resize(set as usize + 1, None);
-        }
-        self.computed[set as usize] = Some(computed);
-        computed
+        self.sets.single(number)
     }
 
     /// Whether a value is nothing but padding of a structure, as far as can be known.
     pub(super) fn is_padding(&self, set: Set) -> bool {
         let unwritten = |kind| matches!(kind, HazardKind::UninitialisedShared | HazardKind::UninitialisedLocal);
-        self.sets[set as usize].iter().all(|member| {
+        self.sets.members(set).iter().all(|member| {
             let doubt = &self.all[(member / 2) as usize];
             let load = matches!(doubt.origin, Origin::Load { kind, .. } if unwritten(kind));
             load && doubt.partial && member & 1 == 0
@@ -211,7 +161,7 @@ impl Doubts {
 
     /// Reports the races that a value depends on whose thread was stopped before it could use it.
     pub(super) fn left(&mut self, scene: &mut Scene, set: Set) {
-        for member in self.sets[set as usize].clone() {
+        for member in self.sets.members(set) {
             match self.all[(member / 2) as usize].origin {
                 Origin::Read(load) => Self::read(scene, load, Use::Needed),
                 Origin::Load { kind: kind @ HazardKind::Race, .. } => {
@@ -227,7 +177,7 @@ impl Doubts {
 
     /// Reports the doubts that were too many for a value of this thread.
     pub(super) fn relieve(&mut self, scene: &mut Scene, by: (u32, u32)) {
-        for members in std::mem::take(&mut self.excess) {
+        for members in self.sets.take_excess() {
             self.tell(scene, &members, by, Use::Needed);
         }
     }
@@ -235,7 +185,7 @@ impl Doubts {
     /// Reports the doubts about a value that a thread needs at an instruction.
     pub(super) fn matter(&mut self, scene: &mut Scene, set: Set, by: (u32, u32), how: Use) {
         if set != NOTHING {
-            let members = self.sets[set as usize].clone();
+            let members = self.sets.members(set);
             self.tell(scene, &members, by, how);
         }
     }

@@ -12,13 +12,13 @@ use super::finding::{Finding, Found, Side, Spot};
 use super::hazard::HazardKind;
 use super::log::{Part, Scene, Touch};
 use super::meetings::meetings;
+use super::quick::QuickMap;
 use super::reads::Reads;
 use super::setup::Setup;
 use crate::lanes::each;
 use crate::{Access, AccessKind};
 use ptx::lower::Role;
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 
 /// log2 of the bytes of a page. The shadow of global memory consists of the whole pages that have been accessed.
 pub(super) const PAGE: u32 = 6;
@@ -43,7 +43,7 @@ pub(super) fn address_of(setup: &Setup, page: u64, place: usize) -> u64 {
 #[derive(Debug)]
 pub(super) struct GlobalShadow {
     /// Where each page starts in `cells`.
-    pages: HashMap<u64, usize, BuildHasherDefault<Quick>>,
+    pages: QuickMap<u64, usize>,
     cells: Vec<Cell>,
     per_page: usize,
     pub lists: Lists,
@@ -57,7 +57,7 @@ impl GlobalShadow {
     pub(super) fn new(setup: &Setup) -> Self {
         let per_page = (1 << PAGE) >> setup.extent.unit;
         Self {
-            pages: HashMap::default(),
+            pages: QuickMap::default(),
             cells: vec![],
             per_page,
             lists: Lists::new(&setup.extent),
@@ -147,7 +147,7 @@ impl GlobalShadow {
     fn lane(&mut self, scene: &mut Scene, access: &Access<'_>, lane: usize, compare: bool, note: bool) {
         let setup = &scene.setup;
         let unit = setup.extent.unit;
-        let special = !setup.plain[access.instruction as usize];
+        let special = !setup.is_plain(access.instruction);
         let writes = access.written >> lane & 1 != 0;
         let load = access.kind == AccessKind::Load;
         let sort = scene.sort(access.instruction, writes);
@@ -193,26 +193,6 @@ impl GlobalShadow {
     }
 }
 
-/// A fast hash for page numbers.
-#[derive(Debug, Default)]
-pub(super) struct Quick(u64);
-
-impl Hasher for Quick {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.write_u64(u64::from(byte));
-        }
-    }
-
-    fn write_u64(&mut self, value: u64) {
-        self.0 = (self.0 ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
-    }
-}
-
 /// Accesses by the two blocks with the lowest numbers. Two are enough: one of them is always by another block than a third access.
 type FirstTwo = [Event; 2];
 
@@ -230,6 +210,15 @@ fn keep(first_two: &mut FirstTwo, new: Event) {
 struct Summary {
     writes: FirstTwo,
     reads: FirstTwo,
+}
+
+impl Summary {
+    /// Whether one block writes what another block accesses.
+    fn is_shared(&self) -> bool {
+        let [first, second] = self.writes;
+        let elsewhere = |read: &Event| read.some() && read.block != first.block;
+        first.some() && (second.some() || self.reads.iter().any(elsewhere))
+    }
 }
 
 /// The accesses to global memory of the blocks that have ended.
@@ -301,7 +290,7 @@ impl Summaries {
             for (place, summary) in summaries.iter().enumerate() {
                 let address = address_of(setup, page, place);
                 let strong = self.strong.get(&address).map_or(&[][..], Vec::as_slice);
-                if summary.writes[0].some() || !strong.is_empty() {
+                if summary.is_shared() || !strong.is_empty() {
                     races_at(setup, address, summary, strong, found);
                 }
             }

@@ -94,7 +94,11 @@ impl Scene {
     }
 
     /// Returns what an access of an instruction does to its place.
+    #[inline]
     pub(super) fn sort(&self, instruction: u32, writes: bool) -> Sort {
+        if self.setup.is_plain(instruction) {
+            return Sort { writes, ..Sort::READ };
+        }
         let sort = self.setup.sort(instruction, writes);
         Sort { speculated: sort.speculated && self.told, ..sort }
     }

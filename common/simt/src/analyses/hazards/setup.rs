@@ -3,11 +3,11 @@
 use super::cell::Sort;
 use super::extent::Extent;
 use super::hazard::Action;
-use crate::{DevicePointer, Dim3, Kernel, LaunchInfo, SharedArray, Space};
+use super::quick::QuickSet;
+use crate::{DevicePointer, Dim3, Kernel, LaunchInfo, Space};
 use ptx::lower::inst::{GUARD_NEGATED, Inst, NO_GUARD, NONE, Op, Shape};
 use ptx::lower::matrix::{MatrixOp, Scale};
 use ptx::lower::{Code, Facts, Home, MemoryOrder, ProductUse, Role, Scope, Start};
-use std::collections::HashSet;
 use std::sync::OnceLock;
 
 #[derive(Debug)]
@@ -63,6 +63,11 @@ fn plain(code: &Code) -> Vec<bool> {
     all
 }
 
+fn origin(code: &Code, facts: &Facts) -> (u32, u32) {
+    let array = facts.shared_origin.map(|origin| &code.shared_arrays[origin as usize]);
+    array.filter(|array| array.bytes > 0).map_or((0, u32::MAX), |array| (array.offset, array.offset + array.bytes))
+}
+
 #[derive(Debug)]
 pub(super) struct Setup {
     pub kernel: Kernel,
@@ -77,11 +82,13 @@ pub(super) struct Setup {
     pub reads_unwritten: Vec<bool>,
     /// For each instruction, whether no rule for special loads concerns it: it is not strong, not part of a matrix, all that it loads
     /// is read, and its value is certainly needed.
-    pub plain: Vec<bool>,
+    plain: Vec<bool>,
+    /// For each instruction, where the shared array that it accesses starts and ends; all of memory if that is not known.
+    origins: Vec<(u32, u32)>,
     /// Where each instruction stands in the code.
     places: OnceLock<Vec<u32>>,
     /// For each basic block, the registers that it reads or sets.
-    touched: Vec<OnceLock<HashSet<Home>>>,
+    touched: Vec<OnceLock<QuickSet<Home>>>,
 }
 
 impl Setup {
@@ -105,6 +112,7 @@ impl Setup {
             shared_units: extent.units(launch.shared_bytes.into()) as usize,
             extent,
             plain: plain(code),
+            origins: code.facts.iter().map(|facts| origin(code, facts)).collect(),
             places: OnceLock::new(),
             touched: code.blocks.iter().map(|_| OnceLock::new()).collect(),
             arrays: arrays.collect(),
@@ -169,13 +177,19 @@ impl Setup {
         }
     }
 
-    /// Returns the shared array whose address an instruction uses, if both the array and its size are known.
-    pub(super) fn origin(&self, instruction: u32) -> Option<&SharedArray> {
-        let origin = self.facts(instruction).shared_origin?;
-        Some(&self.code().shared_arrays[origin as usize]).filter(|array| array.bytes > 0)
+    /// Returns where the shared array starts and ends whose address an instruction uses; all of memory if that is not known.
+    #[inline]
+    pub(super) fn origin(&self, instruction: u32) -> (u32, u32) {
+        self.origins[instruction as usize]
+    }
+
+    #[inline]
+    pub(super) fn is_plain(&self, instruction: u32) -> bool {
+        self.plain[instruction as usize]
     }
 
     /// Whether an instruction moves a part of a matrix between memory and the registers of a warp.
+    #[inline]
     pub(super) fn is_matrix(&self, instruction: u32) -> bool {
         !self.plain[instruction as usize] && self.inst(instruction).op == Op::Matrix
     }

@@ -14,8 +14,10 @@ use super::log::{Part, Scene, Touch};
 use super::meetings::{groups, meetings};
 use super::setup::Setup;
 use crate::lanes::each;
-use crate::{Access, AccessKind, SharedArray};
+use crate::observe::SharedLoads;
+use crate::{Access, AccessKind};
 use ptx::lower::Role;
+use ptx::lower::inst::BASES;
 
 #[derive(Debug)]
 pub(super) struct SharedShadow {
@@ -71,12 +73,56 @@ impl SharedShadow {
         }
     }
 
+    /// Notes a plain load by all lanes of a warp if nothing can be wrong with it, and returns whether it could. `part` is the first
+    /// lane's; `first` is the address that it loads from.
+    pub(super) fn load_quickly(
+        &mut self,
+        scene: &Scene,
+        part: Part,
+        (layout, first, bytes): (Layout, u32, u32),
+    ) -> bool {
+        let Self { cells, lists, written, .. } = self;
+        let (unit, two_warps) = (scene.setup.extent.unit, lists.two_warps);
+        let (start, end) = scene.setup.origin(part.instruction);
+        let last = if layout == Layout::Same { first } else { first + 4 * 31 };
+        if first < start || last + bytes > end {
+            return false;
+        }
+        let new = scene.event(part);
+        let row = scene.clock.row(part.thread as usize / 32);
+        let index = first >> unit;
+        let is_written =
+            |index: u32| written.get(index as usize / 64).is_some_and(|word| word >> (index % 64) & 1 == 1);
+        if layout == Layout::Same {
+            let mut quick = |index| {
+                let cell = cells.get_mut(index as usize).filter(|_| is_written(index));
+                cell.is_some_and(|cell| cell.read_quickly(new, u32::MAX, row, two_warps))
+            };
+            return (index..index + (bytes >> unit).max(1)).all(&mut quick);
+        }
+        if bytes != 4 || unit != 2 {
+            return false;
+        }
+        let number = index as usize / UNITS;
+        if index.is_multiple_of(UNITS as u32) && (number + 1) * UNITS <= cells.count {
+            let all = (written[number / 2] >> (32 * (number % 2))) as u32 == u32::MAX;
+            if all && cells.read_quickly(number, new, row, two_warps) {
+                return true;
+            }
+        }
+        (0..UNITS).all(|lane| {
+            let index = index + lane as u32;
+            let cell = cells.get_mut(index as usize).filter(|_| is_written(index));
+            cell.is_some_and(|cell| cell.read_quickly(new.by_lane(lane), 1 << lane, row, two_warps))
+        })
+    }
+
     /// Checks loads and notes them. Loads are the most frequent accesses, so most of them must be handled quickly.
     fn loads(&mut self, scene: &mut Scene, copies: &Copies, access: &Access<'_>) {
         let Self { cells, lists, written, doubtful, unwritten, .. } = self;
         let (unit, two_warps) = (scene.setup.extent.unit, lists.two_warps);
         let row = scene.clock.row(access.warp as usize);
-        let special = !scene.setup.plain[access.instruction as usize];
+        let special = !scene.setup.is_plain(access.instruction);
         let plain = !special || scene.sort(access.instruction, false) == Sort::READ;
         let units = (access.bytes >> unit).max(1);
         if let Some(number) = cells.of(access, unit).filter(|_| plain) {
@@ -321,18 +367,49 @@ impl SharedShadow {
 }
 
 /// Checks that an access through a shared array stays inside that array.
+#[inline]
 fn stays_inside(scene: &mut Scene, access: &Access<'_>) {
-    let Some(&SharedArray { offset, bytes, .. }) = scene.setup.origin(access.instruction) else { return };
-    let end = offset + bytes;
-    let within = |at: &u64| *at >= u64::from(offset) && *at + u64::from(access.bytes) <= u64::from(end);
+    let (start, end) = scene.setup.origin(access.instruction);
+    if (start, end) == (0, u32::MAX) {
+        return;
+    }
+    let within = |at: &u64| *at >= u64::from(start) && *at + u64::from(access.bytes) <= u64::from(end);
     if access.lanes == u32::MAX && access.addresses.iter().fold(true, |all, at| all & within(at)) {
         return;
     }
-    for lane in each(access.lanes) {
-        let address = access.addresses[lane] as u32;
-        if address < offset || address + access.bytes > end {
-            scene.alone(HazardKind::WrongArray, Spot::Shared(address), Part::of(access, lane));
+    for lane in each(access.lanes).filter(|&lane| !within(&access.addresses[lane])) {
+        scene.alone(HazardKind::WrongArray, Spot::Shared(access.addresses[lane] as u32), Part::of(access, lane));
+    }
+}
+
+/// How the words of the lanes of a load lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Layout {
+    /// All lanes load one word.
+    Same,
+    /// Each lane loads the word after that of the lane before.
+    Next,
+    Other,
+}
+
+impl Layout {
+    /// Returns for each base of a run's loads how its words lie, and the address of the first lane's.
+    pub(super) fn of_bases(loads: &SharedLoads<'_>) -> [(Self, u32); BASES] {
+        let mut all = [(Self::Other, 0); BASES];
+        for (layout, words) in all.iter_mut().zip(loads.bases) {
+            let first = words[0];
+            let same = words.iter().fold(0, |differ, &word| differ | (word ^ first)) == 0;
+            let next = words.iter().zip(first..).fold(0, |differ, (&word, expected)| differ | (word ^ expected)) == 0;
+            let kind = if same {
+                Self::Same
+            } else if next {
+                Self::Next
+            } else {
+                Self::Other
+            };
+            *layout = (kind, 4 * first);
         }
+        all
     }
 }
 
@@ -371,6 +448,7 @@ impl Rows {
     }
 
     /// Returns the row that an access covers with one unit for each lane, or `None` if it does not.
+    #[inline]
     pub(super) fn of(&self, access: &Access<'_>, unit: u32) -> Option<usize> {
         let (first, bytes) = (access.addresses[0], 1 << unit);
         let next = |lane: usize| access.addresses[lane] == first + bytes * lane as u64;
@@ -382,6 +460,7 @@ impl Rows {
     }
 
     /// Notes that a warp reads a row, if [`Cell::read_quickly`] can. `new` is the read of the first lane.
+    #[inline]
     pub(super) fn read_quickly(&mut self, row: usize, new: Event, known: &[u32], two_warps: bool) -> bool {
         self.together[row].as_mut().is_some_and(|cell| cell.read_quickly(new, 1, known, two_warps))
     }

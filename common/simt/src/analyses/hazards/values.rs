@@ -5,12 +5,14 @@
 //! followed, byte by byte, through registers, shared memory and local memory, and is reported when it first matters. While a warp has
 //! such values, it is asked before each of its instructions; usually there are none, and then nothing is followed.
 
-use super::doubts::{Bytes, Doubts, NOTHING, Set, width};
+use super::doubts::{Bytes, Doubts, width};
 use super::extent::Extent;
 use super::finding::Spot;
 use super::hazard::HazardKind;
 use super::log::{Part, Scene};
 use super::passing::{Operands, Passing};
+use super::quick::QuickMap;
+use super::sets::{NOTHING, Set};
 use super::setup::{Setup, more};
 use super::uses::Use;
 use crate::lanes::{each, select};
@@ -18,7 +20,7 @@ use crate::observe::{Executed, RegisterFile};
 use crate::{Access, AccessKind, Space};
 use ptx::lower::inst::{GUARD_NEGATED, Inst, NO_GUARD, Op, Shape};
 use ptx::lower::{Flow, Home, flow};
-use std::collections::HashMap;
+use std::sync::Arc;
 
 /// The doubts about what the lanes of a warp store with one instruction, byte by byte.
 type Stored = [[Set; 16]; 32];
@@ -27,11 +29,11 @@ type Stored = [[Set; 16]; 32];
 pub(super) struct Values {
     doubts: Doubts,
     /// For each warp, the registers with doubts.
-    warps: Vec<HashMap<Home, Box<Bytes>>>,
+    warps: Vec<QuickMap<Home, Arc<Bytes>>>,
     /// The bytes of shared memory with doubts.
-    shared: HashMap<u32, Set>,
+    shared: QuickMap<u32, Set>,
     /// For each warp, the bytes of local memory with doubts: lane, address.
-    local: Vec<HashMap<(u32, u32), Set>>,
+    local: Vec<QuickMap<(u32, u32), Set>>,
     /// What the instruction that is about to execute stores.
     storing: Option<Box<Stored>>,
     /// The warps that have values with doubts which their present block may touch, one bit for each.
@@ -44,20 +46,22 @@ pub(super) struct Values {
 const TYPICAL: u64 = 16 * size_of::<Bytes>() as u64;
 
 impl Values {
-    pub(super) fn new(setup: &Setup) -> Self {
+    pub(super) fn new(setup: &Setup, mut doubts: Doubts) -> Self {
         let warps = setup.extent.warps as usize;
-        let mut doubts = Doubts::new();
-        let mut unset = HashMap::new();
+        doubts.restart();
+        let mut unset = QuickMap::default();
         for (number, (_, home)) in (0..).zip(&setup.code().maybe_unset) {
-            let mut bytes = Box::new([[NOTHING; 8]; 32]);
-            bytes.iter_mut().for_each(|lane| lane[..width(*home)].fill(doubts.of_register(number)));
-            unset.insert(*home, bytes);
+            let mut bytes = [[NOTHING; 8]; 32];
+            for lane in &mut bytes {
+                lane[..width(*home)].fill(doubts.of_register(number));
+            }
+            unset.insert(*home, Arc::new(bytes));
         }
         Self {
             doubts,
             warps: vec![unset; warps],
-            shared: HashMap::new(),
-            local: vec![HashMap::new(); warps],
+            shared: QuickMap::default(),
+            local: vec![QuickMap::default(); warps],
             storing: None,
             following: 0,
             ended: vec![0; warps],
@@ -113,7 +117,18 @@ impl Values {
     }
 
     fn register(&mut self, warp: u32, home: Home) -> &mut Bytes {
-        self.warps[warp as usize].entry(home).or_insert_with(|| Box::new([[NOTHING; 8]; 32]))
+        Arc::make_mut(self.warps[warp as usize].entry(home).or_insert_with(|| Arc::new([[NOTHING; 8]; 32])))
+    }
+
+    /// Whether a warp has no value with doubts, and shared memory neither.
+    #[inline]
+    pub(super) fn has_none(&self, warp: u32) -> bool {
+        self.warps[warp as usize].is_empty() && self.shared.is_empty()
+    }
+
+    /// Returns the doubts, for another block.
+    pub(super) fn into_doubts(self) -> Doubts {
+        self.doubts
     }
 
     /// Whether there is nothing to note of a load: nothing was found to be wrong with it, and nothing doubtful was stored.
@@ -124,7 +139,7 @@ impl Values {
             Space::Local => !self.local[access.warp as usize].is_empty(),
             _ => false,
         };
-        scene.suspects.is_empty() && !stored && scene.setup.plain[access.instruction as usize]
+        scene.suspects.is_empty() && !stored && scene.setup.is_plain(access.instruction)
     }
 
     /// Notes what a load has read, and what was found to be wrong with it.
@@ -165,7 +180,7 @@ impl Values {
         for ((kind, finding), (lane, from, end)) in suspects.into_iter().zip(places) {
             let doubt = self.doubts.of_load(scene, kind, finding, unset[lane] < access.bytes);
             for byte in from..end {
-                read[lane][byte] = self.doubts.join(read[lane][byte], doubt);
+                read[lane][byte] = self.doubts.sets.join(read[lane][byte], doubt);
             }
         }
         if !map_is_empty {
@@ -177,7 +192,7 @@ impl Values {
                         _ => self.local[access.warp as usize].get(&(lane as u32, address)),
                     };
                     let byte = &mut read[lane][byte as usize];
-                    *byte = self.doubts.join(*byte, known.copied().unwrap_or(NOTHING));
+                    *byte = self.doubts.sets.join(*byte, known.copied().unwrap_or(NOTHING));
                 }
             }
         }
@@ -185,9 +200,10 @@ impl Values {
             let load = scene.event(Part::of(access, lane));
             let doubt = self.doubts.of_read(scene, load);
             for byte in &mut read[lane][..access.bytes as usize] {
-                *byte = self.doubts.join(*byte, doubt);
+                *byte = self.doubts.sets.join(*byte, doubt);
             }
         }
+        self.doubts.relieve(scene, (access.warp * 32, access.instruction));
         self.put(scene, access, &read);
     }
 
@@ -313,7 +329,7 @@ impl Values {
         if flow == Flow::Decides {
             return self.needs(scene, (warp, inst), lanes, (&operands, &homes, &open), &more);
         }
-        let mut passing = Passing { doubts: &mut self.doubts, inst, code: setup.code(), operands: &operands };
+        let mut passing = Passing { sets: &mut self.doubts.sets, inst, code: setup.code(), operands: &operands };
         let results = passing.results(flow, lanes, writes);
         for (field, home) in homes.iter().enumerate().filter(|(field, _)| writes[*field]) {
             let Some(home) = home else { continue };
@@ -321,15 +337,14 @@ impl Values {
             if result.is_none() && !self.warps[warp as usize].contains_key(home) && open == [NOTHING; 32] {
                 continue;
             }
-            let before = operands.fields[field];
-            let mut after = before.unwrap_or([[NOTHING; 8]; 32]);
+            let mut after = operands.fields[field].as_deref().copied().unwrap_or([[NOTHING; 8]; 32]);
             for lane in each(lanes) {
                 let old = after[lane];
                 after[lane] = result.map_or([NOTHING; 8], |result| result[lane]);
                 if open[lane] != NOTHING {
-                    let guard = self.doubts.computed(open[lane]);
+                    let guard = self.doubts.sets.computed(open[lane]);
                     for byte in 0..width(*home) {
-                        after[lane][byte] = self.doubts.joined(&[after[lane][byte], old[byte], guard]);
+                        after[lane][byte] = self.doubts.sets.joined(&[after[lane][byte], old[byte], guard]);
                     }
                 }
                 after[lane][width(*home)..].fill(NOTHING);
@@ -344,7 +359,7 @@ impl Values {
         if bytes.iter().all(|lane| *lane == [NOTHING; 8]) {
             doubtful.remove(&home);
         } else {
-            doubtful.insert(home, Box::new(*bytes));
+            doubtful.insert(home, Arc::new(*bytes));
         }
     }
 
@@ -370,7 +385,7 @@ impl Values {
         let mut any = false;
         let writes = inst.op.writes();
         for (field, home) in homes.iter().enumerate() {
-            let (Some(home), Some(own)) = (home, operands.fields[field]) else { continue };
+            let (Some(home), Some(own)) = (home, operands.fields[field].as_deref()) else { continue };
             let part = [0, 2, 3, 4].iter().position(|&data| data == field);
             match part {
                 _ if writes[field] => {}
@@ -383,23 +398,24 @@ impl Values {
                 }
                 _ => {
                     for lane in each(lanes) {
-                        let set = self.doubts.joined(&own[lane][..width(*home)]);
+                        let set = self.doubts.sets.joined(&own[lane][..width(*home)]);
                         self.doubts.matter(scene, set, by(lane), how);
                     }
                 }
             }
             // Either the instruction sets it, or it has been reported.
-            let mut after = own;
+            let mut after = *own;
             each(lanes).for_each(|lane| after[lane] = [NOTHING; 8]);
             self.set(warp, *home, &after);
         }
         for &(home, written) in more {
             let Some(own) = self.warps[warp as usize].remove(&home).filter(|_| !written) else { continue };
             for (lane, bytes) in own.iter().enumerate() {
-                let set = self.doubts.joined(bytes);
+                let set = self.doubts.sets.joined(bytes);
                 self.doubts.matter(scene, set, by(lane), Use::Needed);
             }
         }
         self.storing = any.then_some(storing);
+        self.doubts.relieve(scene, (warp * 32, inst.pc));
     }
 }
