@@ -92,8 +92,13 @@ impl<F: Fn(u64) -> Option<u8>> Arguments<F> {
 }
 
 /// Returns the text of `printf`, and how many arguments it used. `byte` returns a byte of the arguments, `string` the text at an
-/// address.
-pub(super) fn format(format: &str, byte: impl Fn(u64) -> Option<u8>, string: impl Fn(u64) -> String) -> (String, u32) {
+/// address. If the text is not `seen`, it has no real numbers, because many digits of them take long.
+pub(super) fn format(
+    format: &str,
+    seen: bool,
+    byte: impl Fn(u64) -> Option<u8>,
+    string: impl Fn(u64) -> String,
+) -> (String, u32) {
     let mut arguments = Arguments { read: byte, at: 0, count: 0 };
     let mut out = String::new();
     let mut rest = format;
@@ -101,7 +106,7 @@ pub(super) fn format(format: &str, byte: impl Fn(u64) -> Option<u8>, string: imp
     while let Some(at) = rest.find('%').filter(|_| out.len() <= GlobalMemory::LARGEST_PRINT) {
         out += &rest[..at];
         rest = &rest[at + 1..];
-        match one(rest, &mut arguments, &string) {
+        match one(rest, seen, &mut arguments, &string) {
             Some((text, used)) => {
                 out += &text;
                 rest = &rest[used..];
@@ -117,6 +122,7 @@ pub(super) fn format(format: &str, byte: impl Fn(u64) -> Option<u8>, string: imp
 /// Returns the text of a conversion, and its length after the `%`.
 fn one<F: Fn(u64) -> Option<u8>>(
     text: &str,
+    seen: bool,
     arguments: &mut Arguments<F>,
     string: impl Fn(u64) -> String,
 ) -> Option<(String, usize)> {
@@ -183,7 +189,10 @@ fn one<F: Fn(u64) -> Option<u8>>(
             let value = arguments.next(8);
             c.pad("", &if value == 0 { "(nil)".into() } else { format!("{value:#x}") })
         }
-        b'f' | b'F' | b'e' | b'E' | b'g' | b'G' => c.real(f64::from_bits(arguments.next(8)), kind),
+        b'f' | b'F' | b'e' | b'E' | b'g' | b'G' => {
+            let value = f64::from_bits(arguments.next(8));
+            if seen { c.real(value, kind) } else { String::new() }
+        }
         b'a' | b'A' => c.hexadecimal(f64::from_bits(arguments.next(8)), kind == b'A'),
         _ => return None,
     };
@@ -302,7 +311,7 @@ mod tests {
     use crate::memory::GlobalMemory;
 
     fn print(text: &str, bytes: &[u8]) -> String {
-        format(text, |at| bytes.get(at as usize).copied(), |address| format!("text{address}")).0
+        format(text, true, |at| bytes.get(at as usize).copied(), |address| format!("text{address}")).0
     }
 
     /// 20,000 texts of 64 KiB would be more than a gigabyte, and so would 20,000 numbers of 2 GiB, which the widest arguments ask for.
@@ -311,6 +320,7 @@ mod tests {
         let long = |conversion: &str| {
             let (text, _) = format(
                 &conversion.repeat(20_000),
+                true,
                 |at| Some([255, 255, 255, 127][at as usize % 4]),
                 |_| "x".repeat(1 << 16),
             );
@@ -325,6 +335,14 @@ mod tests {
         assert!(!printed.full(0));
         printed.add(3, &text);
         assert!(printed.full(3) && printed.full(4) && !printed.full(2), "an earlier block's text comes first");
+    }
+
+    #[test]
+    fn a_text_that_nobody_sees_has_no_digits_and_uses_as_many_arguments() {
+        let both = |seen| format("%d %.900f%e %s", seen, |_| Some(63), |_| "text".into());
+        let [(text, count), (other, as_many)] = [true, false].map(both);
+        assert!(text.len() > 900 && other.len() < 30, "{other}");
+        assert_eq!((count, as_many), (4, 4));
     }
 
     #[test]

@@ -16,6 +16,9 @@ use std::sync::atomic::Ordering::Relaxed;
 /// The longest text that is read from memory. A format without an end is a mistake.
 const LONGEST: u64 = 1 << 16;
 
+/// Warp instructions that count for a lane's `printf`, besides one for each character.
+const PRINT: u64 = 64;
+
 /// Calls the function for each lane.
 #[inline(never)]
 pub(super) fn system(warp: &mut Warp, context: &mut Context, At { inst, lanes, .. }: At) -> Checked<()> {
@@ -37,7 +40,9 @@ pub(super) fn system(warp: &mut Warp, context: &mut Context, At { inst, lanes, .
                 let printed = &context.launch.progress.printed;
                 let full = lock(printed).full(context.info.number);
                 let string = |address| if full { String::new() } else { memory.text(address) };
-                let (text, count) = format(&memory.text(argument(0)), byte, string);
+                let (text, count) = format(&memory.text(argument(0)), !full, byte, string);
+                let characters = text.len() as u64;
+                context.launch.progress.besides.fetch_add(PRINT + characters, Relaxed);
                 if !full {
                     lock(printed).add(context.info.number, &text);
                 }

@@ -25,7 +25,8 @@ use ptx::lower::inst::{Inst, Op};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 
-/// Follows the values of a launch. Each multiply-add of a thread takes about 50 bytes, so this is for small launches.
+/// Follows the values of a launch. Each multiply-add of a thread takes about 50 bytes, so this is for small launches: after 25 million of
+/// them, values are of unknown origin. See [`Provenance::is_cut`].
 #[derive(Debug, Default)]
 pub struct Provenance {
     launch: Arc<Launch>,
@@ -88,6 +89,12 @@ impl Provenance {
         of_block.flat_map(|block| block.placed.iter().map(|placed| arrived(&block.nodes, placed))).collect()
     }
 
+    /// Whether some value was not followed to its end, by the launch or by what was asked for since, because there are too many values
+    /// or one has too many parts. What is known of the others is right, but not that there are no more.
+    pub fn is_cut(&self) -> bool {
+        lock(&self.blocks).iter().any(|block| block.nodes.is_cut())
+    }
+
     /// Returns the index of a thread, given its number in its block.
     pub fn thread(&self, number: u32) -> Dim3 {
         self.launch.threads.index(number.into())
@@ -121,6 +128,8 @@ impl Analysis for Provenance {
 
     fn block(&self, block: &BlockInfo) -> Vec<Box<dyn Observer>> {
         let mut origins = self.origins(block);
+        let made = lock(&self.blocks).iter().map(|block| block.nodes.count() as usize).sum();
+        origins.nodes = Nodes::after(made);
         origins.home = Some(self.blocks.clone());
         vec![Box::new(origins)]
     }

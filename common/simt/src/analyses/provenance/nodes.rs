@@ -1,6 +1,7 @@
 //! How a value was formed: a graph of nodes that point to earlier nodes, and the list of products that follows from it.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// Number of a node. 0 is a value of unknown origin.
 pub type Tag = u32;
@@ -51,12 +52,16 @@ pub(super) enum Operation {
     MultiplyAdd,
 }
 
-/// The most nodes that a block makes. Values after that are of unknown origin.
+/// The most nodes that the blocks of a launch make together. Values after that are of unknown origin.
 const MOST: usize = 24 << 20;
 
-/// The most steps for which a sum is followed, and the most words of a factor that is a sum.
-const MOST_STEPS: usize = 1 << 20;
-const MOST_WORDS: usize = 1 << 12;
+/// The most steps for which a sum is followed, the most terms that are kept of it, and the most words of a factor that is a sum.
+const MOST_STEPS: usize = 1 << 18;
+const MOST_TERMS: usize = 1 << 14;
+const MOST_WORDS: usize = 1 << 9;
+
+/// The most words of factors that are looked at in a search among all products.
+const MOST_SOUGHT: usize = 1 << 24;
 
 /// The nodes of a block, each with the bits of the value that it represents.
 #[derive(Debug)]
@@ -64,15 +69,30 @@ pub struct Nodes {
     all: Vec<(Node, u64)>,
     constants: HashMap<u64, Tag>,
     lists: Vec<Vec<Tag>>,
+    most: usize,
+    /// Whether some value was not followed to its end, because it has too many parts.
+    cut: AtomicBool,
 }
 
 impl Default for Nodes {
     fn default() -> Self {
-        Self { all: vec![(Node::Unknown, 0)], constants: HashMap::new(), lists: vec![] }
+        Self::after(0)
     }
 }
 
 impl Nodes {
+    /// Makes the nodes of a block, given how many nodes the blocks before it have made.
+    pub(super) fn after(made: usize) -> Self {
+        let all = vec![(Node::Unknown, 0)];
+        let most = MOST.saturating_sub(made);
+        Self { all, constants: HashMap::new(), lists: vec![], most, cut: AtomicBool::new(false) }
+    }
+
+    /// Whether some value was not followed to its end, because there are too many values or it has too many parts.
+    pub(super) fn is_cut(&self) -> bool {
+        self.cut.load(Relaxed)
+    }
+
     /// Returns the number of nodes. All tags are smaller, and a later node has a larger tag.
     pub fn count(&self) -> Tag {
         self.all.len() as Tag
@@ -150,7 +170,8 @@ impl Nodes {
     }
 
     pub(super) fn add(&mut self, node: Node, bits: u64) -> Tag {
-        if self.all.len() >= MOST {
+        if self.all.len() >= self.most {
+            self.cut.store(true, Relaxed);
             return 0;
         }
         self.all.push((node, bits));
@@ -233,10 +254,11 @@ impl Nodes {
         // For each part still to visit: its tag, whether it is subtracted, and by which number and instruction it is scaled.
         let mut waiting = vec![(tag, false, (1.0, None))];
         // A sum that is added to itself again and again doubles its terms with each step, so the number of steps is limited.
-        let mut steps = self.all.len().min(MOST_STEPS);
+        let mut steps = MOST_STEPS;
         while let Some((tag, negative, scale)) = waiting.pop() {
-            if steps == 0 {
+            if steps == 0 || formed.terms.len() >= MOST_TERMS {
                 formed.rest.push(Value::default());
+                self.cut.store(true, Relaxed);
                 break;
             }
             steps -= 1;
@@ -286,6 +308,7 @@ impl Nodes {
         };
         for (at, sum) in [a, b].into_iter().enumerate().filter(|(_, factor)| self.is_sum(*factor)) {
             let (mut words, mut waiting) = (vec![], vec![sum]);
+            let is_element = |word: &Value| matches!(word.source, Source::Element { .. });
             for _ in 0..MOST_WORDS {
                 let Some(tag) = waiting.pop() else { break };
                 match self.all[tag as usize].0 {
@@ -296,8 +319,11 @@ impl Nodes {
                     _ if self.bits(tag) as u32 == 0 && self.is_constant(tag) => {}
                     _ => words.push(self.value(tag)),
                 }
+                if !words.last().is_none_or(is_element) {
+                    break;
+                }
             }
-            if waiting.is_empty() && words.iter().all(|word| matches!(word.source, Source::Element { .. })) {
+            if waiting.is_empty() && words.iter().all(is_element) {
                 let with = |word| Term { factors: [[word, term.factors[1]], [term.factors[0], word]][at], ..term };
                 return words.into_iter().map(with).collect();
             }
@@ -336,7 +362,12 @@ impl Nodes {
 
     /// Returns all products that were formed, in order.
     pub(super) fn products(&self) -> impl Iterator<Item = Term> {
-        (0..self.count()).flat_map(|tag| self.products_of(tag)).flat_map(|term| self.multiplied_out(term))
+        let mut left = MOST_SOUGHT;
+        (0..self.count()).flat_map(|tag| self.products_of(tag)).flat_map(move |term| {
+            let words = if left == 0 { vec![term] } else { self.multiplied_out(term) };
+            left = left.saturating_sub(words.len());
+            words
+        })
     }
 
     /// Whether the sum `later` was formed by adding to the sum `earlier`.
@@ -447,4 +478,45 @@ pub struct Passage {
     pub by: u32,
     /// The instruction that read it.
     pub loaded: u32,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn element(nodes: &mut Nodes, word: u32) -> Tag {
+        nodes.add(Node::Element { array: 0, word, loaded: 0, after: 0 }, 1)
+    }
+
+    /// Adds up `count` products of the same two factors.
+    fn sum(nodes: &mut Nodes, [a, b]: [Tag; 2], count: usize) -> Tag {
+        (0..count).fold(0, |c, _| nodes.add(Node::MultiplyAdd { a, b, c, instruction: 0, thread: 0 }, 1))
+    }
+
+    #[test]
+    fn a_sum_of_products_with_sums_is_followed_within_bounds() {
+        let mut nodes = Nodes::after(0);
+        let factors = [0, 1].map(|word| element(&mut nodes, word));
+        let long = sum(&mut nodes, factors, MOST_TERMS - 1);
+        assert_eq!(nodes.formed(long).terms.len(), MOST_TERMS - 1);
+        assert!(!nodes.is_cut());
+
+        let mut row = factors[0];
+        for word in 2..MOST_WORDS as u32 / 2 {
+            let b = element(&mut nodes, word);
+            row = nodes.add(Node::Sum { a: row, b }, 1);
+        }
+        let all = sum(&mut nodes, [row, factors[1]], 1 << 14);
+        assert!(nodes.formed(all).terms.len() < MOST_TERMS + MOST_WORDS);
+        assert!(nodes.is_cut());
+        assert!(nodes.products().count() < 2 * MOST_SOUGHT);
+    }
+
+    #[test]
+    fn all_blocks_together_make_so_many_nodes() {
+        let mut nodes = Nodes::after(MOST - 3);
+        let tags: Vec<Tag> = (0..4).map(|word| element(&mut nodes, word)).collect();
+        assert_eq!(tags, [1, 2, 0, 0]);
+        assert!(nodes.is_cut());
+    }
 }
