@@ -16,5 +16,6 @@ pub mod least;
 pub mod mine;
 pub mod record;
 pub mod review;
+pub mod secret;
 pub mod standing;
 pub mod steps;

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use course::{book, compare, difference, doctor, explore, grade, lab, review, standing};
+use course::{book, compare, difference, doctor, explore, grade, lab, review, secret, standing};
 
 /// Where you stand in the course, its labs, and how the steps compare.
 #[derive(Parser)]
@@ -28,6 +28,8 @@ enum Command {
     Grade(grade::Options),
     /// Answer a few questions on what you have read, again after some days
     Review(review::Options),
+    /// Make the secret of a class, from which its tasks and exams are drawn
+    Secret(secret::Options),
     /// Say what this machine can do: GPU, driver, NVRTC, cuBLAS, PTX
     Doctor,
     /// Build the book and open it in a browser
@@ -43,6 +45,7 @@ fn main() -> ExitCode {
         Some(Command::Explore(options)) => explore::run(options),
         Some(Command::Grade(options)) => grade::run(options),
         Some(Command::Review(options)) => review::run(options),
+        Some(Command::Secret(options)) => secret::run(options),
         Some(Command::Doctor) => doctor::run(),
         Some(Command::Book(options)) => book::run(options),
     })

@@ -19,6 +19,7 @@ use common::program::{on_device, reported};
 use crate::files::{self, parse_file};
 use crate::grade::{page::BEGIN, seal, seal::SEAL};
 use crate::lab::Lab;
+use crate::secret::Secret;
 use crate::{mine, steps};
 
 /// How many questions a call asks, at most.
@@ -46,9 +47,13 @@ pub struct Options {
     /// Write twelve questions on what the course teaches, to print before and after a class, and the key for the teacher
     #[arg(long, requires = "out", conflicts_with = "exam")]
     inventory: bool,
-    /// Write an exam of twenty questions instead, with a key whose numbers are counted by runs on the simulator
-    #[arg(long, requires = "out")]
-    exam: bool,
+    /// Write an exam of twenty questions instead, with numbers that are drawn from the secret of a class (cargo course secret), and in a
+    /// file beside it the key, which runs on the simulator count
+    #[arg(long, value_name = "SECRET", requires = "out")]
+    exam: Option<PathBuf>,
+    /// Which exam: each name draws other numbers
+    #[arg(long, value_name = "NAME", default_value = "A", requires = "exam")]
+    variant: String,
     /// The page to write
     #[arg(long, value_name = "FILE.html", value_parser = parse_file())]
     out: Option<PathBuf>,
@@ -56,8 +61,10 @@ pub struct Options {
 
 pub fn run(options: &Options) -> Result<bool> {
     if let Some(file) = &options.out {
-        let (kind, paper) = if options.exam { ("exam", EXAM) } else { ("inventory", INVENTORY) };
-        return write(file, kind, paper);
+        return match &options.exam {
+            Some(secret) => write_exam(file, &Secret::read(secret)?, &options.variant),
+            None => write(file, "inventory", INVENTORY).map(|()| said(INVENTORY, "and the key behind them", file))?,
+        };
     }
     // A learner who has begun a lab has read the chapters before it.
     let begun = |lab: &Lab| lab.kernel.variant.is_none() && lab.copy().is_file();
@@ -153,7 +160,12 @@ fn without_links(text: &str) -> String {
 fn computed(command: &str, term: &str) -> Result<String> {
     let (name, arguments) = command.split_once(' ').unwrap_or((command, ""));
     let step = steps::expect(name)?;
-    let words = [name, "--device", "sim", "--counters"].into_iter().chain(arguments.split_whitespace());
+    // A kernel's file is meant from the course's folder, wherever this runs.
+    let from_root = |word: &str| {
+        let file = workspace::root().join(word);
+        if files::kind(&file).is_some() { file.display().to_string() } else { word.to_owned() }
+    };
+    let words = [name, "--device", "sim", "--counters"].into_iter().chain(arguments.split_whitespace()).map(from_root);
     let arguments =
         Args::try_parse_from(words).context("a question's command is none; restore the chapter with git")?;
     let variant = arguments.variant.as_deref().map(|name| step.variant(name)).transpose()?;
@@ -163,13 +175,68 @@ fn computed(command: &str, term: &str) -> Result<String> {
     Ok(number(value))
 }
 
+fn said(paper: &str, key: &str, file: &Path) -> Result<bool> {
+    let questions = paper.matches("<dt>").count();
+    output::print(&format!("{questions} questions, {key}: {}\n", workspace::display(file))).map(|()| true)
+}
+
 const INVENTORY: &str = include_str!("../inventory.html");
 
-/// In its key a question mark stands for each number: `<dt>1. ?</dt><dd>Why. <small>TERM of COMMAND</small></dd>`.
+/// In its key a question mark stands for each number: `<dt>1. ?</dt><dd>Why. <small>TERM of COMMAND</small></dd>`. Names in braces stand
+/// for what is drawn.
 const EXAM: &str = include_str!("../exam.html");
 
+/// Writes an exam of a class, and its key beside it.
+fn write_exam(file: &Path, secret: &Secret, variant: &str) -> Result<bool> {
+    let paper = drawn(EXAM, |what| secret.number(&["exam", variant, what]));
+    let name = output::escape(variant).replace(['<', '&'], "?");
+    let paper = paper.replacen("</h1>", &format!(", variant {name}</h1>"), 1);
+    let (questions, rest) = paper.split_once("<section class=key>").unwrap_or((&paper, ""));
+    let style = questions.split_once("</style>").map_or("", |(style, _)| style);
+    let key = file.with_extension("key.html");
+    // An exam without its key would be drawn again, and a key without its exam is none.
+    write(
+        &key,
+        "exam key",
+        &format!(
+            "{style}</style>\n<section class=key>{}",
+            rest.replacen("</h1>", &format!(" to variant {name}</h1>"), 1)
+        ),
+    )?;
+    write(file, "exam", &format!("{questions}</html>\n"))?;
+    said(&paper, &format!("and the key in {}", workspace::display(&key)), file)
+}
+
+/// Fills what is drawn into the exam: sizes of products, blocks, and what follows from them.
+fn drawn(exam: &str, number: impl Fn(&str) -> u64) -> String {
+    let one_of = |what: &str, all: &[u64]| all[(number(what) % all.len() as u64) as usize];
+    let sizes = [64, 96, 128, 160, 192];
+    let [m, n, k] = ["m", "n", "k"].map(|what| one_of(what, &sizes));
+    let one = [[32, 32], [16, 32], [32, 16], [16, 64], [8, 64]];
+    let [m3, n3] = one[(number("block of step 3") % 5) as usize];
+    let (k3, x, bx) = (one_of("k3", &[24, 40, 56, 64, 72]), one_of("x", &[4, 8, 16, 32]), one_of("bx", &[4, 8, 16]));
+    let all = [
+        ("{m}", m),
+        ("{n}", n),
+        ("{k}", k),
+        ("{m3}", m3),
+        ("{n3}", n3),
+        ("{k3}", k3),
+        ("{2k3}", 2 * k3),
+        ("{warps3}", m3 * n3 / 32),
+        ("{mn}", m * n),
+        ("{warps}", m * n / 32),
+        ("{steps}", k / 32),
+        ("{x}", x),
+        ("{y}", 256 / x),
+        ("{bx}", bx),
+        ("{by}", 256 / bx),
+    ];
+    all.iter().fold(exam.to_owned(), |text, (name, number)| text.replace(name, &number.to_string()))
+}
+
 /// Writes a paper, with the numbers that a run counts for each command and term.
-fn write(file: &Path, kind: &str, paper: &str) -> Result<bool> {
+fn write(file: &Path, kind: &str, paper: &str) -> Result<()> {
     let begin = format!("{BEGIN}<meta name=\"course\" content=\"{kind} ");
     let mut page = format!("{begin}{SEAL}\">\n");
     for line in paper.lines() {
@@ -180,14 +247,13 @@ fn write(file: &Path, kind: &str, paper: &str) -> Result<bool> {
         };
         page.push('\n');
     }
-    seal::write(file, &begin, &page)?;
-    let questions = paper.matches("<dt>").count();
-    output::print(&format!("{questions} questions, and the key behind them: {}\n", workspace::display(file)))?;
-    Ok(true)
+    seal::write(file, &begin, &page)
 }
 
 #[cfg(test)]
 mod tests {
+    use common::basics::mix;
+
     use super::*;
     use crate::record::Record;
 
@@ -234,6 +300,18 @@ mod tests {
         // Whoever always chooses one letter must not do well.
         assert!(right.iter().sum::<u32>() == 12 && right.iter().all(|&count| count >= 2), "{right:?}");
         assert_eq!(INVENTORY.matches("<ol type=A>").count(), 12);
+    }
+
+    #[test]
+    fn each_variant_of_an_exam_draws_other_numbers_and_all_of_them() {
+        let exam = |seed: u64| drawn(EXAM, |what| mix(seed ^ what.len() as u64 ^ u64::from(what.as_bytes()[0]) << 8));
+        assert_ne!(exam(1), exam(2));
+        for seed in 0..20 {
+            let exam = exam(seed);
+            // Only the style has braces left.
+            let body = exam.split_once("</style>").unwrap().1;
+            assert!(!body.contains(['{', '}']) && body.matches(". ?</dt>").count() == 20, "{body}");
+        }
     }
 
     #[test]

@@ -8,6 +8,7 @@ mod mistakes;
 mod outputs;
 mod right;
 mod support;
+mod transfer;
 
 use std::process::ExitCode;
 
@@ -24,6 +25,6 @@ fn main() -> ExitCode {
         eprintln!("the course's folder cannot be entered: {error}");
         return ExitCode::FAILURE;
     }
-    let trials = [attacks::trials(), class::trials(), labs::trials(), outputs::trials()];
+    let trials = [attacks::trials(), class::trials(), labs::trials(), outputs::trials(), transfer::trials()];
     libtest_mimic::run(&Arguments::from_args(), trials.into_iter().flatten().collect()).exit_code()
 }

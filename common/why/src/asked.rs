@@ -13,7 +13,7 @@ pub use verify::matrix::Side;
 /// The row of A or the column of B, and the k.
 pub type Place = (u64, u64);
 
-/// What is computed.
+/// Which product is computed; each may be weighted, as C = α·A·B + β·C.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -23,12 +23,8 @@ pub enum Kind {
     TransposedA,
     /// C = A·Bᵀ, where B lies N×K.
     TransposedB,
-    /// C = α·A·B + β·C.
-    Scaled,
     /// The sum of each row of A·B.
     RowSums,
-    /// C = A·B with one column.
-    Vector,
     /// C = A·B, where A has nothing above its diagonal.
     Lower,
     /// C = A·Aᵀ.
@@ -54,6 +50,11 @@ impl Asked {
     /// C = A·B.
     pub fn product(problem: &Problem) -> Self {
         Self { problem: *problem, kind: Kind::Product, batch: 1, weights: [1.0, 0.0] }
+    }
+
+    /// Whether the product has a factor, and what was in C is part of the result.
+    pub fn is_scaled(&self) -> bool {
+        self.weights[1].to_bits() != 0
     }
 
     /// Rows of C, those of all products.
@@ -216,9 +217,9 @@ mod tests {
 
     #[test]
     fn each_element_of_an_operand_has_its_place() {
-        use Kind::{Batch, Lower, Product, RowSums, Scaled, Symmetric, TransposedA, TransposedB, Vector};
-        for kind in [Product, TransposedA, TransposedB, Scaled, RowSums, Vector, Lower, Symmetric, Batch] {
-            let (n, batch) = (if kind == Vector { 1 } else { 5 }, if kind == Batch { 3 } else { 1 });
+        use Kind::{Batch, Lower, Product, RowSums, Symmetric, TransposedA, TransposedB};
+        for kind in [Product, TransposedA, TransposedB, RowSums, Lower, Symmetric, Batch] {
+            let (n, batch) = (5, if kind == Batch { 3 } else { 1 });
             let asked = Asked { kind, batch, ..Asked::product(&Problem::uniform([4, n, 7])) };
             for side in Side::BOTH {
                 let count = batch * 7 * if asked.array(side) == "A" { 4 } else { n };

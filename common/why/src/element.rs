@@ -179,7 +179,7 @@ impl Origins {
         // A compiler doubles a factor by adding it to itself, which gives its product twice.
         formed.terms.dedup_by(|again, term| {
             let [one, other] = [&*again, &*term].map(|of| (of.tag, of.factors.map(|factor| factor.source)));
-            let is_same = asked.kind == Kind::Scaled && !term.matrix && one == other;
+            let is_same = asked.is_scaled() && !term.matrix && one == other;
             term.scale += if is_same { again.scale } else { 0.0 };
             is_same
         });
@@ -198,7 +198,7 @@ impl Origins {
         let (depth, name, weights) = (asked.depth(needs[0]), asked.name_of_c(index), asked.weights);
         let mut all: Vec<Pair> = formed.terms.drain(..).map(|term| self.pair(asked, needs, &term)).collect();
         let mut element = Element { needs, depth, weights, name, store, of_sums, earlier, ..Element::default() };
-        if asked.kind == Kind::Scaled {
+        if asked.is_scaled() {
             element.weights[1] = 0.0;
             // A product with an element of C adds what was in C before.
             all.retain(|pair| match pair.factors.map(|(factor, _)| factor) {
@@ -218,7 +218,7 @@ impl Origins {
         let is_lost = |pair: &Pair, side| pair.is_loss(needs) && pair.of(side).is_some_and(|(_, value)| value.part);
         element.losses = Side::BOTH.map(|side| all.iter().any(|pair| is_lost(pair, side)));
         all.retain(|pair| !pair.is_loss(needs));
-        if asked.kind == Kind::Scaled && all.iter().all(|pair| pair.term.negative) {
+        if asked.is_scaled() && all.iter().all(|pair| pair.term.negative) {
             for Pair { term, .. } in &mut all {
                 (term.negative, term.scale) = (false, -term.scale);
             }

@@ -232,7 +232,7 @@ impl Teller<'_> {
         let put = part.and_then(|pair| pair.factors.iter().find(|(_, value)| value.part)?.1.shared?.stored);
         add(&mut marks, put.map(|put| self.mark(put, None, "what rounding has lost is stored here")));
         // How many times C was added; once is right.
-        let times = if self.asked.kind == Kind::Scaled { element.weights[1] / self.asked.weights[1] } else { 1.0 };
+        let times = if self.asked.is_scaled() { element.weights[1] / self.asked.weights[1] } else { 1.0 };
         let read = element.reads_of_c.first().copied().filter(|_| times > 1.5);
         let mut loops = self.common_loops(read, &mut marks);
         if loops.is_empty() && read.is_some() && (times - k as f32).abs() < 0.5 {
@@ -243,7 +243,7 @@ impl Teller<'_> {
             Some(pair) if pair.factors.iter().all(|(_, value)| value.part) => "small parts multiplied",
             Some(_) => "parts with another weight",
             None if !loops.is_empty() => "C added in each step",
-            None if self.asked.kind == Kind::Scaled => "sum or C with another factor",
+            None if self.asked.is_scaled() => "sum or C with another factor",
             None => "",
         };
         let line = self.line(part.map(|pair| pair.term.instruction));
@@ -384,7 +384,7 @@ impl Teller<'_> {
             ("variable", variable.unwrap_or_default()),
         ]);
         let cause = match factor {
-            Some(Factor::Number(_)) if self.asked.kind == Kind::Scaled => {
+            Some(Factor::Number(_)) if self.asked.is_scaled() => {
                 add(&mut marks, self.store_mark("it is stored here"));
                 "number in place of C"
             }

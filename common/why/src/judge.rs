@@ -88,7 +88,7 @@ fn outside(asked: &Asked, element: &Element) -> Option<Place> {
         // Zeros do not show how far beyond the end they lie.
         None => element.needs[0] == row + 1 && pair.of(Side::B).is_none(),
     };
-    let is_product = matches!(asked.kind, Kind::Product | Kind::Scaled);
+    let is_product = asked.kind == Kind::Product;
     (is_product && element.with_zeros.iter().all(beyond)).then_some((row, column))
 }
 

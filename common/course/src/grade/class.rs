@@ -1,16 +1,17 @@
-//! A graded class: its rows, what went wrong most often, and who handed in the same kernel; as a table on the terminal, and as CSV for a
-//! spreadsheet.
+//! A graded class: its rows, the learners with their sums, what went wrong most often, and whose kernels compute alike; as a table on the
+//! terminal, and as CSV for a spreadsheet.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
+use common::basics::mix::mix;
 use common::basics::{output, workspace};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::hand_in::HandIn;
 use super::seal::SEAL;
-use crate::lab::{Candidate, Graded, Lab, Next, fingerprint_of};
+use crate::lab::{Candidate, Graded, Lab, Next, copies, fingerprint_of};
 use crate::{files, steps};
 
 /// A hand-in with its grading, or a sentence that says why there is none.
@@ -22,7 +23,26 @@ pub struct Row {
 pub struct Class {
     pub rows: Vec<Row>,
     pub seed: u64,
+    /// The day of the grading.
+    pub date: String,
 }
+
+/// A learner, with all that they have handed in.
+pub struct Learner<'a> {
+    pub who: &'a str,
+    pub rows: Vec<&'a Row>,
+    /// By which the page of the class may call them: the place in an order that has nothing to do with names.
+    pub place: usize,
+}
+
+/// Kernels of a lab that compute alike: their files, and the least share of each pair.
+pub struct Alike {
+    pub files: Vec<String>,
+    pub share: f64,
+}
+
+/// The share from which kernels are listed: independent right kernels of a lab have less in common.
+const ALIKE: f64 = 0.8;
 
 /// How many findings of the class are shown.
 const MOST: usize = 5;
@@ -44,6 +64,16 @@ impl Row {
         }
     }
 
+    /// Its points; less than none if it was not graded.
+    pub fn points(&self) -> f64 {
+        self.graded.as_ref().map_or(-1.0, |graded| graded.points)
+    }
+
+    /// The lab without the number of a transfer task.
+    pub fn base_lab(&self) -> &str {
+        self.lab_name().split('-').next().unwrap_or_default()
+    }
+
     /// Points and their maximum, and required tasks passed and their number.
     pub fn worth(&self) -> Option<[f64; 4]> {
         let graded = self.graded.as_ref().ok()?;
@@ -53,12 +83,29 @@ impl Row {
     }
 }
 
+impl Learner<'_> {
+    /// Points of the best kernel of each lab, and what these labs may bring.
+    pub fn sum(&self) -> [f64; 2] {
+        let mut best: BTreeMap<&str, [f64; 2]> = BTreeMap::new();
+        for row in &self.rows {
+            let [points, of, ..] = row.worth().unwrap_or_default();
+            let kept = best.entry(row.base_lab()).or_default();
+            *kept = [kept[0].max(points), kept[1].max(of)];
+        }
+        let sum = best.into_values().fold([0.0; 2], |sum, [points, of]| [sum[0] + points, sum[1] + of]);
+        sum.map(|points| (points * 100.0).round() / 100.0)
+    }
+}
+
 impl Class {
     /// The findings that most kernels have: the kind, and the rows in which it is found, each with the first of that kind.
     pub fn common(&self) -> Vec<(&str, Vec<(&Row, &Next)>)> {
         let mut kinds: BTreeMap<&str, Vec<(&Row, &Next)>> = BTreeMap::new();
         for row in &self.rows {
-            for finding in row.findings() {
+            // A goal that is missed by a wrong product follows from what is wrong.
+            let is_goal = |finding: &&Next| finding.kind.starts_with("missed: ");
+            let only_goals = row.findings().iter().all(|finding| is_goal(&finding));
+            for finding in row.findings().iter().filter(|finding| only_goals || !is_goal(finding)) {
                 let of_kind = kinds.entry(&finding.kind).or_default();
                 if of_kind.last().is_none_or(|(last, _)| !std::ptr::eq(*last, row)) {
                     of_kind.push((row, finding));
@@ -71,29 +118,45 @@ impl Class {
         kinds
     }
 
-    /// Kernels that are alike but for names, comments and order, among them the course's own.
-    pub fn alike(&self) -> Vec<Vec<String>> {
-        let mut groups: BTreeMap<(&str, String), Vec<String>> = BTreeMap::new();
-        // The labs, and whether somebody has written a kernel in Rust for them.
-        let mut labs: BTreeMap<&str, (&Lab, bool)> = BTreeMap::new();
-        for row in &self.rows {
-            if let Some(lab) = &row.hand_in.lab {
-                labs.entry(&lab.name).or_insert((lab, false)).1 |= files::kind(row.hand_in.file.as_ref()) == Some("rs");
-            }
-            if let Ok(Graded { fingerprint: Some(print), .. }) = &row.graded {
-                groups.entry((row.lab_name(), print.clone())).or_default().push(row.hand_in.file.clone());
-            }
+    /// The learners in the order of their names.
+    pub fn learners(&self) -> Vec<Learner<'_>> {
+        let mut all: BTreeMap<&str, Vec<&Row>> = BTreeMap::new();
+        self.rows.iter().for_each(|row| all.entry(&row.hand_in.who).or_default().push(row));
+        let key = |who: &str| who.bytes().fold(self.seed, |hash, byte| mix(hash ^ u64::from(byte)));
+        let mut order: Vec<&str> = all.keys().copied().collect();
+        order.sort_by_key(|who| key(who));
+        let place = |who: &str| order.iter().position(|other| *other == who).map_or(0, |at| at + 1);
+        all.into_iter().map(|(who, rows)| Learner { who, rows, place: place(who) }).collect()
+    }
+
+    /// The labs of the class, sorted.
+    pub fn labs(&self) -> Vec<&str> {
+        let labs: BTreeSet<&str> = self.rows.iter().map(Row::base_lab).filter(|lab| !lab.is_empty()).collect();
+        labs.into_iter().collect()
+    }
+
+    /// Kernels that compute alike, among them the course's own.
+    pub fn alike(&self) -> Vec<Alike> {
+        let mut groups = vec![];
+        for of_lab in self.labs() {
+            let rows = || self.rows.iter().filter(|row| row.base_lab() == of_lab);
+            let in_rust = rows().any(|row| files::kind(row.hand_in.file.as_ref()) == Some("rs"));
+            let sketched = |row: &Row| {
+                let sketch = row.graded.as_ref().ok()?.fingerprint.as_deref()?;
+                Some((row.hand_in.file.clone(), copies::numbers(sketch)))
+            };
+            let mut kernels: Vec<(String, BTreeSet<u32>)> = rows().filter_map(sketched).collect();
+            let theirs = kernels.len();
+            kernels.extend(
+                rows()
+                    .find_map(|row| row.hand_in.lab.as_ref())
+                    .map(|lab| of_the_course(lab, in_rust))
+                    .into_iter()
+                    .flatten(),
+            );
+            groups.extend(grouped(&kernels, theirs));
         }
-        for (lab, in_rust) in labs.into_values() {
-            for (name, print) in of_the_course(lab, in_rust) {
-                if let Some(group) = groups.get_mut(&(&*lab.name, print)).filter(|group| !group.contains(&name)) {
-                    group.push(name);
-                }
-            }
-        }
-        // Two files of one student are not a copy.
-        let whose = |file: &String| file.split('/').next().map(str::to_owned);
-        groups.into_values().filter(|group| group.iter().any(|file| whose(file) != whose(&group[0]))).collect()
+        groups
     }
 
     /// What a row is called: its student, or its file if the student has handed in several for the lab.
@@ -103,24 +166,55 @@ impl Class {
     }
 }
 
-/// The fingerprints of what everybody can read: the start of a lab, and its answers.
-fn of_the_course(lab: &Lab, in_rust: bool) -> Vec<(String, String)> {
+/// Groups of kernels of which each computes like another one; the first are those of learners.
+fn grouped(kernels: &[(String, BTreeSet<u32>)], theirs: usize) -> Vec<Alike> {
+    // Two files of one student are not a copy, and what the course has is alike anyway.
+    let whose = |file: &str| file.split('/').next().unwrap_or_default().to_owned();
+    let mut groups: Vec<(Vec<usize>, f64)> = (0..kernels.len()).map(|at| (vec![at], 1.0)).collect();
+    for one in 0..theirs {
+        for other in one + 1..kernels.len() {
+            let share = copies::share(&kernels[one].1, &kernels[other].1);
+            if share < ALIKE || whose(&kernels[one].0) == whose(&kernels[other].0) {
+                continue;
+            }
+            let place = |at: usize| groups.iter().position(|(members, _)| members.contains(&at));
+            let (Some(to), Some(from)) = (place(one), place(other)) else { continue };
+            groups[to].1 = groups[to].1.min(share);
+            if to != from {
+                let (members, least) = std::mem::take(&mut groups[from]);
+                groups[to].0.extend(members);
+                groups[to].1 = groups[to].1.min(least);
+            }
+        }
+    }
+    let several = groups.into_iter().filter(|(members, _)| members.len() > 1);
+    let files = |members: Vec<usize>| members.into_iter().map(|at| kernels[at].0.clone()).collect();
+    several.map(|(members, share)| Alike { files: files(members), share }).collect()
+}
+
+/// The sketches of what everybody can read: the start of a lab, and its answers.
+fn of_the_course(lab: &Lab, in_rust: bool) -> Vec<(String, BTreeSet<u32>)> {
     let answers = lab.data.tasks.iter().filter_map(|task| task.answer.as_deref());
     let kernels = answers.flat_map(|answer| [answer.to_owned(), format!("{answer}/rust")]);
-    let files = kernels.filter_map(|name| steps::Kernel::named(&name).ok()).map(|kernel| kernel.file());
+    // Two tasks may have one answer.
+    let files: BTreeSet<PathBuf> =
+        kernels.filter_map(|name| steps::Kernel::named(&name).ok()).map(|kernel| kernel.file()).collect();
     let starts = [lab.start(), lab.start().with_extension("rs")].into_iter().filter(|_| lab.transfer.is_none());
     // Whatever would be compiled for nothing is left out.
     let known = starts.chain(files).filter(|file| in_rust || files::kind(file) != Some("rs"));
     let print = |file: PathBuf| {
         let candidate = Candidate::read(lab, &file, 0, None).ok()?;
-        Some((format!("the course's {}", workspace::display(&file)), fingerprint_of(lab, &candidate)?))
+        Some((
+            format!("the course's {}", workspace::display(&file)),
+            copies::numbers(&fingerprint_of(lab, &candidate)?),
+        ))
     };
     known.filter_map(print).collect()
 }
 
 /// How a CSV file of ours begins.
 pub const BEGIN: &str =
-    "name,lab,file,points,of,tasks passed,required tasks,finding,seconds,points by task,same kernel as";
+    "name,number,lab,file,points,of,tasks passed,required tasks,finding,seconds,points by task,same kernel as";
 
 /// Most columns of the terminal for a name, and for what is wrong.
 const NAME: usize = 26;
@@ -149,10 +243,10 @@ pub fn terminal(class: &Class) -> String {
     }
     let alike = class.alike();
     if !alike.is_empty() {
-        text += "\nalike but for names, comments and order (a hint, no verdict: a short kernel has few right forms):\n";
+        text += "\nalike in what they compute (a hint, no verdict: a short kernel has few right forms):\n";
     }
-    for group in alike {
-        let _ = writeln!(text, "  {}", output::wrapped(&group.join(", "), 2));
+    for Alike { files, share } in alike {
+        let _ = writeln!(text, "  {:.0}%: {}", share * 100.0, output::wrapped(&files.join(", "), 2));
     }
     let _ = writeln!(text, "\n{} kernels; to repeat this grading, give --seed {}", class.rows.len(), class.seed);
     text
@@ -177,15 +271,28 @@ pub fn csv(class: &Class) -> String {
         let file = &row.hand_in.file;
         let [points, of, passed, required] =
             row.worth().map_or_else(Default::default, |worth| worth.map(|number| number.to_string()));
-        let same = alike.iter().find(|group| group.contains(file));
-        let same: Vec<&str> = same.into_iter().flatten().filter(|other| *other != file).map(String::as_str).collect();
+        let same = alike.iter().find(|group| group.files.contains(file));
+        let same = same.into_iter().flat_map(|group| &group.files).filter(|other| *other != file);
+        let same: Vec<&str> = same.map(String::as_str).collect();
         let graded = row.graded.as_ref();
         let seconds = graded.map_or_else(|_| String::new(), |graded| graded.seconds.to_string());
         let tasks = graded.iter().flat_map(|graded| &graded.tasks).filter(|task| !task.open);
         let tasks: Vec<String> = tasks.map(|task| format!("{:.2}", task.points)).collect();
         let (who, lab, said) = (row.hand_in.who.as_str(), row.lab_name(), row.said());
-        let cells =
-            [who, lab, file, &points, &of, &passed, &required, &said, &seconds, &tasks.join("; "), &same.join("; ")];
+        let cells = [
+            who,
+            &row.hand_in.number,
+            lab,
+            file,
+            &points,
+            &of,
+            &passed,
+            &required,
+            &said,
+            &seconds,
+            &tasks.join("; "),
+            &same.join("; "),
+        ];
         text += &cells.map(cell).join(",");
         text += "\r\n";
     }

@@ -3,11 +3,14 @@
 //! Hand-ins are untrusted. Each is read up to a size, copied into a separate folder, and graded in a child process whose time and
 //! memory are limited, so a bad one can only spoil its own row.
 
+mod answer;
 mod class;
 mod hand_in;
 pub(crate) mod page;
 pub(crate) mod seal;
+mod unpack;
 
+use std::collections::BTreeSet;
 use std::fs::{DirEntry, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,26 +21,34 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 use common::basics::files::hand_over;
 use common::basics::{Progress, host, io_reason, output, process, workspace};
 use common::code::{find_nvrtc, find_rustc};
+use common::measure::provenance::now;
 use compile::nvrtc;
 use rayon::iter::{IntoParallelIterator as _, ParallelIterator as _};
 
 use crate::files::{self, parse_file, parse_seed};
 use crate::lab::{ENDLESS, Graded, Lab, Next, fresh_seed};
 use crate::mine;
+use crate::secret::Secret;
 use class::{Class, Row};
 use hand_in::HandIn;
 
 #[derive(clap::Args)]
 pub struct Options {
-    /// The folder with the hand-ins: every .cu and .rs file in it, or in the folders of the students
+    /// The folder with the hand-ins: every .cu and .rs file in it, in the folders of the students and in zip files; or a zip of it all
     #[arg(value_name = "DIR")]
     folder: PathBuf,
     /// The lab, as for cargo course lab; by default each file's name tells, such as step04.cu
     #[arg(long)]
     lab: Option<String>,
-    /// Write a page: who passed what, what went wrong most often, and each kernel with its findings underlined
+    /// Write a page of the class, without kernels: who passed what, the spread of the points, and what went wrong most often
     #[arg(long, value_name = "FILE.html", value_parser = parse_file())]
     out: Option<PathBuf>,
+    /// On that page, call the learners by numbers and not by their names
+    #[arg(long, requires = "out")]
+    numbers: bool,
+    /// Write an answer for each learner into this folder, as a page and as Markdown: points and why, findings, what to try
+    #[arg(long, value_name = "DIR")]
+    answers: Option<PathBuf>,
     /// Write a table for a spreadsheet
     #[arg(long, value_name = "FILE.csv", value_parser = parse_file())]
     csv: Option<PathBuf>,
@@ -47,15 +58,22 @@ pub struct Options {
     /// Repeat a grading: the hidden shapes and the matrices, the same for all, follow from its seed
     #[arg(long, value_name = "S", value_parser = parse_seed)]
     seed: Option<u64>,
+    /// Grade transfer tasks that cargo course secret has drawn from this file: each learner's own
+    #[arg(long, value_name = "FILE")]
+    secret: Option<PathBuf>,
+    /// End with status 1 if a required task of a kernel has not passed
+    #[arg(long)]
+    strict: bool,
     /// Warp instructions after which a launch is stopped, as for cargo course lab
     #[arg(long, value_name = "N")]
     instruction_limit: Option<u64>,
 }
 
-/// Runs the command. Wrong kernels do not make it fail.
+/// Runs the command. Wrong kernels do not make it fail, unless somebody wants that.
 pub fn run(options: &Options) -> Result<bool> {
     let only = options.lab.as_deref().map(Lab::find).transpose()?;
-    let mut hand_ins = hand_in::all(&options.folder, only.as_ref())?;
+    let secret = options.secret.as_deref().map(Secret::read).transpose()?;
+    let mut hand_ins = hand_in::all(&options.folder, only.as_ref(), secret.as_ref())?;
     let place = |file: &PathBuf| {
         let folder = files::folder_of(file);
         let folder = folder.canonicalize().or_else(|_| std::path::absolute(folder)).ok()?;
@@ -67,6 +85,10 @@ pub fn run(options: &Options) -> Result<bool> {
     let of_page = format!("{}{}", page::BEGIN, page::CLASS);
     for (file, begin) in [(&options.out, &*of_page), (&options.csv, class::BEGIN)] {
         file.as_deref().map_or(Ok(()), |file| seal::check(file, begin))?;
+    }
+    if let Some(folder) = &options.answers {
+        let who: BTreeSet<&str> = hand_ins.iter().map(|one| &*one.who).collect();
+        answer::check(folder, &answer::names(who.into_iter()))?;
     }
     for kind in ["cu", "rs"] {
         let is_one = |one: &HandIn| one.kernel.as_ref().is_ok() && files::kind(one.file.as_ref()) == Some(kind);
@@ -83,20 +105,26 @@ pub fn run(options: &Options) -> Result<bool> {
     }
     let seed = options.seed.unwrap_or_else(fresh_seed);
     let (rows, lost) = grade(hand_ins, seed, options)?;
-    let class = Class { rows, seed };
+    let date = now().split('T').next().unwrap_or_default().to_owned();
+    let class = Class { rows, seed, date };
     output::print(&class::terminal(&class))?;
     if let Some(file) = &options.csv {
         seal::write(file, class::BEGIN, &class::csv(&class))?;
     }
     if let Some(file) = &options.out {
-        seal::write(file, &of_page, &page::html(&class))?;
+        seal::write(file, &of_page, &page::html(&class, options.numbers))?;
         output::print(&format!("\nthe page of the class: {}\n", workspace::display(file)))?;
+    }
+    if let Some(folder) = &options.answers {
+        let count = answer::write(folder, &class)?;
+        output::print(&format!("\nthe answers to the learners ({count}): {}\n", workspace::display(folder)))?;
     }
     ensure!(
         lost == 0,
         "{lost} of the kernels could not be graded on this machine; their rows say why, and --seed repeats it"
     );
-    Ok(true)
+    let passed = |row: &Row| row.worth().is_some_and(|[.., passed, of]| passed >= of);
+    Ok(!options.strict || class.rows.iter().all(passed))
 }
 
 /// Grades all of them, some at a time. The number is of those that this machine could not grade.

@@ -1,12 +1,11 @@
-//! The page of a graded class: one file that loads nothing and runs nothing.
+//! The page of a graded class: one file that loads nothing and runs nothing. It has no kernel and no line of one; those are in the answers
+//! to the learners.
 
 use std::fmt::Write as _;
 
-use findings::diagnostic::Underlined;
-
-use super::class::{Class, Row};
+use super::class::{Class, Learner, Row};
 use super::seal::SEAL;
-use crate::lab::{GradedTask, Line, Next, State};
+use crate::lab::{GradedTask, Next};
 
 /// How a page of ours begins. Whatever a hand-in may smuggle in, a browser neither runs nor loads it.
 pub const BEGIN: &str = "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\
@@ -14,29 +13,45 @@ pub const BEGIN: &str = "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"ut
     <meta name=\"viewport\" content=\"width=device-width\">\n<title>A class</title>\n";
 /// What follows it in the page of a class.
 pub const CLASS: &str = "<meta name=\"course\" content=\"class ";
-const STYLE: &str = include_str!("page.css");
+pub const STYLE: &str = include_str!("page.css");
 
-/// Lines of a kernel that are shown, and characters of each.
-const LINES: usize = 500;
-const COLUMNS: usize = 300;
-
-pub fn html(class: &Class) -> String {
-    let done = class.rows.iter().filter(|row| row.worth().is_some_and(|[.., passed, of]| passed >= of)).count();
-    let numbered = || class.rows.iter().enumerate();
-    let rows: String = numbered().map(|(number, row)| summary(class, number, row)).collect();
-    let kernels: String = numbered().map(|(number, row)| kernel(number, row)).collect();
-    let group = |group: Vec<String>| format!("<li>{}</li>\n", escaped(&group.join(", ")));
-    let hint = "<p>A hint and no verdict: a short kernel has few right forms.</p>\n";
-    let heading = format!("<h2>Alike but for names, comments and order</h2>\n{hint}");
-    let alike = section(&heading, "ul", class.alike().into_iter().map(group).collect());
-    let common = section("<h2>What went wrong most often</h2>\n", "ol", class.common().iter().map(example).collect());
+/// The page; `numbered` calls the learners by numbers.
+pub fn html(class: &Class, numbered: bool) -> String {
+    let learners = class.learners();
+    let called = |who: &str| match learners.iter().find(|learner| learner.who == who) {
+        Some(learner) if numbered => format!("learner {}", learner.place),
+        _ => who.to_owned(),
+    };
+    let mut listed: Vec<&Learner> = learners.iter().collect();
+    if numbered {
+        listed.sort_by_key(|learner| learner.place);
+    }
+    let labs = class.labs();
+    let rows: String = listed.iter().map(|learner| summary(learner, &labs, &called(learner.who))).collect();
+    let heads: String = labs.iter().fold(String::new(), |all, lab| all + "<th>lab " + &escaped(lab));
+    let files = |group: &super::class::Alike| {
+        let whose = |file: &String| {
+            let row = class.rows.iter().find(|row| row.hand_in.file == *file);
+            row.map_or_else(|| file.clone(), |row| if numbered { called(&row.hand_in.who) } else { file.clone() })
+        };
+        let names: Vec<String> = group.files.iter().map(whose).collect();
+        format!("<li>{:.0}%: {}</li>\n", group.share * 100.0, escaped(&names.join(", ")))
+    };
+    let heading = "<h2>Alike in what they compute</h2>\n\
+        <p>A hint and no verdict: a short kernel has few right forms. The share is that of instructions which compute the same.</p>\n";
+    let alike = section(heading, "ul", class.alike().iter().map(files).collect());
+    let common: String = class.common().iter().map(|kind| finding(kind, &called)).collect();
+    let common = section("<h2>What went wrong most often</h2>\n", "ol", common);
     format!(
         "{BEGIN}{CLASS}{SEAL}\">\n<style>\n{STYLE}</style>\n<h1>A graded class</h1>\n\
-         <p>{} kernels, {done} of them passed. Seed {}.</p>\n\
-         <h2>Who passed what</h2>\n<table>\n<tr><th>name<th>lab<th>points<th>tasks<th>first finding</tr>\n\
-         {rows}</table>\n{common}{alike}<h2>Each kernel</h2>\n{kernels}</html>\n",
+         <p>{} kernels of {} learners, graded on {}. Seed {}.</p>\n{}\
+         <h2>Who passed what</h2>\n<table>\n<tr><th>name{heads}<th>sum<th>first finding</tr>\n\
+         {rows}</table>\n{common}{alike}</html>\n",
         class.rows.len(),
-        class.seed
+        learners.len(),
+        class.date,
+        class.seed,
+        spread(&learners),
     )
 }
 
@@ -45,14 +60,46 @@ fn section(heading: &str, list: &str, items: String) -> String {
     if items.is_empty() { items } else { format!("{heading}<{list}>\n{items}</{list}>\n") }
 }
 
-fn summary(class: &Class, number: usize, row: &Row) -> String {
-    let points = row.worth().map_or("–".to_owned(), |[points, of, ..]| format!("{points} of {of}"));
-    let boxes = row.graded.iter().flat_map(|graded| &graded.tasks).map(mark).collect::<String>();
-    let (who, lab, said) = (escaped(class.name(row)), row.lab_name(), escaped(&row.said()));
-    format!("<tr><td><a href=\"#k{number}\">{who}</a><td>{lab}<td class=n>{points}<td>{boxes}<td>{said}</tr>\n")
+/// Mean, median, and how many learners have which part of the points.
+fn spread(learners: &[Learner]) -> String {
+    let parts = learners.iter().map(Learner::sum).filter(|[_, of]| *of > 0.0).map(|[points, of]| points / of);
+    let mut parts: Vec<f64> = parts.collect();
+    parts.sort_by(f64::total_cmp);
+    let Some(median) = parts.get(parts.len() / 2).map(|upper| (upper + parts[(parts.len() - 1) / 2]) / 2.0) else {
+        return String::new();
+    };
+    let mean = parts.iter().sum::<f64>() / parts.len() as f64;
+    let mut html = format!(
+        "<h2>Points</h2>\n<p>Of all points a learner has {:.0}% on average; half of the learners have {:.0}% or more.</p>\n<table class=bars>\n",
+        mean * 100.0,
+        median * 100.0
+    );
+    for tenth in (0..5).rev() {
+        let within = |part: &&f64| ((**part * 5.0) as i64).min(4) == tenth;
+        let count = parts.iter().filter(within).count();
+        let (from, to, width) = (tenth * 20, tenth * 20 + 20, 20.0 * count as f64 / parts.len() as f64);
+        let bar = format!("<span class=bar style=\"width: {width:.1}rem\"></span>");
+        let _ = writeln!(html, "<tr><td>{from} to {to}%<td class=n>{count}<td>{bar}</tr>");
+    }
+    html + "</table>\n"
 }
 
-fn mark(task: &GradedTask) -> String {
+fn summary(learner: &Learner, labs: &[&str], called: &str) -> String {
+    let cell = |lab: &&str| {
+        let of_lab = learner.rows.iter().filter(|row| row.base_lab() == *lab);
+        let best = of_lab.max_by(|one, other| f64::total_cmp(&one.points(), &other.points()));
+        let Some(row) = best else { return "<td>".to_owned() };
+        let points = row.worth().map_or("not graded".to_owned(), |[points, of, ..]| format!("{points} of {of}"));
+        let boxes = row.graded.iter().flat_map(|graded| &graded.tasks).map(mark).collect::<String>();
+        format!("<td class=lab data-lab=\"lab {}: \">{points} {boxes}", escaped(lab))
+    };
+    let cells: String = labs.iter().map(cell).collect();
+    let ([points, of], who) = (learner.sum(), escaped(called));
+    let said = learner.rows.iter().map(|row| row.said()).find(|said| !said.is_empty()).unwrap_or_default();
+    format!("<tr><td>{who}{cells}<td class=lab data-lab=\"sum: \">{points} of {of}<td>{}</tr>\n", escaped(&said))
+}
+
+pub fn mark(task: &GradedTask) -> String {
     let (class, sign, word) = match (task.passed, task.open) {
         (true, _) => ("yes", "✓", "passed"),
         (false, true) => ("open", "·", "an open challenge"),
@@ -61,91 +108,11 @@ fn mark(task: &GradedTask) -> String {
     format!("<span class={class} title=\"{}: {word}\">{sign}</span>", escaped(&task.name))
 }
 
-/// A common finding, with the message that shows it best: the shortest.
-fn example((kind, rows): &(&str, Vec<(&Row, &Next)>)) -> String {
+/// A common finding, and who has it.
+fn finding((kind, rows): &(&str, Vec<(&Row, &Next)>), called: &impl Fn(&str) -> String) -> String {
     let (count, kernels) = (rows.len(), if rows.len() == 1 { "kernel" } else { "kernels" });
-    let example = rows.iter().min_by_key(|(_, finding)| finding.text.len());
-    let example = example.map(|(row, finding)| [escaped(&row.hand_in.who), escaped(&finding.text)]);
-    let ([who, text], kind) = (example.unwrap_or_default(), escaped(kind));
-    format!("<li><b>{kind}</b>, in {count} {kernels}; for example that of <bdi>{who}</bdi>:<pre>{text}</pre></li>\n")
-}
-
-/// A hand-in: its checklist, its findings, and the kernel with their places underlined.
-fn kernel(number: usize, row: &Row) -> String {
-    let (who, file) = (escaped(&row.hand_in.who), escaped(&row.hand_in.file));
-    let found = match &row.graded {
-        Err(sentence) => format!("<p>{}</p>\n", escaped(sentence)),
-        Ok(graded) => {
-            let tasks: String = graded.tasks.iter().map(checklist).collect();
-            let text = |finding: &Next| format!("<pre>{}</pre>\n", escaped(&finding.text));
-            format!("<ul class=plain>\n{tasks}</ul>\n{}", graded.findings.iter().map(text).collect::<String>())
-        }
-    };
-    let places: Vec<&Underlined> = row.findings().iter().flat_map(|finding| &finding.places).collect();
-    let code = row.hand_in.kernel.as_ref().map_or_else(|_| String::new(), |text| code(text, &places));
-    let summary = format!("<summary><bdi>{who}</bdi> <small>{file}</small></summary>");
-    format!("<details id=k{number}>{summary}\n{found}{code}</details>\n")
-}
-
-fn checklist(task: &GradedTask) -> String {
-    let (points, of, name) = (task.points, task.of, escaped(&task.name));
-    let points = if task.open { String::new() } else { format!(" ({points:.2} of {of} points)") };
-    let line = |line: &Line| {
-        let class = match line.state {
-            State::Passed => "yes",
-            State::Failed => "no",
-            State::NotReached | State::LeftOut => "open",
-        };
-        let found = line.found.as_ref().map_or_else(String::new, |found| format!(" ({found})"));
-        let points = match (line.kept, line.points, line.of) {
-            (true, lost, _) if lost < 0.0 => format!(" −{:.2} points: the start does it", -lost),
-            (false, points, of) if of > 0.0 => format!(" {points:.2} of {of:.2} points"),
-            _ => String::new(),
-        };
-        let (sign, word) = match line.state {
-            State::Passed => ("✓", "passed"),
-            State::Failed => ("✗", "failed"),
-            State::NotReached => ("·", "not reached"),
-            State::LeftOut => ("·", "left out"),
-        };
-        let (words, found) = (escaped(&line.words), escaped(&found));
-        format!("<li class={class}><span title=\"{word}\">{sign}</span> {words}{found}<small>{points}</small></li>\n")
-    };
-    let lines: String = task.lines.iter().map(line).collect();
-    format!("<li>{} {name}{points}<ul class=plain>\n{lines}</ul></li>\n", mark(task))
-}
-
-/// A kernel's lines with their numbers. Labels follow below the underlined places.
-fn code(text: &str, places: &[&Underlined]) -> String {
-    let mut html = String::from("<pre class=code>");
-    for (number, line) in (1..=LINES).zip(text.lines()) {
-        let chars: Vec<char> = line.chars().take(COLUMNS).collect();
-        let piece = |from: usize, to: usize| escaped(&chars[from..to].iter().collect::<String>());
-        let mut here: Vec<&&Underlined> = places.iter().filter(|place| place.line == number).collect();
-        here.sort_by_key(|place| place.span);
-        let (mut at, mut labels) = (0, vec![]);
-        let _ = write!(html, "<i>{number:>4}</i>  ");
-        for place in here {
-            let (from, to) = (place.span.0.min(chars.len()), place.span.1.min(chars.len()));
-            if from >= at && from < to {
-                let _ = write!(html, "{}<u>{}</u>", piece(at, from), piece(from, to));
-                at = to;
-            }
-            if !place.label.is_empty() && !labels.contains(&&place.label) {
-                labels.push(&place.label);
-            }
-        }
-        let more = if line.chars().nth(COLUMNS).is_some() { " …" } else { "" };
-        let _ = writeln!(html, "{}{more}", piece(at, chars.len()));
-        for label in labels {
-            let _ = writeln!(html, "      <em>{}</em>", escaped(label));
-        }
-    }
-    let more = text.lines().count().saturating_sub(LINES);
-    if more > 0 {
-        let _ = writeln!(html, "... and {more} more lines");
-    }
-    html + "</pre>\n"
+    let who: Vec<String> = rows.iter().map(|(row, _)| called(&row.hand_in.who)).collect();
+    format!("<li><b>{}</b>, in {count} {kernels}: {}</li>\n", escaped(kind), escaped(&who.join(", ")))
 }
 
 /// A text as HTML shows it; characters that would hide or reorder it are written out.
@@ -173,12 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_underlined_stays_within_its_line_and_nothing_is_markup() {
-        let place = |line, span| Underlined { line, span, label: "<b>".into() };
-        let places = [place(1, (2, 5)), place(1, (4, 9)), place(2, (7, 99)), place(9, (0, 1))];
-        let html = code("a <i> b\n\u{202e}x", &places.iter().collect::<Vec<_>>());
-        assert!(html.contains("<i>   1</i>  a <u>&lt;i&gt;</u> b\n      <em>&lt;b&gt;</em>\n"), "{html}");
-        assert!(html.contains("<i>   2</i>  \\u{202e}x\n"), "{html}");
+    fn nothing_is_markup() {
         assert_eq!(escaped("</pre>\x1b'\""), "&lt;/pre&gt;\\u{1b}&#39;&quot;");
     }
 }

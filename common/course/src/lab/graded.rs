@@ -7,11 +7,13 @@ use std::time::Instant;
 
 use anstream::adapter::strip_str;
 use anyhow::Result;
-use common::basics::mix::mix;
 use common::basics::progress::Progress;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
-use super::{Candidate, Grade, GradedTask, Lab, Line, Next, Part, State, Until, goals, hidden, names, smallest_ragged};
+use super::{
+    Candidate, Grade, GradedTask, Lab, Line, Next, Part, State, Until, copies, goals, hidden, names, smallest_ragged,
+};
 
 const FORMAT: u32 = 1;
 
@@ -27,9 +29,31 @@ pub struct Graded {
     pub of: f64,
     /// A finding for each line of a required task that failed.
     pub findings: Vec<Next>,
-    /// A fingerprint that ignores names, comments, layout and order; `None` if the kernel does not compile.
+    /// A sketch of what it computes, by which kernels are compared; `None` if the kernel does not compile.
     pub fingerprint: Option<String>,
     pub seconds: f64,
+}
+
+impl Graded {
+    /// The `results.json` of Gradescope: a test for each required task, with its lines; and the findings.
+    pub fn for_gradescope(&self) -> Value {
+        let line = |line: &Line| {
+            let found = line.found.as_ref().map_or_else(String::new, |found| format!(" ({found})"));
+            let sign = if line.state == State::Passed { "passed" } else { "not passed" };
+            format!("{sign}: {}{found}, {} of {} points", line.words, line.points, line.of)
+        };
+        let test = |task: &GradedTask| {
+            let lines: Vec<String> = task.lines.iter().map(line).collect();
+            let status = if task.passed { "passed" } else { "failed" };
+            json!({ "name": task.name, "score": task.points, "max_score": task.of, "status": status, "output": lines.join("\n") })
+        };
+        // A second finding of a kind has the same cause most often.
+        let mut kinds = BTreeSet::new();
+        let first = self.findings.iter().filter(|finding| kinds.insert(&finding.kind));
+        let findings: Vec<&str> = first.map(|finding| &*finding.text).collect();
+        let tests: Vec<Value> = self.tasks.iter().filter(|task| !task.open).map(test).collect();
+        json!({ "score": self.points, "output": findings.join("\n\n"), "output_format": "text", "tests": tests })
+    }
 }
 
 /// Fills in the checklist: at shapes that are shown and at hidden ones right, free of hazards, and its counters as the lab wants them.
@@ -96,10 +120,10 @@ pub fn grade(lab: &Lab, kernel: &Path, seed: u64, instruction_limit: Option<u64>
     })
 }
 
-/// The fingerprint of a kernel, compiled for the first shape of the lab that it can be launched at.
+/// The sketch of a kernel, compiled for the first shape of the lab that it can be launched at.
 pub fn fingerprint_of(lab: &Lab, candidate: &Candidate) -> Option<String> {
     let plan = lab.data.tasks[0].shapes.iter().find_map(|&size| candidate.plan(size).ok())?;
-    Some(fingerprint(&candidate.code(&plan).ok()?.ptx))
+    Some(copies::sketch(&candidate.code(&plan).ok()?.ptx))
 }
 
 /// Gives each line of a task its points, and returns those of the task with what it may bring: the sum, and never less than nothing.
@@ -128,60 +152,4 @@ fn points(worth: &BTreeMap<Part, f64>, lines: &mut [Line]) -> (f64, f64) {
 
 fn rounded(value: f64) -> f64 {
     (value * 100.0).round() / 100.0
-}
-
-/// How often what is named is told apart by where it is used: it then knows the lines that are so many steps away.
-const ROUNDS: usize = 6;
-
-/// A fingerprint of PTX that is equal for kernels which differ only in names, comments, layout and the order of lines between two
-/// barriers: whatever has a name, such as a register, is known by the lines that use it.
-fn fingerprint(ptx: &str) -> String {
-    let apart = |c: char| !(c.is_alphanumeric() || "_$%.-".contains(c));
-    let (mut lines, mut names, mut block): (Vec<Vec<&str>>, BTreeSet<&str>, &str) = Default::default();
-    let mut depth = 0_usize;
-    for line in ptx.lines().map(str::trim) {
-        // Outside of functions, the rest describes source lines; within one, somebody wrote this.
-        if depth == 0 && line.starts_with(".section") {
-            break;
-        }
-        depth = (depth + line.matches('{').count()).saturating_sub(line.matches('}').count());
-        let words = line.split("//").next().unwrap_or_default().split(apart).filter(|word| !word.is_empty());
-        match words.clone().next() {
-            None | Some(".loc" | ".file" | ".reg") => continue,
-            Some(label) if label.starts_with('$') || label.starts_with("bar") => block = label,
-            Some(kind) if kind.starts_with('.') => names.extend(words.clone().filter(|word| !word.starts_with('.'))),
-            Some(_) => {}
-        }
-        lines.push(words.chain([block]).collect());
-    }
-    let is_named = |word: &str| word.starts_with(['$', '%']) && !word.contains('.') || names.contains(word);
-    // A parameter has a place, whatever it is called.
-    let place = |word: &str| word.rsplit_once("_param_").map(|(_, place)| place.to_owned());
-    let of_text = |text: &str| text.bytes().fold(1, |label, byte| mix(label ^ u64::from(byte)));
-    let (mut labels, mut hashes) = (BTreeMap::<&str, u64>::new(), vec![]);
-    for _ in 0..ROUNDS {
-        let label = |word: &&str| match place(word) {
-            Some(place) => of_text(&place),
-            None if is_named(word) => labels.get(word).copied().unwrap_or_default(),
-            None => of_text(word),
-        };
-        let of_line = |line: &Vec<&str>| {
-            let mut labels: Vec<u64> = line.iter().map(label).collect();
-            // Factors may be exchanged.
-            let from = labels.len().min(2);
-            labels[from..].sort_unstable();
-            labels.into_iter().fold(0, |hash, label| mix(hash ^ label))
-        };
-        hashes = lines.iter().map(of_line).collect::<Vec<u64>>();
-        let mut next = BTreeMap::<&str, u64>::new();
-        for (line, hash) in lines.iter().zip(&hashes) {
-            for (at, &word) in line.iter().enumerate() {
-                let sum = next.entry(word).or_default();
-                *sum = sum.wrapping_add(mix(hash ^ at.min(2) as u64));
-            }
-        }
-        labels = next;
-    }
-    hashes.sort_unstable();
-    format!("{:016x}", hashes.into_iter().fold(0, |hash, line| mix(hash ^ line)))
 }

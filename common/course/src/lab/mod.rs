@@ -6,6 +6,7 @@
 
 mod candidate;
 mod checklist;
+pub(crate) mod copies;
 mod correctness;
 mod data;
 mod goals;
@@ -51,6 +52,9 @@ pub struct Options {
     /// Grade for a program: tasks, points and findings as JSON; exit status 0 whatever the kernel is worth
     #[arg(long, conflicts_with_all = ["restart", "hint", "watch"])]
     json: bool,
+    /// Grade for Gradescope: print what its results.json wants
+    #[arg(long, requires = "kernel", conflicts_with_all = ["restart", "hint", "watch", "json"])]
+    gradescope: bool,
     /// Repeat a grading: the hidden shapes and the matrices follow from its seed; by default each grading draws its own
     #[arg(long, value_name = "S", value_parser = parse_seed)]
     seed: Option<u64>,
@@ -71,12 +75,14 @@ pub fn run(options: &Options) -> Result<bool> {
     }
     let own = options.kernel.is_none();
     let kernel = options.kernel.clone().unwrap_or_else(|| lab.copy());
-    if options.json {
+    if options.json || options.gradescope {
         ensure!(!own || kernel.is_file(), "there is nothing to grade yet; {} begins", lab.command());
         let seed = options.seed.unwrap_or_else(fresh_seed);
         let graded = graded::grade(&lab, &kernel, seed, options.instruction_limit)?;
+        let adapted = options.gradescope.then(|| serde_json::to_string_pretty(&graded.for_gradescope()));
+        let json = adapted.unwrap_or_else(|| serde_json::to_string_pretty(&graded))?;
         // A finding may be longer than a line that people read.
-        output::print_whole(&(serde_json::to_string_pretty(&graded)? + "\n"))?;
+        output::print_whole(&(json + "\n"))?;
         return Ok(true);
     }
     let is_new = own && !kernel.is_file();

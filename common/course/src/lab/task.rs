@@ -112,6 +112,10 @@ pub struct Task {
     pub open: bool,
     /// What is computed by a transfer task, whose name has `{alpha}`, `{beta}` and `{batch}` for the numbers that are drawn.
     pub kind: Option<Kind>,
+    /// Whether the product has a factor, and a multiple of what C held before is added.
+    pub scaled: bool,
+    /// Lines of the course's kernel that the shortest known solution changes; all tasks of a lab are about equally hard.
+    pub changed: Option<usize>,
     /// The product in a few lines, for the head of the learner's file.
     pub about: Vec<String>,
     /// Edges of a tile, one of which is drawn. Goals in flop per byte are for a tile of 32, and follow it.
@@ -271,7 +275,9 @@ impl Transfer {
         let drawn = |what: u64, count: usize| (mix(seed ^ what << 32) % count.max(1) as u64) as usize;
         let template = templates.get(drawn(1, templates.len()))?.clone();
         let tile = template.tiles.get(drawn(2, template.tiles.len())).copied();
-        let (alpha, beta, batch) = (2 + drawn(3, 4) as i64, [-3, -2, 2, 3][drawn(4, 4)], 2 + drawn(5, 4) as u64);
+        let beta = 2 + drawn(4, 8) as i64;
+        let beta = if drawn(6, 2) == 0 { -beta } else { beta };
+        let (alpha, batch) = (2 + drawn(3, 8) as i64, 2 + drawn(5, 4) as u64);
         Some(Self { seed, kind: template.kind?, template, tile, alpha, beta, batch })
     }
 
@@ -342,7 +348,6 @@ impl Transfer {
     /// The shape that is meant by M, N and K where the task binds them together.
     pub fn shape(&self, [m, n, k]: [u64; 3]) -> [u64; 3] {
         match self.kind {
-            Kind::Vector => [m, 1, k],
             Kind::Lower => [m, n, m],
             Kind::Symmetric => [m, m, k],
             _ => [m, n, k],
@@ -353,7 +358,7 @@ impl Transfer {
     pub fn asked(&self, problem: &Problem) -> Asked {
         let kind = self.kind;
         let batch = if kind == Kind::Batch { self.batch } else { 1 };
-        let weights = if kind == Kind::Scaled { [self.alpha as f32, self.beta as f32] } else { [1.0, 0.0] };
+        let weights = if self.template.scaled { [self.alpha as f32, self.beta as f32] } else { [1.0, 0.0] };
         Asked { kind, batch, weights, ..Asked::product(problem) }
     }
 
@@ -418,7 +423,7 @@ impl Transfer {
             let of_a = |k: u64| a[asked.index(Side::A, (row, k)) as usize];
             let of_b = |k: u64| if kind == Kind::Symmetric { &a } else { &b }[asked.index(Side::B, (col, k)) as usize];
             let sum: i64 = (0..asked.depth(row)).map(|k| of_a(k) * of_b(k)).sum();
-            if kind == Kind::Scaled { self.alpha * sum + self.beta * before } else { sum }
+            if asked.is_scaled() { self.alpha * sum + self.beta * before } else { sum }
         };
         let expected = (0..).zip(&before).map(sum).collect();
         let floats = |whole: Vec<i64>| -> Vec<f32> { whole.into_iter().map(|element| element as f32).collect() };
@@ -428,7 +433,7 @@ impl Transfer {
                 *element = f32::NAN;
             }
         }
-        let before = (kind == Kind::Scaled).then(|| floats(before));
+        let before = asked.is_scaled().then(|| floats(before));
         (stored, floats(b), before, floats(expected))
     }
 }
@@ -514,15 +519,21 @@ mod tests {
                     Kind::TransposedA => product(&turned(&a, m), &b, k),
                     Kind::TransposedB => product(&a, &turned(&b, k), k),
                     Kind::Symmetric => product(&a, &turned(&a, k), k),
-                    Kind::Vector | Kind::Product => product(&a, &b, k),
+                    Kind::Product => product(&a, &b, k),
                     Kind::RowSums => product(&a, &b, k).chunks(n).map(|row| row.iter().sum()).collect(),
-                    Kind::Scaled => product(&a, &b, k).into_iter().zip(c.unwrap()).map(scaled).collect(),
                     Kind::Lower => product(&a.iter().map(lower).collect::<Vec<_>>(), &b, k),
                     Kind::Batch => a.chunks(m * k).zip(b.chunks(k * n)).flat_map(|(a, b)| product(a, b, k)).collect(),
+                };
+                let right = match c {
+                    Some(c) => right.into_iter().zip(c).map(scaled).collect(),
+                    None => right,
                 };
                 assert_eq!(expected, right, "{:?}", task.kind);
                 drawn.push(task.template.kind);
             }
+            let changed: Vec<usize> = lab.data.transfer.iter().map(|task| task.changed.unwrap()).collect();
+            let [least, most] = [changed.iter().min(), changed.iter().max()].map(|changed| *changed.unwrap());
+            assert!(most - least <= 2, "the tasks of lab {number} are not equally hard: {changed:?} lines");
             assert!(
                 lab.data.transfer.iter().all(|task| task.hidden.is_some() && drawn.contains(&task.kind)),
                 "lab {number}"

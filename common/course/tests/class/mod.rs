@@ -10,13 +10,33 @@ use anyhow::{Context, Result, ensure};
 use common::basics::workspace;
 use libtest_mimic::Trial;
 
-use super::support::{Said, course, mine, needs_nvrtc, trial};
+use super::right;
+use super::support::{Said, course, mine, needs_nvrtc, trial, unbroken};
 
 /// The file, what is replaced in the kernel of step 4, the points, and words of what is said.
 type Case = (String, Vec<(String, String)>, String, String);
 
 /// By what they are.
 const CASES: &str = include_str!("class.json");
+
+/// A right kernel in tiles, as many books have it.
+const INDEPENDENT: &str = r#"extern "C" __global__ void matmul(const float* A, const float* B, float* C, int M, int N, int K)
+{
+    __shared__ float a[TILE][TILE], b[TILE][TILE];
+    int tx = threadIdx.x, ty = threadIdx.y;
+    int r = blockIdx.y * TILE + ty, c = blockIdx.x * TILE + tx;
+    float s = 0;
+    for (int t = 0; t < (K + TILE - 1) / TILE; t++) {
+        int ka = t * TILE + tx, kb = t * TILE + ty;
+        a[ty][tx] = (r < M && ka < K) ? A[r * K + ka] : 0;
+        b[ty][tx] = (kb < K && c < N) ? B[kb * N + c] : 0;
+        __syncthreads();
+        for (int k = 0; k < TILE; k++) s += a[ty][k] * b[k][tx];
+        __syncthreads();
+    }
+    if (r < M && c < N) C[r * N + c] = s;
+}
+"#;
 
 pub fn trials() -> Vec<Trial> {
     vec![needs_nvrtc(trial("a_class_is_graded_and_each_pays_for_itself", class))]
@@ -51,6 +71,10 @@ fn class() -> Result<()> {
     hand_in(&folder, "hilda/mine.h", b"#define ROWS TILE\n")?;
     let with_header = "#include \"mine.h\"\n".to_owned() + &right.replacen("[TILE]", "[ROWS]", 1);
     hand_in(&folder, "hilda/step04.cu", with_header.as_bytes())?;
+    // Written by somebody who has not seen the course's.
+    hand_in(&folder, "ida/step04.cu", INDEPENDENT.as_bytes())?;
+    let other = right::kernel("views_with_methods").context("no such kernel")?;
+    hand_in(&folder, "iris/step04.cu", other.as_bytes())?;
     hand_in(&folder, "yan/step04.cu", b"\xff\xfe binary")?;
     hand_in(&folder, "zoe/notes.txt", b"see you on Monday")?;
     hand_in(&folder, "zack/step04.cu", &vec![b' '; 3 << 20])?;
@@ -68,7 +92,10 @@ fn class() -> Result<()> {
         let _ = fs::remove_file(file);
     }
     let [at, csv_at, page_at] = [&folder, &csv, &page].map(|path| path.display().to_string());
-    let arguments = ["grade", at.as_str(), "--seed", "7", "--csv", &csv_at, "--out", &page_at];
+    let answers = mine("class-answers")?;
+    let answers_at = answers.display().to_string();
+    let arguments =
+        ["grade", at.as_str(), "--seed", "7", "--csv", &csv_at, "--out", &page_at, "--answers", &answers_at];
     let no_rustc = ("GPU_RUSTC", folder.as_path());
     let Said { out, err, status } = course(&arguments, &[no_rustc], "")?;
     ensure!(status == Some(0), "{status:?}: {out}{err}");
@@ -110,15 +137,29 @@ fn class() -> Result<()> {
     }
     ensure!(!table.contains("task1") && !table.contains("hidden") && !table.contains(".git"), "{table}");
     ensure!(!table.lines().any(|line| line.starts_with("\"=")), "a spreadsheet would compute: {table}");
-    for copied in ["ben/lab4/kernel.cu", "cleo_step4.cu"] {
+    // Renamed; loads and a condition turned round; macros in place of what they stand for.
+    for copied in ["ben/lab4/kernel.cu", "cleo_step4.cu", "ola_1815_98765_step04.cu", "pia/step04.cu"] {
         ensure!(row("ada/step04.cu")?.contains(copied), "alike: {}", row("ada/step04.cu")?);
     }
-    ensure!(!row("ada/step04.cu")?.contains("fred"), "a barrier less is another kernel: {}", row("ada/step04.cu")?);
-    ensure!(out.contains("the course's step04_tiled/kernel.cu") && out.contains("× data race"), "{out}");
+    for independent in ["ida/step04.cu", "iris/step04.cu", "start/step04.cu"] {
+        ensure!(!row("ada/step04.cu")?.contains(independent), "not alike: {}", row("ada/step04.cu")?);
+    }
+    ensure!(row("ida/step04.cu")?.ends_with("\"\"") && row("ida/step04.cu")?.contains("\"20\",\"20\""), "{table}");
+    let said = unbroken(&out);
+    ensure!(said.contains("the course's step04_tiled/kernel.cu") && said.contains("× data race"), "{out}");
 
     let html = fs::read_to_string(&page)?;
     ensure!(!html.contains("<script") && !html.contains("<img") && !html.contains("<b>bold"), "markup of a hand-in");
-    ensure!(html.contains("<u>Bs[y][x]</u>") && html.contains("writes Bs["), "nothing is underlined");
+    ensure!(!html.contains("__shared__") && !html.contains("Bs["), "the page of the class has a part of a kernel");
+    ensure!(html.contains("kernels of") && html.contains("% on average"), "the class has no sum: {html}");
+    let answer = |name: &str| fs::read_to_string(answers.join(name)).with_context(|| format!("no {name}"));
+    let [fred, vera, text] = [answer("fred.html")?, answer("vera.html")?, answer("fred.md")?];
+    ensure!(fred.contains("<u>Bs[y][x]</u>") && fred.contains("writes Bs["), "nothing is underlined");
+    ensure!(!vera.contains("<script") && !vera.contains("<img"), "markup of a hand-in");
+    ensure!(text.contains("# fred") && text.contains("data race") && text.contains("cargo run"), "{text}");
+    for others in ["gina", "// Mine, all mine."] {
+        ensure!(!fred.contains(others) && !text.contains(others), "{others} in the answer to fred");
+    }
 
     let marked = table.replacen("name,", "mark,name,", 1);
     fs::write(&csv, &marked)?;
