@@ -14,6 +14,9 @@ use crate::{files, steps};
 pub struct Options {
     /// The chapter of this step, by its number or the start of its name; by default the first page
     step: Option<String>,
+    /// Write slides of each step's chapter beside it in the book: headings, figures, code, lists and tables, to show or to print
+    #[arg(long)]
+    slides: bool,
 }
 
 pub fn run(options: &Options) -> Result<bool> {
@@ -23,6 +26,9 @@ pub fn run(options: &Options) -> Result<bool> {
     };
     let (built, log) = build()?;
     ensure!(built, "the book does not build; fix what mdBook says:\n{}", log.trim());
+    if options.slides {
+        return slides(options.step.as_deref()).map(|()| true);
+    }
     let page = workspace::root().join("docs/book").join(chapter);
     let name = workspace::display(&page);
     ensure!(page.is_file(), "the book has no page {name}; name the chapter in docs/src/SUMMARY.md");
@@ -33,6 +39,39 @@ pub fn run(options: &Options) -> Result<bool> {
         let _ = open::that_detached(&page);
     }
     Ok(true)
+}
+
+/// How slides look, on a screen and on paper.
+const SLIDES: &str = include_str!("../slides.css");
+
+/// Writes the slides of one step, or of all.
+fn slides(only: Option<&str>) -> Result<()> {
+    let steps = match only {
+        Some(name) => vec![steps::expect(name)?],
+        None => steps::STEPS.to_vec(),
+    };
+    for step in steps {
+        let folder = workspace::root().join("docs/book").join(step.name);
+        let (page, file) = (files::read(&folder.join("README.html"))?, folder.join("slides.html"));
+        let name = workspace::display(&file);
+        let text = slides_of(&page).with_context(|| format!("{name} has no headings; build the book again"))?;
+        files::write(&file, text)?;
+        output::print(&format!("slides of {}: {name}\n", step.name))?;
+    }
+    Ok(())
+}
+
+/// A slide for each heading of a page, with what is below it.
+fn slides_of(page: &str) -> Option<String> {
+    let (_, rest) = page.split_once("<main>")?;
+    let (main, _) = rest.split_once("</main>")?;
+    let ends = main.match_indices("<h").filter(|(at, _)| matches!(main.as_bytes().get(at + 2), Some(b'1'..=b'3')));
+    let starts: Vec<usize> = ends.map(|(at, _)| at).collect();
+    let ends = starts.iter().skip(1).copied().chain([main.len()]);
+    let slide = |(from, to): (&usize, usize)| format!("<section>\n{}</section>\n", &main[*from..to]);
+    let slides: Vec<String> = starts.iter().zip(ends).map(slide).collect();
+    let head = "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<title>Slides</title>\n";
+    (!slides.is_empty()).then(|| format!("{head}<style>\n{SLIDES}</style>\n{}</html>\n", slides.concat()))
 }
 
 /// Builds the book, with the explorer's page in it. Returns whether mdBook succeeded, and its output.
@@ -57,4 +96,19 @@ pub fn build() -> Result<(bool, String)> {
         files::write(&root.join("docs/book/explorer.html"), &page)?;
     }
     Ok((output.status.success(), log.into_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_heading_of_a_page_begins_a_slide() {
+        let page =
+            "<h2>menu</h2><main><h1>One</h1><p>a</p><h2 id=b>Two</h2><p>b</p><header>c</header></main><h2>end</h2>";
+        let slides = slides_of(page).unwrap();
+        assert_eq!(slides.matches("<section>").count(), 2, "{slides}");
+        assert!(slides.contains("<h2 id=b>Two</h2><p>b</p><header>c</header></section>") && !slides.contains("menu"));
+        assert_eq!(slides_of("<main>nothing</main>"), None);
+    }
 }
