@@ -11,8 +11,9 @@ use std::time::Duration;
 use anyhow::{Result, anyhow};
 use serde::{Deserialize, Serialize};
 
+use super::folder::Folder;
 use super::nvrtc::Nvrtc;
-use super::rustc::Rustc;
+use super::rustc::{self, Rustc};
 use super::unit::{Compiled, Unit};
 use system::files::{LARGEST, hand_over};
 use system::io_reason;
@@ -52,11 +53,17 @@ impl Job {
 
 /// If this process was started as a compiler's child, compiles what the parent asks for.
 pub fn answer() -> Option<ExitCode> {
-    if std::env::args_os().nth(1).is_none_or(|argument| argument != ARGUMENT) {
+    let argument = std::env::args_os().nth(1).unwrap_or_default();
+    if argument == rustc::ARGUMENT {
+        limit();
+        return Some(rustc::become_it());
+    }
+    if argument != ARGUMENT {
         ANSWERS.store(true, Ordering::Relaxed);
         return None;
     }
     limit();
+    rustc::end_with_this_process();
     let compile = || -> Result<Compiled> { serde_json::from_reader::<_, Job>(std::io::stdin().lock())?.run() };
     let answer = compile().map_err(|error| format!("{error:#}"));
     let written = serde_json::to_writer(std::io::stdout().lock(), &answer);
@@ -96,7 +103,7 @@ pub fn compile(job: &Job) -> Result<Compiled> {
     };
     let job = serde_json::to_vec(job)?;
     // If the child is killed, its temporary files are removed with this folder.
-    let folder = tempfile::tempdir().map_err(no_process)?;
+    let folder = Folder::new().map_err(no_process)?;
     let program = std::env::current_exe().map_err(no_process)?;
     let mut command = Command::new(program);
     let mut run = || -> std::io::Result<_> {

@@ -16,6 +16,7 @@
 //! ```
 
 mod child;
+mod folder;
 mod headers;
 mod includes;
 pub mod libraries;

@@ -7,8 +7,9 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, ExitCode, Output};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use serde::{Deserialize, Serialize};
@@ -27,6 +28,40 @@ const FEATURES: &str = "abi_ptx,asm_experimental_arch,core_intrinsics,stdarch_nv
 /// addresses as the kernel forms them: LLVM takes them apart, and ptxas then makes copies wait for each other. With the fourth, fewer
 /// registers hold what is needed later, which leaves ptxas a better choice.
 const LLVM: &str = "-unroll-threshold=20000 -generate-arange-section=false -disable-lsr -nvptx-sched4reg";
+
+/// The argument with which a child starts this program again, to become rustc: before that, it asks the system to end it with the child.
+pub(crate) const ARGUMENT: &str = "--rustc-for-its-parent";
+
+/// Whether this process is a compiler's child.
+static IS_CHILD: AtomicBool = AtomicBool::new(false);
+
+/// From now on, a rustc that this process starts ends with it, if the system can do that.
+pub(crate) fn end_with_this_process() {
+    IS_CHILD.store(cfg!(target_os = "linux"), Ordering::Relaxed);
+}
+
+/// A command that runs rustc.
+fn started(path: &Path) -> Command {
+    match std::env::current_exe() {
+        Ok(program) if IS_CHILD.load(Ordering::Relaxed) => {
+            let mut command = Command::new(program);
+            command.arg(ARGUMENT).arg(path);
+            command
+        }
+        _ => Command::new(path),
+    }
+}
+
+/// Becomes the program that the arguments name.
+pub(crate) fn become_it() -> ExitCode {
+    #[cfg(unix)]
+    if let Some(program) = std::env::args_os().nth(2) {
+        let mut command = Command::new(&program);
+        let error = std::os::unix::process::CommandExt::exec(command.args(std::env::args_os().skip(3)));
+        eprintln!("{} does not start ({error})", escaped(Path::new(&program)));
+    }
+    ExitCode::FAILURE
+}
 
 /// A rustc that compiles for GPUs.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -123,7 +158,7 @@ impl Rustc {
     }
 
     fn run(&self, folder: &Path, unit: &Unit, name: &str, options: &[&str], known: &[String]) -> Result<Output> {
-        let mut command = Command::new(&self.path);
+        let mut command = started(&self.path);
         command.current_dir(folder).env_clear().env("RUSTC_BOOTSTRAP", "1").env("TMPDIR", folder);
         if let Some(root) = std::env::var_os("SYSTEMROOT") {
             command.env("SYSTEMROOT", root);

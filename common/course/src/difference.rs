@@ -1,6 +1,7 @@
 //! The difference between two kernels, of the course or of the learner, and between the host drivers of two steps: the lesson.
 
 use std::path::Path;
+use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
 use anyhow::Result;
@@ -24,9 +25,14 @@ pub fn run(options: &Options) -> Result<bool> {
     let (one, other) = (named(&options.one)?, named(&options.other)?);
     let (gone, new) = size(&one.text, &other.text);
     let text = diff(&one.text, &other.text);
+    let long = if is_long(&one.text, &other.text) {
+        "these files are long; a shorter difference may exist than the one that was found in the time for it\n"
+    } else {
+        ""
+    };
     let (between, host) = (between(&options.one, &options.other), host(&options.one, &options.other)?);
     let text = format!(
-        "--- {}\n+++ {}\n{text}{gone} lines gone, {new} lines new\n{between}{host}",
+        "--- {}\n+++ {}\n{text}{gone} lines gone, {new} lines new\n{long}{between}{host}",
         one.display, other.display
     );
     print(&coloured(&text)).map(|()| true)
@@ -122,13 +128,27 @@ fn code(text: &str) -> String {
     lines.filter(|line| !line.is_empty()).map(|line| line.to_owned() + "\n").collect()
 }
 
+/// How long a difference is sought that is as short as can be, if the texts are long.
+const LONGEST: Duration = Duration::from_secs(1);
+
+/// The most pairs of lines that are compared in search of the shortest difference.
+const MOST_PAIRS: usize = 4 << 20;
+
+/// Whether two texts are too long for the shortest difference.
+fn is_long(one: &str, other: &str) -> bool {
+    one.lines().count().saturating_mul(other.lines().count()) > MOST_PAIRS
+}
+
 /// A line-by-line difference: common lines, lines that are gone (`-`) and new ones (`+`).
 pub fn diff(old: &str, new: &str) -> String {
+    let is_long = is_long(old, new);
     // Lines without their ends: neither a missing one at the end of the file nor git's on Windows is a difference.
     let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
-    // Of the crate's algorithms this one leaves the loops of `diff 4 5` whole; Myers and patience cut them at their braces.
-    // That it takes longer does not show on a hundred lines.
-    let difference = TextDiff::configure().algorithm(Algorithm::Lcs).diff_slices(&old, &new);
+    // Of the crate's algorithms the first one leaves the loops of `diff 4 5` whole; Myers and patience cut them at their braces.
+    // That it takes time and memory for each pair of lines does not show on a hundred lines.
+    let mut by = TextDiff::configure();
+    let by = if is_long { by.algorithm(Algorithm::Myers).timeout(LONGEST) } else { by.algorithm(Algorithm::Lcs) };
+    let difference = by.diff_slices(&old, &new);
     let line = |change: Change<&str>| format!("{}{}", change.tag(), change.value()).trim_end().to_owned() + "\n";
     difference.iter_all_changes().map(line).collect()
 }
@@ -140,6 +160,22 @@ mod tests {
     #[test]
     fn line_ends_are_no_difference() {
         assert_eq!(diff("a\r\nb\r\n", "a\nb"), " a\n b\n");
+    }
+
+    #[test]
+    fn long_files_are_compared_in_seconds() {
+        let began = std::time::Instant::now();
+        let text = |from: u32| {
+            (0..30_000_u32).map(|at| ["{\n", "}\n"][(((from + at) * at) >> 3) as usize % 2]).collect::<String>()
+        };
+        let (one, other) = (text(0), text(7));
+        assert!(is_long(&one, &other) && !is_long(&one, "}"));
+        let shown = diff(&one, &other);
+        let side = |sign: char| {
+            shown.lines().filter(move |line| !line.starts_with(sign)).map(|line| line[1..].to_owned() + "\n")
+        };
+        assert_eq!((side('+').collect::<String>(), side('-').collect::<String>()), (one, other));
+        assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
     }
 
     #[test]

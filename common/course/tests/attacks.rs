@@ -40,6 +40,8 @@ pub fn trials() -> Vec<Trial> {
         trial("pipes_instead_of_a_folder_and_a_library", pipes),
         support::needs_nvrtc(trial("no_file_may_be_written", no_room)),
     ]);
+    #[cfg(target_os = "linux")]
+    trials.push(trial("a_compiler_ends_with_who_started_it", ends_with_its_parent));
     let attacks: BTreeMap<String, Vec<Attack>> = serde_json::from_str(ATTACKS).expect("attacks.json is JSON");
     for (after, attacks) in attacks {
         // Those are stopped after seconds of work.
@@ -132,6 +134,33 @@ fn no_text() -> Result<()> {
     use std::os::unix::ffi::OsStrExt as _;
     let said = support::said(Command::new(PROGRAM).arg(std::ffi::OsStr::from_bytes(b"l\xffb")), "")?;
     ensure!(said.status == Some(2) && said.text().lines().count() == 1, "{}", said.text());
+    Ok(())
+}
+
+/// Somebody may kill the process that has started rustc. Here a shell takes its place, and another program that of rustc.
+#[cfg(target_os = "linux")]
+fn ends_with_its_parent() -> Result<()> {
+    use std::io::BufRead as _;
+    let script = format!("{PROGRAM} --rustc-for-its-parent sleep 60 & echo $!; wait");
+    let mut shell = Command::new("sh").args(["-c", &script]).stdout(Stdio::piped()).spawn()?;
+    let mut number = String::new();
+    std::io::BufReader::new(shell.stdout.take().context("it has an output")?).read_line(&mut number)?;
+    let runs = |name: &str| {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", number.trim())).unwrap_or_default();
+        stat.contains(&format!("({name})")) && !stat.contains(") Z ")
+    };
+    let until = |wanted: bool| {
+        let mut tries = 0..3000;
+        while runs("sleep") != wanted && tries.next().is_some() {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        runs("sleep") == wanted
+    };
+    let started = until(true);
+    shell.kill()?;
+    shell.wait()?;
+    ensure!(started, "the program has not become another one");
+    ensure!(until(false), "it goes on without the process that has started it");
     Ok(())
 }
 

@@ -44,6 +44,10 @@ impl Candidate {
                 break;
             }
         }
+        anyhow::ensure!(
+            !run.is_cut(),
+            "the values of this kernel have too many parts to be followed; add up each element of C once, from its K products"
+        );
         ideas.from_shared = shared as f64 / factors.max(1) as f64;
         let threads: u32 = launch.block.iter().product();
         let (mut elements, mut early) = (0_u64, 0_u64);
