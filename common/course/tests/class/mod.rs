@@ -3,12 +3,16 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::Write as _;
 use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use common::basics::workspace;
 use libtest_mimic::Trial;
+use serde_json::Value;
+use zip::ZipWriter;
+use zip::write::SimpleFileOptions;
 
 use super::right;
 use super::support::{Said, course, mine, needs_nvrtc, trial, unbroken};
@@ -75,6 +79,10 @@ fn class() -> Result<()> {
     hand_in(&folder, "ida/step04.cu", INDEPENDENT.as_bytes())?;
     let other = right::kernel("views_with_methods").context("no such kernel")?;
     hand_in(&folder, "iris/step04.cu", other.as_bytes())?;
+    let mut zip = ZipWriter::new(fs::File::create(folder.join("Zara May_1816_assignsubmission_file.zip"))?);
+    zip.start_file("within/step04.cu", SimpleFileOptions::default())?;
+    zip.write_all(right.as_bytes())?;
+    zip.finish()?;
     hand_in(&folder, "yan/step04.cu", b"\xff\xfe binary")?;
     hand_in(&folder, "zoe/notes.txt", b"see you on Monday")?;
     hand_in(&folder, "zack/step04.cu", &vec![b' '; 3 << 20])?;
@@ -122,6 +130,7 @@ fn class() -> Result<()> {
         ("start/step05.cu", "\"0\",\"22\""),
         ("start/step06.cu", "\"0\",\"14\""),
         ("hilda/step04.cu", "\"20\",\"20\""),
+        ("Zara May_1816_assignsubmission_file/within/step04.cu", "\"Zara May\",\"1816\",\"4\""),
         ("rosa/step04.rs", "does not start"),
         ("yan/step04.cu", "it is not a text"),
         ("zoe", "there is no .cu or .rs file for this lab"),
@@ -160,6 +169,12 @@ fn class() -> Result<()> {
     for others in ["gina", "// Mine, all mine."] {
         ensure!(!fred.contains(others) && !text.contains(others), "{others} in the answer to fred");
     }
+
+    let fred = folder.join("fred/step04.cu").display().to_string();
+    let Said { out, .. } = course(&["lab", "4", "--kernel", &fred, "--gradescope", "--seed", "7"], &[], "")?;
+    let results: Value = serde_json::from_str(&out)?;
+    ensure!(results["score"] == 6.0 && results["tests"].as_array().is_some_and(|tests| tests.len() == 2), "{out}");
+    ensure!(results["output"].as_str().is_some_and(|said| said.contains("data race")), "{out}");
 
     let marked = table.replacen("name,", "mark,name,", 1);
     fs::write(&csv, &marked)?;

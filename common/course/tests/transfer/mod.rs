@@ -23,7 +23,47 @@ pub fn trials() -> Vec<Trial> {
             None => trial(name, || Ok(())).with_kind(format!("{SOLUTIONS} names no folder")).with_ignored_flag(true),
         }
     });
-    labs.collect()
+    let own = needs_nvrtc(trial("each_learner_is_graded_by_the_task_that_the_secret_draws", own_tasks));
+    labs.chain([own]).collect()
+}
+
+/// Two learners who swap their files are graded by their own tasks all the same, and by others with another secret.
+fn own_tasks() -> Result<()> {
+    let folder = mine("secret")?;
+    let at = |name: &str| folder.join(name).display().to_string();
+    let (one, other, names, csv) = (at("one"), at("other"), at("names"), at("class.csv"));
+    std::fs::write(&names, "# the class\nada\nBob Example, 1815\n")?;
+    for secret in [&one, &other] {
+        let made = course(&["secret", secret], &[], "")?;
+        let key = std::fs::read_to_string(secret)?;
+        let hidden = key.trim().rsplit(' ').next().is_some_and(|key| !made.text().contains(key));
+        ensure!(made.status == Some(0) && hidden, "{}", made.text());
+    }
+    course(&["secret", &one, "--lab", "2", "--learners", &names, "--out", &at("tasks")], &[], "")?;
+    let number_of = |who: &str| -> Result<(String, PathBuf)> {
+        let file = std::fs::read_dir(folder.join("tasks").join(who))?.next().context("no task")??.path();
+        let name = file.file_stem().unwrap_or_default().to_string_lossy().replace("step02-transfer", "2-");
+        Ok((name, file))
+    };
+    let ((ada, of_ada), (bob, of_bob)) = (number_of("ada")?, number_of("Bob Example")?);
+    ensure!(ada != bob, "one task for two learners");
+    for (file, to) in [(&of_ada, "class/bob_example"), (&of_bob, "class/Ada")] {
+        std::fs::create_dir_all(folder.join(to))?;
+        std::fs::copy(file, folder.join(to).join(file.file_name().context("no name")?))?;
+    }
+    let graded = |secret: &str| -> Result<String> {
+        let _ = std::fs::remove_file(&csv);
+        let said = course(&["grade", &at("class"), "--secret", secret, "--csv", &csv], &[], "")?;
+        ensure!(said.status == Some(0), "{}", said.text());
+        Ok(std::fs::read_to_string(&csv)?)
+    };
+    let table = graded(&one)?;
+    for (who, task) in [("Ada", &ada), ("bob_example", &bob)] {
+        ensure!(table.contains(&format!("\"{who}\",\"\",\"{task}\"")), "{who} has {task}: {table}");
+    }
+    let table = graded(&other)?;
+    ensure!(!table.contains(&ada) && !table.contains(&bob), "the task does not follow from the secret: {table}");
+    Ok(())
 }
 
 /// A task of each kind that a lab has: its name for the command line, and its start.
