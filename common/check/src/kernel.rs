@@ -174,10 +174,11 @@ pub fn check(check: &Check) -> Result<bool> {
         let mut sum = CounterSum::default();
         sum.add(&program.kernel, counters);
         let counters = sum.report();
-        text += &format!("counters:\n{}by line:\n{}", counters.text(), counters.line_table());
+        text += &format!("counters:\n{}by line:\n{}", counters.text(&[]), counters.line_table());
     }
     let mut threads = vec![];
-    analysis::add_trace(&mut threads, analyses.trace.map(|trace| trace.threads()).unwrap_or_default());
+    let traced = analyses.trace.map(|trace| trace.threads()).unwrap_or_default();
+    analysis::add_trace(&mut threads, traced, &extents(&program));
     if !threads.is_empty() {
         text += &format!("trace:\n{}", threads.iter().map(analysis::ThreadReport::text).collect::<String>());
     }
@@ -186,6 +187,12 @@ pub fn check(check: &Check) -> Result<bool> {
         report::write(file, &name, &findings)?;
     }
     Ok(clean)
+}
+
+/// The extents of the kernel's shared arrays.
+fn extents(program: &Program) -> Vec<(String, simt::Extents)> {
+    let constants: Vec<(&str, i64)> = program.constants.iter().map(|(name, value)| (name.as_str(), *value)).collect();
+    shared_extents(&program.source, &constants)
 }
 
 impl Check {
@@ -234,9 +241,7 @@ impl Check {
                 hazards = hazards.output(*pointer);
             }
         }
-        let constants: Vec<(&str, i64)> =
-            program.constants.iter().map(|(name, value)| (name.as_str(), *value)).collect();
-        for (name, extents) in shared_extents(&program.source, &constants) {
+        for (name, extents) in extents(program) {
             hazards = hazards.extents(&name, extents);
         }
         let counters = self.counters.then(Counters::new);

@@ -12,6 +12,7 @@ use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
+use system::line;
 
 /// A GPU that is not there: runs and checks programs and kernels that use CUDA
 #[derive(Debug, Parser)]
@@ -25,7 +26,12 @@ struct Line {
 enum Action {
     Check(kernel::Check),
     Run(program::Run),
+    /// Print what a shell needs to complete the words of cargo-simt
+    Completions(line::Completions),
 }
+
+/// What is said of a command line without words.
+const NOTHING: &str = "say what to do: cargo simt check FILE, or cargo simt run -- COMMAND; --help shows more";
 
 fn main() -> ExitCode {
     if let Some(compiled) = compile::answer() {
@@ -36,32 +42,21 @@ fn main() -> ExitCode {
     if words.get(1).is_some_and(|word| word == "simt") {
         words.remove(1);
     }
-    let result = match Line::try_parse_from(words) {
+    let result = match line::read(words) {
         Ok(Line { action: Action::Check(check) }) => {
             kernel::check(&check).map(|clean| ExitCode::from(u8::from(!clean)))
         }
         Ok(Line { action: Action::Run(run) }) => program::run(&run),
-        Err(error) if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) => {
-            system::print(&error.to_string()).map(|()| ExitCode::SUCCESS)
-        }
-        Err(error) => Err(anyhow::anyhow!(sentence(&error))),
+        Ok(Line { action: Action::Completions(shell) }) => shell.print::<Line>("cargo-simt").map(|_| ExitCode::SUCCESS),
+        Err(error) => match line::sentence(&error) {
+            (help, 0) => system::print(&help).map(|()| ExitCode::SUCCESS),
+            _ if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => Err(anyhow::anyhow!(NOTHING)),
+            (sentence, _) => Err(anyhow::anyhow!(sentence.trim_start_matches("error: ").trim_end().to_owned())),
+        },
     };
     result.unwrap_or_else(|error| {
         let text: Vec<String> = format!("{error:#}").lines().map(system::escape).collect();
         system::output::complain(&format!("error: {}\n", text.join("\n")));
         ExitCode::from(2)
     })
-}
-
-/// What is wrong with the command line, as one sentence with a remedy.
-fn sentence(error: &clap::Error) -> String {
-    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        return "say what to do: cargo simt check FILE, or cargo simt run -- COMMAND; --help shows more".into();
-    }
-    let text = error.to_string();
-    let paragraph: Vec<&str> = text.lines().map(str::trim).take_while(|line| !line.is_empty()).collect();
-    let text = paragraph.join(" ");
-    let text = text.strip_prefix("error: ").unwrap_or(&text);
-    let remedy = if text.contains(';') { "" } else { "; --help shows what can be given" };
-    format!("{text}{remedy}")
 }

@@ -43,7 +43,7 @@ pub fn check(file: &Path) -> Result<()> {
 /// Writes the findings of what was run.
 pub fn write(file: &Path, of: &str, findings: &[Finding]) -> Result<()> {
     let text = match format(file)? {
-        Format::Json => pretty(&json!({ "of": of, "findings": findings })),
+        Format::Json => pretty(&json!({ "format": 1, "of": of, "findings": findings })),
         Format::Sarif => pretty(&sarif(findings)),
         Format::JUnit => junit(of, findings),
         Format::Annotations => return system::print_whole(&annotations(findings)),

@@ -30,7 +30,7 @@ fn case(name: &str, environment: &[(&str, PathBuf)]) -> Result<(), Failed> {
     cases
         .register_bin("cargo-simt", Path::new(env!("CARGO_BIN_EXE_cargo-simt")))
         // Neither the width of a terminal nor what it can show may change what is compared.
-        .env("COLUMNS", "100")
+        .env("COLUMNS", "80")
         .env("NO_COLOR", "1")
         .env("CLICOLOR_FORCE", "0");
     for (variable, path) in environment {

@@ -180,7 +180,7 @@ impl Nvrtc {
     pub fn compile(&self, unit: &Unit) -> Result<Compiled> {
         let Unit { source, name, options, headers, whole_log } = unit;
         let no_text = |text: &str| CString::new(text).map_err(|_| anyhow!("{name} is not a text; give CUDA C or PTX"));
-        let (source, name_c) = (no_text(source)?, no_text(name)?);
+        let (text, source, name_c) = (source, no_text(source)?, no_text(name)?);
         let texts: Vec<CString> = headers.iter().map(|[_, text, _]| no_text(text)).collect::<Result<_>>()?;
         let names: Vec<CString> = headers.iter().map(|[name, ..]| no_text(name)).collect::<Result<_>>()?;
         let (texts, names, count) = (pointers(&texts), pointers(&names), headers.len() as c_int);
@@ -196,7 +196,12 @@ impl Nvrtc {
         type Destroy = unsafe extern "C" fn(*mut Program) -> c_int;
         // SAFETY: the signature is NVRTC's; the program was created above and is not used again.
         self.check(unsafe { self.library.get::<Destroy>(b"nvrtcDestroyProgram\0")?(&raw mut program) })?;
-        result
+        match rust_line(text).filter(|_| result.is_err()) {
+            Some(line) => bail!(
+                "{name} does not compile; line {line} is Rust, and the file is CUDA C; write a kernel in Rust into a file that ends in .rs"
+            ),
+            None => result,
+        }
     }
 
     fn compile_program(&self, program: Program, name: &str, options: &[String], most: usize) -> Result<Compiled> {
@@ -235,6 +240,14 @@ impl Nvrtc {
     }
 }
 
+/// The first line, counted from 1, of a source in CUDA C that only Rust can mean.
+pub fn rust_line(source: &str) -> Option<usize> {
+    const BEGINS: [&str; 8] =
+        ["fn ", "pub fn ", "pub unsafe ", "unsafe extern ", "let ", "use gpu::", "use core::", "#![no_std]"];
+    let is_rust = |line: &str| BEGINS.iter().any(|begin| line.trim_start().starts_with(begin));
+    source.lines().position(is_rust).map(|at| at + 1)
+}
+
 /// Pointers to these texts for C; valid as long as `texts` is.
 fn pointers(texts: &[CString]) -> Vec<Text> {
     texts.iter().map(|text| text.as_ptr()).collect()
@@ -250,5 +263,11 @@ mod tests {
         assert!(
             sentence.starts_with("the NVRTC at /lib/libnvrtc.so.12 fails with status 3 (it does not say why); install")
         );
+    }
+
+    #[test]
+    fn rust_in_a_file_of_cuda_c_is_seen() {
+        assert_eq!(rust_line("// A kernel.\nint letter = 0;\n    let mut sum = 0.0;\n"), Some(3));
+        assert_eq!(rust_line("// let it be\nint used = fn(1);\nextern \"C\" __global__ void matmul()\n"), None);
     }
 }

@@ -1,11 +1,12 @@
 //! The difference between two kernels, of the course or of the learner, and between the host drivers of two steps: the lesson.
 
+use std::io::{IsTerminal as _, stdout};
 use std::path::Path;
 use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
 use anyhow::Result;
-use common::basics::{print, workspace};
+use common::basics::{output, print_whole, workspace};
 use common::code::{Source, folder_of};
 use plan::Step;
 use similar::{Algorithm, Change, TextDiff};
@@ -35,7 +36,9 @@ pub fn run(options: &Options) -> Result<bool> {
         "--- {}\n+++ {}\n{text}{gone} lines gone, {new} lines new\n{long}{between}{host}",
         one.display, other.display
     );
-    print(&coloured(&text)).map(|()| true)
+    // A program that reads the difference needs whole lines.
+    let text = if stdout().is_terminal() { text.lines().map(fitted).collect() } else { text };
+    print_whole(&coloured(&text)).map(|()| true)
 }
 
 /// The part of a step on the host: its driver, and the plan with which it launches. Each comes with the file that it is in.
@@ -102,6 +105,14 @@ pub(crate) fn named(name: &str) -> Result<Source> {
         return Source::read(path);
     }
     Source::read(&Kernel::named(name)?.file())
+}
+
+/// A line that fits the terminal: what does not is below it, with the same sign and further to the right.
+fn fitted(line: &str) -> String {
+    let sign = if line.starts_with(['+', '-']) { &line[..1] } else { " " };
+    let code = line.get(1..).unwrap_or_default();
+    let indent = code.len() - code.trim_start().len();
+    output::broken(line, &format!("{sign}{:indent$}    ", ""), output::width()) + "\n"
 }
 
 /// Lines that are gone in red, lines that are new in green.

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use anyhow::Result;
-use common::basics::output;
+use common::basics::{output, workspace};
 use common::code::{find_nvrtc, find_rustc};
 use common::device;
 use compile::nvrtc;
@@ -47,7 +47,7 @@ pub fn run() -> Result<bool> {
     }
     match find_nvrtc().and_then(|found| found.try_out().map(|()| found)) {
         Ok(found) => {
-            let ((major, minor), path) = (found.version, found.path.display());
+            let ((major, minor), path) = (found.version, workspace::display(&found.path));
             let [first, last] = [found.targets.first(), found.targets.last()].map(|at| capability(*at.unwrap_or(&0)));
             let takes = format!("your own and edited kernels compile, for compute capability {first} to {last}");
             line("NVRTC", format!("{major}.{minor} at {path}: {takes}"));

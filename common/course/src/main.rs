@@ -3,11 +3,12 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use common::basics::line;
 use course::{book, compare, difference, doctor, explore, grade, lab, review, secret, standing};
 
 /// Where you stand in the course, its labs, and how the steps compare.
 #[derive(Parser)]
-#[command(name = "cargo course", bin_name = "cargo course", disable_help_subcommand = true)]
+#[command(name = "cargo course", bin_name = "cargo course", version, disable_help_subcommand = true)]
 struct Cli {
     /// What to do; without it, where you stand
     #[command(subcommand)]
@@ -34,10 +35,12 @@ enum Command {
     Doctor,
     /// Build the book and open it in a browser
     Book(book::Options),
+    /// Print what a shell needs to complete the words of the program course
+    Completions(line::Completions),
 }
 
 fn main() -> ExitCode {
-    common::program::exit::start(Cli::try_parse(), |cli| match &cli.command {
+    common::program::exit::start(line::read(std::env::args_os()), |cli: &Cli| match &cli.command {
         None => standing::run(),
         Some(Command::Lab(options)) => lab::run(options),
         Some(Command::Diff(options)) => difference::run(options),
@@ -48,5 +51,6 @@ fn main() -> ExitCode {
         Some(Command::Secret(options)) => secret::run(options),
         Some(Command::Doctor) => doctor::run(),
         Some(Command::Book(options)) => book::run(options),
+        Some(Command::Completions(shell)) => shell.print::<Cli>("course"),
     })
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, anyhow};
+use common::basics::output;
 use common::code::file_of;
 use explorer::steps::BEYOND;
 use plan::{DeviceInfo, Plan, Problem, Step, Variant};
@@ -20,7 +21,10 @@ pub fn named(name: &str) -> Option<&'static Step> {
 pub fn expect(name: &str) -> Result<&'static Step> {
     named(name).ok_or_else(|| {
         let names: Vec<&str> = STEPS.iter().map(|step| step.name).collect();
-        anyhow!("there is no step {name:?}; choose one of {}, or its number", names.join(", "))
+        match output::meant(name, names.iter().copied()) {
+            Some(meant) => anyhow!("there is no step {name:?}; did you mean {meant}?"),
+            None => anyhow!("there is no step {name:?}; choose one of {}, or its number", names.join(", ")),
+        }
     })
 }
 
@@ -51,6 +55,10 @@ impl Kernel {
         Self::of(step).find(|kernel| kernel.variant_name() == variant).with_context(|| {
             let mut names: Vec<String> = Self::of(step).map(|kernel| kernel.name()).collect();
             names.sort();
+            let variants = Self::of(step).filter_map(|kernel| kernel.variant_name());
+            if let Some(meant) = output::meant(variant.unwrap_or_default(), variants) {
+                return format!("{} has no kernel {name:?}; did you mean {}/{meant}?", step.name, number(step));
+            }
             format!("{} has no kernel {name:?}; choose one of {}", step.name, names.join(", "))
         })
     }

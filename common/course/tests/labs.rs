@@ -113,7 +113,7 @@ fn watched() -> Result<()> {
     std::fs::copy(root().join("step01_cpu_naive/lab/start.cu"), &copy)?;
     let output = folder.join("output.txt");
     let mut command = Command::new(PROGRAM);
-    command.args(["lab", "1", "--watch"]).env(course::mine::VARIABLE, &folder);
+    command.args(["lab", "1", "--watch"]).env(course::mine::VARIABLE, &folder).env("COLUMNS", "1000");
     let mut child = command.stdout(std::fs::File::create(&output)?).stderr(Stdio::null()).spawn()?;
     let printed = |words: &str| -> Result<String> {
         for _ in 0..600 {

@@ -34,8 +34,8 @@ fn run(file: &str, folder: &Path) -> Result<()> {
         .insert_var("[MINE]", workspace::display(folder))
         .context("the name of a folder cannot be elided")?
         .env(course::mine::VARIABLE, folder.display().to_string())
-        // Neither the width of a terminal nor what it can show may change what is compared.
-        .env("COLUMNS", "100")
+        // Neither the width of a terminal nor what it can show may change what is compared, nor the length of a folder's name.
+        .env("COLUMNS", "1000")
         .env("NO_COLOR", "1")
         .env("CLICOLOR_FORCE", "0");
     cases.case(Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/outputs/{file}.trycmd"))).run();

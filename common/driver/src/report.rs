@@ -105,7 +105,7 @@ pub fn kernel(report: Option<&Path>, name: &str, found: &findings::HazardReport,
 pub fn counters(report: Option<&Path>, name: &str, counters: &simt::Counters, kernel: &simt::Kernel) {
     let mut sum = findings::analysis::CounterSum::default();
     sum.add(kernel, counters);
-    let text = sum.report().text();
+    let text = sum.report().text(&[]);
     match report {
         Some(_) => write(report, &json!({ "counters": name, "text": text })),
         None => eprintln!("simt: counters of {name}\n{text}"),

@@ -46,7 +46,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    common::program::exit::start(Cli::try_parse(), |cli| match &cli.command {
+    common::program::exit::start(common::basics::line::read(std::env::args_os()), |cli: &Cli| match &cli.command {
         Command::Ptx(options) => ptx::run(options),
         Command::Pages(options) => pages::run(options),
         Command::Explorer(options) => explore::run(options),

@@ -20,7 +20,7 @@ pub fn output(program: &str, arguments: &[&str]) -> Result<[String; 2]> {
     let output = Command::new(folder()?.join(program))
         .args(arguments)
         .current_dir(workspace::root())
-        // Help is wrapped to the terminal's width if there is one.
+        // Lines are as wide as it says.
         .stdin(Stdio::null())
         .env_remove("COLUMNS")
         .output()

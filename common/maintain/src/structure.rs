@@ -27,7 +27,7 @@ const CRATES: [(&str, &[&str]); 17] = [
     ("simt-findings", &["simt-gpu", "simt-ptx", "simt-system"]),
     ("simt-driver", &["compile", "simt-findings", "simt-gpu", "simt-ptx", "simt-system"]),
     ("cargo-simt", &["compile", "simt-driver", "simt-findings", "simt-gpu", "simt-ptx", "simt-system"]),
-    ("plan", &[]),
+    ("plan", &["simt-system"]),
     ("gpu", &[]),
     ("verify", &["plan"]),
     ("why", &["compile", "simt-findings", "plan", "simt-gpu", "simt-ptx", "simt-system", "verify"]),

@@ -10,7 +10,7 @@ use crate::occupancy::SmLimits;
 pub enum Kind {
     /// A CUDA device.
     Cuda,
-    /// The embedded GPU, `simt`.
+    /// The simulator, `simt`.
     Sim,
     /// The processor (step01).
     Host,
@@ -42,11 +42,11 @@ pub struct DeviceInfo {
 }
 
 impl DeviceInfo {
-    /// Returns the simulator's device. It has the sizes of an H100, so that a step plans the same launches as there.
+    /// Returns the simulator's device. It has the sizes of an H200, which are also those of an H100: a step plans the same launches.
     pub fn simulated(memory_bytes: u64) -> Self {
         Self {
             kind: Kind::Sim,
-            name: "simt, the embedded GPU (sizes of an H100)".into(),
+            name: "the simulator, with the sizes of an H200".into(),
             compute_capability: 90,
             sm_count: 132,
             max_threads_per_block: 1024,

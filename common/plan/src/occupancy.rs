@@ -79,8 +79,10 @@ impl Occupancy {
     pub fn words(&self) -> String {
         let known = |registers| format!("{registers} registers a thread");
         let registers = self.registers_per_thread.map_or_else(|| "registers unknown".into(), known);
+        // Registers may let fewer blocks come together.
+        let at_most = if self.registers_per_thread.is_none() { "at most " } else { "" };
         format!(
-            "{} blocks an SM, {:.0} % of its warps; limited by {} ({} threads, {} bytes of shared memory a block, {registers})",
+            "{at_most}{} blocks an SM, {at_most}{:.0} % of its warps; limited by {} ({} threads, {} bytes of shared memory a block, {registers})",
             self.blocks_per_sm,
             self.occupancy * 100.0,
             self.limited_by,

@@ -4,6 +4,7 @@ use std::num::Wrapping;
 
 use anyhow::{Result, anyhow};
 use serde::{Deserialize, Serialize};
+use system::output;
 
 use crate::info::{DeviceInfo, Kind};
 use crate::plan::{Plan, Specialisation};
@@ -181,7 +182,10 @@ impl Step {
             let names: Vec<&str> = self.variants.iter().map(|variant| variant.name).collect();
             match names.as_slice() {
                 [] => anyhow!("{} has no variants; leave --variant out", self.name),
-                names => anyhow!("{} has no variant {name:?}; choose {}", self.name, names.join(", ")),
+                names => match output::meant(name, names.iter().copied()) {
+                    Some(meant) => anyhow!("{} has no variant {name:?}; did you mean {meant}?", self.name),
+                    None => anyhow!("{} has no variant {name:?}; choose {}", self.name, names.join(", ")),
+                },
             }
         })
     }

@@ -10,7 +10,7 @@ pub mod packed;
 pub mod table;
 pub mod workspace;
 
-pub use system::{escape, grouped, io_reason, ms, number, output, print, print_whole, process, units, wrapped};
+pub use system::{escape, grouped, io_reason, line, ms, number, output, print, print_whole, process, units, wrapped};
 pub use verify::matrix::{Operands, Side};
 pub use verify::mix::mix;
 pub use verify::progress::Progress;

@@ -354,7 +354,7 @@ impl Device for SimDevice {
             simt::Trace::new(self.options.trace.iter().map(|&(block, thread)| (at(block), at(thread))))
         });
         let counters = self.options.counters.then(simt::Counters::new);
-        let Loaded { kernel, fields, .. } = &self.kernels[kernel.0];
+        let Loaded { kernel, fields, extents } = &self.kernels[kernel.0];
         let memory = &mut self.memory;
         let progress = Progress::new("simulating, blocks", launch.grid.map(u64::from).iter().product());
         if self.options.sample {
@@ -376,7 +376,7 @@ impl Device for SimDevice {
             by_member(fields, &mut hazard.place);
         }
         self.seen.hazards.extend(analysis::hazards(found, launch.block));
-        analysis::add_trace(&mut self.seen.trace, trace.map(|trace| trace.threads()).unwrap_or_default());
+        analysis::add_trace(&mut self.seen.trace, trace.map(|trace| trace.threads()).unwrap_or_default(), extents);
         if let (Ok(_), Some(counters)) = (&ended, counters) {
             self.seen.counters.add(kernel, &counters);
         }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
 
+use crate::basics::line;
 use crate::device::Choice;
 use crate::measure::Gpu;
 use crate::measure::baseline::CUBLAS;
@@ -15,10 +16,11 @@ pub const MAX_SIZE: u64 = i32::MAX as u64 - 4095;
 /// What the learner asks of a step.
 #[derive(Clone, Debug, Parser)]
 #[command(
+    version,
     disable_help_subcommand = true,
     after_help = "Examples (after `cargo run --release -p STEP --`):
   --size 1000x777x513              a ragged problem: C is 1000×777, K is 513
-  --device sim --size 64           on the embedded GPU, no CUDA needed
+  --device sim --size 64           on the simulator, without a GPU
   --fill integers --dtype i32      checked exactly
   --variant NAME                   a rung, a counter-example or rust; --list-variants names them
   --baseline cublas                next to NVIDIA's library, on a GPU
@@ -67,7 +69,7 @@ pub struct Args {
     #[arg(long, value_name = "total|lines", num_args = 0..=1, default_missing_value = "total", hide_possible_values = true)]
     pub counters: Option<CounterDetail>,
 
-    /// With --counters: the GPU whose least time is shown; by default the one in this machine, else an H200
+    /// With --counters: also the least time on this GPU; with --verbose on the one in this machine, else on an H200
     #[arg(long, value_name = "GPU")]
     pub gpu: Option<Gpu>,
 
@@ -94,6 +96,10 @@ pub struct Args {
     /// List the other kernels of the step and exit
     #[arg(long)]
     pub list_variants: bool,
+
+    /// Show the device, the compiled kernel, the occupancy, the errors and, with --counters, the least time, too
+    #[arg(long, short)]
+    pub verbose: bool,
 
     /// Print one JSON object and nothing else on standard output
     #[arg(long)]
@@ -198,22 +204,7 @@ impl Args {
 
     /// Reads the process's arguments.
     pub fn read(step: &'static str, about: String) -> Result<Self, clap::Error> {
-        use clap::{CommandFactory as _, FromArgMatches as _};
-        let command = Self::command().name(step).about(about);
-        command.try_get_matches().and_then(|matches| Self::from_arg_matches(&matches))
+        let command = <Self as clap::CommandFactory>::command().name(step).about(about);
+        line::read_as(command, std::env::args_os())
     }
-}
-
-/// Clap's error as one sentence with its remedy, and the exit status. `--help` is returned as it is, with status 0.
-pub fn sentence(error: &clap::Error) -> (String, u8) {
-    use clap::error::ErrorKind;
-    if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
-        return (error.to_string(), 0);
-    }
-    let text = error.to_string();
-    let paragraph: Vec<&str> = text.lines().map(str::trim).take_while(|line| !line.is_empty()).collect();
-    let text = paragraph.join(" ");
-    let text = text.strip_prefix("error: ").unwrap_or(&text);
-    let remedy = if text.contains(';') { "" } else { "; --help shows what can be given" };
-    (format!("error: {text}{remedy}\n"), 2)
 }

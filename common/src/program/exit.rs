@@ -5,9 +5,9 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 
+use crate::basics::line::sentence;
 use crate::basics::output::complain;
 use crate::basics::{escape, print, process};
-use crate::program::cli::sentence;
 use findings::diagnostic::Diagnostic;
 use findings::{KernelFault, diagnostic};
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::basics::{ms, wrapped};
 use crate::code::Source;
 use crate::measure::{Baseline, LeastTime, Timing};
-use crate::program::cli::CounterDetail;
+use crate::program::cli::{Args, CounterDetail};
 use crate::verify::Verification;
 use findings::analysis::ThreadReport;
 use findings::{Counters, HazardReport, diagnostic};
@@ -54,9 +54,15 @@ pub struct LaunchReport {
     pub is_later: bool,
 }
 
+/// The version of the JSON report: it grows when a field is renamed, removed, or gets another meaning.
+const FORMAT: u32 = 1;
+
 /// A whole run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Report {
+    /// The version of this format: 1.
+    #[serde(default)]
+    pub format: u32,
     /// The step's name.
     pub step: String,
     /// The step in one line.
@@ -111,6 +117,7 @@ impl Report {
     pub fn new(step: &Step, info: &DeviceInfo, problem: Problem, source: Source, verification: Verification) -> Self {
         let Source { display, hash, .. } = source;
         Self {
+            format: FORMAT,
             step: step.name.into(),
             title: step.title.into(),
             variant: None,
@@ -142,28 +149,29 @@ impl Report {
         Some(self.hazards.as_ref()?.iter().filter(|hazard| hazard.is_hidden_cause()).count())
     }
 
-    /// A table for people, with colours that [`crate::basics::output::print`] shows on terminals only.
-    pub fn text(&self, detail: Option<CounterDetail>) -> String {
-        let variant = self.variant.as_ref().map_or_else(String::new, |variant| format!(", variant {variant}"));
-        let mut table = Table(format!("{}{variant}: {}\n", self.step, self.title));
-        table.line("device", &self.device.name);
-        let Problem { m, n, k, dtype, fill, seed } = self.problem;
-        table.line("problem", format!("C {m}×{n} = A {m}×{k} · B {k}×{n}, {dtype}, {fill}, seed {seed}"));
-        let hash = &self.kernel.hash[..12.min(self.kernel.hash.len())];
-        table.line("kernel", format!("{} (sha256 {hash}…)", self.kernel.origin));
+    /// What people read first: the verdict, and what to try next; with `--verbose` the details. It has colours that
+    /// [`crate::basics::output::print`] shows on terminals only.
+    pub fn text(&self, args: &Args) -> String {
+        let title = match &self.variant {
+            Some(variant) => format!("{}, variant {variant}\n", self.step),
+            None => format!("{}: {}\n", self.step, self.title),
+        };
+        let mut table = Table { text: title, verbose: args.verbose };
+        table.line("problem", self.problem_words(args.verbose));
+        if args.verbose {
+            table.line("device", &self.device.name);
+            let hash = &self.kernel.hash[..12.min(self.kernel.hash.len())];
+            table.line("kernel", format!("{} (sha256 {hash}…)", self.kernel.origin));
+        }
         if let Some(launch) = &self.launch {
             table.line("launch", launch.words());
         }
-        if let Some(occupancy) = &self.occupancy {
+        if let Some(occupancy) = self.occupancy.as_ref().filter(|_| args.verbose) {
             table.line("occupancy", occupancy.words());
         }
         table.verification(&self.verification, self.causes());
-        match &self.timing {
-            Some(timing) => table.timing(timing, self.device.kind),
-            None if self.device.kind == Kind::Sim && self.verification.ok => {
-                table.line("time", "none: the simulator shows what a kernel does, not how fast a GPU would do it");
-            }
-            None => {}
+        if let Some(timing) = &self.timing {
+            table.timing(timing, self.device.kind);
         }
         if let Some(baseline) = &self.baseline {
             table.line("cuBLAS", baseline.words());
@@ -172,15 +180,90 @@ impl Report {
             let findings = self.findings.as_deref().filter(|_| self.is_own);
             table.hazards(hazards, findings);
         }
+        if self.verification.ok && self.hazards.iter().all(Vec::is_empty) && !args.verbose {
+            table.line("next", next(args));
+        }
         let mut parts = self.why.clone();
         parts.extend(self.trace.iter().flatten().map(ThreadReport::text));
-        if let (Some(counters), Some(detail)) = (&self.counters, detail) {
-            parts.push(counters.text());
-            parts.extend(self.least_time.as_ref().map(LeastTime::text));
+        if let (Some(counters), Some(detail)) = (&self.counters, args.counters) {
+            parts.push(counters.text(self.first_counters()));
+            let is_asked = args.verbose || args.gpu.is_some();
+            parts.extend(self.least_time.as_ref().filter(|_| is_asked).map(LeastTime::text));
             parts.extend((detail == CounterDetail::Lines).then(|| counters.line_table()));
         }
-        parts.iter().fold(table.0, |text, part| text + "\n" + part)
+        parts.iter().fold(table.text, |text, part| text + "\n" + part)
     }
+
+    /// The counters that the step's chapter speaks of; they are shown first.
+    fn first_counters(&self) -> &'static [&'static str] {
+        FIRST_COUNTERS.iter().find(|(step, _)| *step == self.step).map_or(&[], |(_, names)| names)
+    }
+
+    /// The problem, with what is not as usual, and where it was solved.
+    fn problem_words(&self, verbose: bool) -> String {
+        let Problem { m, n, k, dtype, fill, seed } = self.problem;
+        let usual = Problem::uniform([m, n, k]);
+        let mut words = format!("C {m}×{n} = A {m}×{k} · B {k}×{n}");
+        for (is_shown, word) in [
+            (dtype != usual.dtype, dtype.to_string()),
+            (fill != usual.fill, fill.to_string()),
+            (seed != usual.seed, format!("seed {seed}")),
+        ] {
+            words += &if verbose || is_shown { format!(", {word}") } else { String::new() };
+        }
+        match self.device.kind {
+            _ if verbose => words,
+            Kind::Cuda => format!("{words}, on {}", self.device.name),
+            Kind::Sim => format!("{words}, on the simulator"),
+            Kind::Host => format!("{words}, on the host"),
+        }
+    }
+}
+
+/// By the step, the counters that its chapter speaks of.
+const FIRST_COUNTERS: [(&str, &[&str]); 6] = [
+    ("step01_cpu_naive", &["global_load_requests", "global_load_sectors", "flop_per_byte"]),
+    ("step02_gpu_naive", &["instructions", "global_load_requests", "global_load_sectors", "flop_per_byte"]),
+    (
+        "step03_single_block",
+        &["global_load_requests", "global_load_sectors", "flop_per_byte", "shared_load_requests", "barriers"],
+    ),
+    (
+        "step04_tiled",
+        &[
+            "global_load_requests",
+            "global_load_sectors",
+            "flop_per_byte",
+            "shared_load_wavefronts",
+            "shared_load_bank_conflicts",
+            "barriers",
+        ],
+    ),
+    (
+        "step05_thread_tile",
+        &[
+            "instructions",
+            "flop_per_byte",
+            "shared_load_requests",
+            "shared_load_wavefronts",
+            "shared_store_bank_conflicts",
+        ],
+    ),
+    (
+        "step06_prefetch",
+        &["instructions", "shared_load_requests", "shared_load_wavefronts", "copy_requests", "barriers"],
+    ),
+];
+
+/// What else a learner can ask of a right product.
+fn next(args: &Args) -> String {
+    let asks = [
+        (args.check, "--check looks for races"),
+        (args.counters.is_some(), "--counters counts"),
+        (false, "--verbose says more"),
+    ];
+    let asks: Vec<&str> = asks.into_iter().filter_map(|(is_asked, words)| (!is_asked).then_some(words)).collect();
+    asks.join(", ")
 }
 
 const GOOD: Style = AnsiColor::Green.on_default().bold();
@@ -189,8 +272,14 @@ const BAD: Style = AnsiColor::Red.on_default().bold();
 /// The column at which the values of rows begin.
 const INDENT: usize = 13;
 
+/// Mismatches that are shown without `--verbose`.
+const FEW: usize = 3;
+
 /// Rows with a name and a value.
-struct Table(String);
+struct Table {
+    text: String,
+    verbose: bool,
+}
 
 impl Table {
     fn hazards(&mut self, hazards: &[HazardReport], findings: Option<&[Finding]>) {
@@ -204,7 +293,7 @@ impl Table {
                 self.styled(BAD, "HAZARDS", found.to_string());
             }
             for finding in findings {
-                self.0 += &format!("\n{}", diagnostic::render(&finding.diagnostic));
+                self.text += &format!("\n{}", diagnostic::render(&finding.diagnostic));
             }
             return;
         }
@@ -212,13 +301,15 @@ impl Table {
             self.styled(BAD, "HAZARDS", found.to_string());
         } else {
             self.line("hazards", "none: no race, no access out of bounds, no missing wait or barrier");
-            self.line("", "not tried: stores that other threads see late or in another order");
+            if self.verbose {
+                self.line("", "not tried: stores that other threads see late or in another order");
+            }
         }
         if warnings > 0 {
             self.line("warnings", warnings.to_string());
         }
         for hazard in hazards {
-            self.0 += &format!("\n{}", diagnostic::render(&hazard.diagnostic));
+            self.text += &format!("\n{}", diagnostic::render(&hazard.diagnostic));
         }
     }
 
@@ -229,22 +320,23 @@ impl Table {
     fn styled(&mut self, style: Style, name: &str, value: impl AsRef<str>) {
         // Only the name counts, because escape sequences have no width.
         let space = " ".repeat(11_usize.saturating_sub(name.len()));
-        self.0 += &format!("  {style}{name}{style:#}{space}");
-        self.0 += &wrapped(value.as_ref(), INDENT);
-        self.0.push('\n');
+        self.text += &format!("  {style}{name}{style:#}{space}");
+        self.text += &wrapped(value.as_ref(), INDENT);
+        self.text.push('\n');
     }
 
     fn verification(&mut self, verification: &Verification, causes: Option<usize>) {
         if verification.ok {
-            return self.styled(GOOD, "verified", verified(verification));
+            return self.styled(GOOD, "verified", verified(verification, self.verbose));
         }
         self.styled(BAD, "WRONG", verification.words(causes));
-        for mismatch in &verification.mismatches {
+        let shown = if self.verbose { usize::MAX } else { FEW };
+        for mismatch in verification.mismatches.iter().take(shown) {
             let name = format!("C[{}][{}]", mismatch.row, mismatch.col);
             self.line("", format!("{}, expected {}", mismatch.words(&name), mismatch.expected));
         }
         if let Some(map) = &verification.map {
-            self.0 += map;
+            self.text += map;
         }
     }
 
@@ -296,11 +388,14 @@ impl LaunchReport {
     }
 }
 
-fn verified(verification: &Verification) -> String {
+fn verified(verification: &Verification, verbose: bool) -> String {
     let how = verification.method.words();
     match (verification.max_error, verification.worst_bound_share) {
-        (Some(error), Some(share)) if error != 0.0 => {
-            format!("{how}: largest error {error:.2e}, at most {:.2} % of its bound", share * 100.0)
+        (Some(error), Some(share)) if verbose && error != 0.0 => {
+            let percent = share * 100.0;
+            format!(
+                "{how}: largest error {error:.2e}; no element uses more than {percent:.2} % of the error that rounding may make"
+            )
         }
         _ => how.to_owned(),
     }

@@ -38,7 +38,7 @@ pub fn execute(step: &Step, variant: Option<&Variant>, args: &Args, driver: Driv
     if args.json {
         print_whole(&report.json()?)?;
     } else {
-        print(&report.text(args.counters))?;
+        print(&report.text(args))?;
     }
     Ok(report.verification.ok && report.hazards.iter().flatten().all(|hazard| hazard.diagnostic.warning))
 }

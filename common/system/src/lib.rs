@@ -2,6 +2,8 @@
 //! terminal, numbers for people. It knows no kernel, no GPU and no course.
 
 pub mod files;
+#[cfg(feature = "line")]
+pub mod line;
 pub mod output;
 pub mod process;
 pub mod units;

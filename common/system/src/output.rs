@@ -1,63 +1,150 @@
 //! Text that leaves the program, and words for I/O errors.
 
-use std::io::Write as _;
+use std::io::{ErrorKind, IsTerminal as _, Write as _};
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use anyhow::{Result, anyhow};
+use anstream::adapter::strip_str;
+use anyhow::{Result, bail};
+use unicode_width::UnicodeWidthStr;
 
 /// The most characters that are shown of a line, because a kernel can have names of any length.
 const LONGEST: usize = 2000;
 
-/// Writes words to standard output, with their styles if that is a terminal with colours. A closed pipe or a full disk is an error,
-/// not a panic.
+/// The columns of a line where neither a terminal nor the variable `COLUMNS` says how many there are.
+pub const COLUMNS: usize = 80;
+
+/// The most columns of a sentence: wider ones are hard to read.
+pub const SENTENCE: usize = 100;
+
+static WIDTH: AtomicUsize = AtomicUsize::new(COLUMNS);
+
+/// From here on lines are broken at this width. A program calls it as it begins; where nobody does, as in tests, it is [`COLUMNS`].
+pub fn fit(columns: usize) {
+    WIDTH.store(columns, Ordering::Relaxed);
+}
+
+/// How many columns a line may have.
+pub fn width() -> usize {
+    WIDTH.load(Ordering::Relaxed)
+}
+
+/// How many columns a text takes in a terminal, which shows no escape sequences.
+pub fn columns(text: &str) -> usize {
+    UnicodeWidthStr::width(strip_str(text).to_string().as_str())
+}
+
+/// Writes words to standard output, with their styles if that is a terminal with colours. Lines that do not fit are broken between
+/// words. A full disk is an error. If the pipe is closed, as by `| head -1`, nobody wants to read more, and only the exit status remains.
 pub fn print(text: &str) -> Result<()> {
-    print_whole(&text.split_inclusive('\n').map(cut).collect::<String>())
+    print_whole(&fitted(text, width()))
 }
 
 /// Writes lines of any length to standard output, such as JSON or the output of a kernel.
 pub fn print_whole(text: &str) -> Result<()> {
     let mut stdout = anstream::stdout().lock();
-    stdout.write_all(but_styles(text).as_bytes()).and_then(|()| stdout.flush()).map_err(|error| {
-        let reason = io_reason(&error);
-        anyhow!(
-            "standard output cannot be written ({reason}); send it to a file with room or to a program that reads it"
-        )
-    })
+    match stdout.write_all(but_styles(text).as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            let reason = io_reason(&error);
+            bail!("standard output cannot be written ({reason}); send it to a file with room")
+        }
+        _ => Ok(()),
+    }
 }
 
-/// Writes words to standard error. If that is closed, only the exit status remains.
+/// Writes words to standard error. If that is closed, only the exit status remains. Lines are broken for a terminal only, so that
+/// a sentence in a log can be searched for.
 pub fn complain(text: &str) {
-    let text: String = text.split_inclusive('\n').map(cut).collect();
+    let is_read = std::io::stderr().is_terminal();
+    let text = if is_read { fitted(text, width()) } else { text.split_inclusive('\n').map(cut).collect() };
     let _ = anstream::stderr().write_all(but_styles(&text).as_bytes());
 }
 
-/// The most columns of a line.
-const WIDTH: usize = 100;
-
 /// A text that begins at a column, broken between words if it gets too wide. Further lines begin at the same column.
 pub fn wrapped(text: &str, column: usize) -> String {
-    lines(text, column).join(&format!("\n{:column$}", ""))
+    lines(text, column, width()).join(&format!("\n{:column$}", ""))
 }
 
-/// The lines of a text that begins at a column, broken between words if it gets too wide.
-pub fn lines(text: &str, column: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    let mut at = WIDTH;
-    for word in text.split(' ') {
-        let width = word.chars().count();
-        match lines.last_mut() {
-            Some(line) if at + 1 + width <= WIDTH => {
-                *line += " ";
-                *line += word;
-                at += 1 + width;
-            }
-            _ => {
-                lines.push(word.to_owned());
-                at = column + width;
-            }
+/// The lines of a text that begins at a column, broken between words so that none ends after column `width`, or after
+/// one at which it is hard to read.
+pub fn lines(text: &str, column: usize, width: usize) -> Vec<String> {
+    let room = width.min(SENTENCE).saturating_sub(column);
+    broken(text, "", room).lines().map(str::to_owned).collect()
+}
+
+/// The line, broken between words so that none of its parts has more columns than `width`. Further parts begin with `further`.
+pub fn broken(line: &str, further: &str, width: usize) -> String {
+    let (mut text, mut at, mut begun) = (String::new(), 0, false);
+    for (number, word) in line.split(' ').enumerate() {
+        let wide = columns(word);
+        if begun && wide > 0 && at + 1 + wide > width {
+            text.truncate(text.trim_end_matches(' ').len());
+            text += "\n";
+            text += further;
+            (at, begun) = (columns(further), false);
+        } else if number > 0 {
+            text.push(' ');
+            at += 1;
+        }
+        text += word;
+        at += wide;
+        begun |= wide > 0;
+    }
+    text.truncate(text.trim_end_matches(' ').len());
+    text
+}
+
+/// Which columns of a table fit into so many columns of a line: all but the first ones of `first_to_go`.
+pub fn fitting(widths: &[usize], first_to_go: &[usize], room: usize) -> Vec<usize> {
+    let mut kept: Vec<usize> = (0..widths.len()).collect();
+    for gone in first_to_go {
+        if kept.iter().map(|&column| widths[column]).sum::<usize>() > room {
+            kept.retain(|column| column != gone);
         }
     }
-    lines
+    kept
+}
+
+/// The lines of a text, cut if they are very long and broken if they do not fit.
+pub fn fitted(text: &str, width: usize) -> String {
+    let fitted = |line: &str| {
+        let line = cut(line);
+        let (words, end) = line.strip_suffix('\n').map_or((&*line, ""), |words| (words, "\n"));
+        if columns(words) <= width {
+            return line;
+        }
+        // A command that is broken can still be typed as it is shown.
+        let plain = strip_str(words).to_string();
+        if plain.trim_start().starts_with("cargo ") {
+            let further = plain.len() - plain.trim_start().len() + 4;
+            return broken(words, &" ".repeat(further), width - 2).replace('\n', " \\\n") + end;
+        }
+        broken(words, &begin(words, width), width) + end
+    };
+    text.split_inclusive('\n').map(fitted).collect()
+}
+
+/// The least columns for words below others.
+const LEAST_ROOM: usize = 24;
+
+/// What the further parts of a broken line begin with: below the words that follow a name and two spaces, below the label of a piece
+/// of code that is underlined, or as far to the right as the line.
+fn begin(line: &str, width: usize) -> String {
+    let plain = strip_str(line).to_string();
+    let indent = plain.len() - plain.trim_start_matches(' ').len();
+    let number = plain[indent..].trim_start_matches(|c: char| c.is_ascii_digit()).trim_start();
+    if let Some(marked) = number.strip_prefix("| ") {
+        let bar = plain.len() - number.len();
+        let label = marked.trim_start_matches([' ', '^', '-', '|']);
+        let column = bar + 2 + columns(&marked[..marked.len() - label.len()]);
+        let column = if column + LEAST_ROOM > width { bar + 6 } else { column };
+        return format!("{:bar$}|{:space$}", "", "", space = column - bar - 1);
+    }
+    let value = plain[indent..].find("  ").map(|at| {
+        let rest = plain[indent + at..].trim_start();
+        columns(&plain[..plain.len() - rest.len()])
+    });
+    " ".repeat(value.filter(|&column| column + LEAST_ROOM <= width).unwrap_or(indent))
 }
 
 /// Writes a note to standard error, about something that is no reason to stop.
@@ -111,6 +198,13 @@ pub fn io_reason(error: &std::io::Error) -> String {
     text.split(" (os error").next().unwrap_or(&text).trim_end_matches('.').to_lowercase()
 }
 
+/// The one of these names that is written almost like the one that was given.
+pub fn meant<'a>(given: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let likeness = |name: &str| strsim::jaro_winkler(given, name);
+    let best = names.into_iter().max_by(|one, other| likeness(one).total_cmp(&likeness(other)))?;
+    (likeness(best) > 0.8).then_some(best)
+}
+
 /// A path with its line breaks and control characters escaped, so that a message stays on one line and no file name controls the
 /// terminal.
 pub fn escaped(path: &Path) -> String {
@@ -125,6 +219,30 @@ pub fn escaped(path: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_that_do_not_fit_are_broken_below_their_words() {
+        let words = "word ".repeat(30);
+        for (line, second) in [
+            (format!("    {words}"), "    word"),
+            (format!("  name     {words}"), "           word"),
+            (format!("  \u{1b}[1mname\u{1b}[0m     {words}"), "           word"),
+            (format!("  12 |   ^^^^ {words}"), "     |        word"),
+            (format!("     | {}-- {words}", "  ".repeat(30)), "     |     word"),
+        ] {
+            let text = fitted(&format!("{line}\nnext\n"), COLUMNS);
+            assert!(text.lines().all(|line| columns(line) <= COLUMNS), "{text}");
+            assert!(text.lines().nth(1).unwrap().starts_with(second) && text.ends_with("word\nnext\n"), "{text}");
+        }
+        let command = format!("  cargo run {words}\n");
+        let command = fitted(&command, COLUMNS);
+        assert!(command.starts_with("  cargo run word") && command.contains("word \\\n      word"), "{command}");
+        let long = "x".repeat(90);
+        assert_eq!(fitted(&format!("  a {long} b\n"), COLUMNS), format!("  a\n  {long}\n  b\n"));
+        assert_eq!(fitted("one\n\n", COLUMNS), "one\n\n");
+        assert_eq!(fitting(&[10, 20, 30], &[1, 2], 40), [0, 2]);
+        assert_eq!(fitting(&[10, 20, 30], &[1, 2], 60), [0, 1, 2]);
+    }
 
     #[test]
     fn only_styles_reach_a_terminal() {

@@ -7,13 +7,13 @@ use beyond::every_shape::{self, IDEAS};
 use beyond::{STEP, accuracy, several, shapes};
 use clap::{Parser, Subcommand};
 use common::Variant;
-use common::basics::print;
+use common::basics::{line, print};
 use common::program::cli::Args;
 use common::program::{execute, exit, on_device};
 
 /// Multiplies two matrices with step 6's kernel or, with --variant, one beyond it; verifies the product, and times it.
 #[derive(Parser)]
-#[command(name = "beyond", disable_help_subcommand = true, args_conflicts_with_subcommands = true)]
+#[command(name = "beyond", version, disable_help_subcommand = true, args_conflicts_with_subcommands = true)]
 struct Program {
     #[command(subcommand)]
     verb: Option<Verb>,
@@ -39,7 +39,7 @@ enum Verb {
 }
 
 fn main() -> ExitCode {
-    let program = Program::try_parse();
+    let program = line::read(std::env::args_os());
     if let Ok(Program { verb: Some(Verb::Several(args)), .. }) = &program {
         several::configure(args.multicast);
     }

@@ -6,7 +6,7 @@ mod turns;
 use std::path::PathBuf;
 
 use anyhow::Result;
-use common::basics::{ms, number, nvidia_smi, print, wrapped};
+use common::basics::{ms, number, nvidia_smi, output, print, wrapped};
 use common::code::find_nvrtc;
 use common::device::{self, Choice, SimOptions, cublas};
 use common::measure::{Cache, GPU_SIZES, L2, provenance};
@@ -111,6 +111,9 @@ pub fn run(options: &Options) -> Result<bool> {
 
 const LEGEND: &str = include_str!("legend.txt");
 
+/// The columns that are left out first if a line has no room for all.
+const FIRST_TO_GO: [&str; 6] = ["spread", "of least time", "over previous", "barriers", "warps", "bound by"];
+
 /// The headings of the columns; the first ones are those of the ratios.
 const HEAD: [&str; RATIOS.len() + 3] =
     ["flop/B", "sectors", "shared", "banks", "barriers", "warps", "least", "bound by"];
@@ -159,9 +162,10 @@ fn table(record: &Record, size: &SizeRecord) -> String {
         cells.max().unwrap_or(0)
     };
     let widths: Vec<usize> = (0..head.len()).map(width).collect();
+    let kept = kept(&head, &widths);
     let mut text = format!("\n{}\n", size.words());
     for row in &rows {
-        for (column, cell) in row.iter().enumerate() {
+        for (column, cell) in row.iter().enumerate().filter(|(column, _)| row.len() == 2 || kept.contains(column)) {
             text += &match column {
                 0 => format!("  {cell:width$}", width = widths[0]),
                 _ if is_sentence(row, column) => format!("  {}", wrapped(cell, 4 + widths[0])),
@@ -176,6 +180,22 @@ fn table(record: &Record, size: &SizeRecord) -> String {
         text += &format!("  {way}\n");
     }
     text
+}
+
+/// What the columns of the tables mean.
+fn legend(record: &Record) -> String {
+    let tables: String = record.sizes.iter().map(|size| table(record, size)).collect();
+    let is_shown = |line: &&str| {
+        line.split("  ").map(str::trim).find(|word| !word.is_empty()).is_none_or(|head| tables.contains(head))
+    };
+    LEGEND.split_inclusive('\n').filter(is_shown).collect()
+}
+
+/// The columns that a line has room for.
+fn kept(head: &[&str], widths: &[usize]) -> Vec<usize> {
+    let gone = FIRST_TO_GO.iter().filter_map(|gone| head.iter().position(|name| name == gone));
+    let taken: Vec<usize> = widths.iter().map(|width| 2 + width).collect();
+    output::fitting(&taken, &gone.collect::<Vec<_>>(), output::width())
 }
 
 fn words(entry: &Entry) -> String {
@@ -212,10 +232,12 @@ fn summary(record: &Record) -> String {
     }
     let count = |outcome: Outcome| record.entries().filter(|(_, entry)| entry.outcome == outcome).count();
     let (right, wrong, failed) = (count(Outcome::Verified), count(Outcome::Wrong), count(Outcome::Failed));
-    let checked = "every product was checked before it was timed";
+    let timed = record.device.kind == Kind::Cuda;
+    let checked = if timed { "every product was checked before it was timed" } else { "every product was checked" };
     text += &format!("\n{right} products right, {wrong} wrong, {failed} failed; {checked}\n");
-    if record.device.kind != Kind::Cuda {
-        text += &format!("{LEGEND}\nthe simulator has no times to compare; on a GPU the same command shows them\n");
+    if !timed {
+        text += &legend(record);
+        text += "\nthe simulator has no times to compare; on a GPU the same command shows them\n";
     }
     text
 }

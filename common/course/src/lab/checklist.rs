@@ -231,8 +231,7 @@ pub fn text(lab: &Lab, kernel: &Path, grade: &Grade, new: Option<&New>) -> Strin
     for task in shown.clone().filter(|&task| new.is_none() || grade.tasks[task].passed) {
         let _ = writeln!(text, "  {}{}", title(lab, task), helped(grade, task));
         for Line { words, state: found_to_be, found, .. } in &grade.tasks[task].lines {
-            let found = found.as_ref().map_or_else(String::new, |found| format!(" ({found})"));
-            let _ = writeln!(text, "    {}{words}{found}", state(*found_to_be));
+            let _ = writeln!(text, "    {}{}", state(*found_to_be), beside(words, found.as_deref()));
         }
         text += if new.is_some() { "\n" } else { "" };
     }
@@ -288,6 +287,17 @@ fn helped(grade: &Grade, task: usize) -> String {
     }
 }
 
+/// What was asked for, with what was found.
+fn beside(words: &str, found: Option<&str>) -> String {
+    match (words.strip_prefix("right at "), found) {
+        (_, None) => words.to_owned(),
+        (Some(shapes), Some(wrong)) if wrong.starts_with("not at ") => {
+            format!("wrong {}; tried: {shapes}", &wrong[4..])
+        }
+        (_, Some(found)) => format!("{words} ({found})"),
+    }
+}
+
 fn state(state: State) -> String {
     let (word, style) = match state {
         State::Passed => ("passed", AnsiColor::Green.on_default()),
@@ -328,7 +338,7 @@ fn done_with(lab: &Lab, kernel: &Path, grade: &Grade) -> String {
         text += "where you stand in the course: cargo course\n";
     } else if !lab.data.transfer.is_empty() {
         let drawn = format!("cargo course lab {name}-1{rust}");
-        let _ = writeln!(text, "\na task that is solved nowhere, and another for each number: {drawn}");
+        let _ = writeln!(text, "\na new task for each number: {drawn}");
     }
     if let Some(following) = lab.following() {
         let breaks = lab.data.after.as_ref().map_or_else(String::new, |after| format!("{after}\n"));

@@ -44,7 +44,9 @@ impl Candidate {
         let next = match compiled {
             Some(Err(error)) if error.is::<NotStarted>() => return Err(error),
             Some(Err(error)) => {
-                let text = format!("{error:#}");
+                let is_rust = compile::nvrtc::rust_line(&self.source.text).is_some() && !self.source.is_rust();
+                let begin = if is_rust { "; cargo course lab with --rust begins one" } else { "" };
+                let text = format!("{error:#}{begin}");
                 Next { places: self.refused(&text), ..Next::new(text, None).of("does not compile") }
             }
             _ => {

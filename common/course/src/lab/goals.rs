@@ -58,14 +58,14 @@ impl Candidate {
                 let none = format!("the lab asks for a counter {} that does not exist", measure.counter);
                 return Verdict::Failed(None, Next::new(none + "; restore lab.json with git", None));
             };
-            found = (measure.counter == goal.counter).then(|| format!("{} at {name}", short(value)));
+            found = (measure.counter == goal.counter).then(|| format!("{} at {name}", figure(&goal.words, value)));
             if measure.is_met(value) {
                 continue;
             }
             let shows = if measure.counter == SHARE_OF_BOUND { "--device sim" } else { "--counters lines" };
             let mut next = next(format!("at {name}: {}", measure.next), shows);
             if let Some((line, value)) = self.worst(&measure, &figures, &seen) {
-                let (number, code, value) = (line.line as usize, line.text.trim(), short(value));
+                let (number, code, value) = (line.line as usize, line.text.trim(), figure(&goal.words, value));
                 next.text += &format!("\nmost of all in line {number}, where it is {value}:\n  {code}");
                 let from = line.text.chars().take_while(|c| c.is_whitespace()).count();
                 let span = (from, from + code.chars().count());
@@ -251,14 +251,23 @@ pub fn short(value: f64) -> String {
     }
 }
 
+/// A figure beside the words of its goal: `one for 12` beside `at most one load for 16 multiply-adds`.
+fn figure(words: &str, value: f64) -> String {
+    match value {
+        _ if !words.contains("at most one ") => short(value),
+        0.0 => "none".into(),
+        _ => format!("one for {}", short(1.0 / value)),
+    }
+}
+
 /// A row: its name, and a term of counters. One instruction of a warp makes 32 multiply-adds.
 const ROWS: &[(&str, &str)] = &[
-    ("global loads of threads per multiply-add", "global_load_threads / products"),
-    ("store requests per element of C", "global_store_requests / elements_of_c"),
+    ("multiply-adds per global load of a thread", "products / global_load_threads"),
+    ("elements of C per store request", "elements_of_c / global_store_requests"),
     ("flop per byte of global memory", "flop_per_byte"),
     ("sectors per global load of a warp", "global_load_sectors / global_load_requests"),
-    ("shared loads per multiply-add of a warp", "shared_load_requests / products * 32"),
-    ("passes through shared memory per multiply-add", "shared_wavefronts / products * 32"),
+    ("multiply-adds of a warp per shared load", "products / 32 / shared_load_requests"),
+    ("multiply-adds per pass through shared memory", "products / 32 / shared_wavefronts"),
     ("bank conflicts", "shared_load_bank_conflicts + shared_store_bank_conflicts"),
     ("warp instructions per 32 multiply-adds", "instructions / products * 32"),
     ("barriers that a warp meets", "barriers / warps"),
@@ -292,7 +301,7 @@ pub fn gain(lab: &Lab, task: usize, kernel: &Path) -> Option<String> {
             value.filter(|value| value.is_finite())
         };
         let values = [value(&before, &seen_before), value(&now, &seen_now)];
-        let [before, now] = values.map(|value| short(value.unwrap_or(0.0)));
+        let [before, now] = values.map(|value| value.map_or_else(|| "-".to_owned(), short));
         if before != now && (counter != SHARE_OF_BOUND || lab.data.gain.errors) {
             rows += &format!("  {name:<47}{before:>10}{now:>10}\n");
         }

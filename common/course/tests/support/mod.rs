@@ -32,6 +32,8 @@ pub fn course(arguments: &[&str], variables: &[(&str, &Path)], answer: &str) -> 
 }
 
 pub fn said(command: &mut Command, answer: &str) -> Result<Said> {
+    // No line is broken, whatever the length of a folder's name.
+    command.env("COLUMNS", "1000");
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().context("the program does not start")?;
     if let Some(mut stdin) = child.stdin.take() {

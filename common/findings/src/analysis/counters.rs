@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use simt::{Counts, Works};
 
 use crate::places;
-use system::grouped;
+use system::{grouped, output};
 
 /// Counters of a run, in total and by source line. The names are explained, each with the Nsight Compute metric it
 /// equals, at [`simt::Counts`].
@@ -99,9 +99,12 @@ const COLUMNS: [(&str, &str); 8] = [
     ("conflicts", ""),
 ];
 
-/// Width of the table of lines, and of the source in it at least and at most.
-const WIDTH: usize = 100;
-const SOURCE: [usize; 2] = [16, 40];
+/// The columns that are left out first if a line has no room for all.
+const FIRST_TO_GO: [&str; 5] =
+    ["global_store_sectors", "fma_threads", "shared_store_wavefronts", "global_load_requests", ""];
+
+/// Width of the source in the table of lines, at least and at most.
+const SOURCE: [usize; 2] = [24, 40];
 
 /// A line of source that fits the width: without the indentation of the function's body, and cut off if it is longer.
 fn shortened(line: &str, width: usize) -> String {
@@ -118,18 +121,19 @@ impl Counters {
         self.total.get(name).copied().unwrap_or(0)
     }
 
-    /// The totals, a line each, with what follows from them.
-    pub fn text(&self) -> String {
-        let mut text = String::new();
-        let mut line = |name: &str, value: String| {
-            let _ = writeln!(text, "  {name:<34}{value:>18}");
-        };
-        for (name, _) in Counts::default().entries() {
-            line(name, grouped(self.get(name)));
-        }
-        line("flop_per_byte", format!("{:.4}", self.flop_per_byte));
-        line("flop_per_global_access", format!("{:.4}", self.flop_per_global_access));
-        text
+    /// The totals, a line each, with what follows from them: those that are named first, and the others below them.
+    pub fn text(&self, first: &[&str]) -> String {
+        let counts = Counts::default().entries().into_iter().map(|(name, _)| (name, grouped(self.get(name))));
+        let [per_byte, per_access] =
+            [self.flop_per_byte, self.flop_per_global_access].map(|ratio| format!("{ratio:.4}"));
+        let all: Vec<(&str, String)> =
+            counts.chain([("flop_per_byte", per_byte), ("flop_per_global_access", per_access)]).collect();
+        let line = |(name, value): &(&str, String)| format!("  {name:<34}{value:>18}\n");
+        let named = |wanted: &&str| all.iter().find(|(name, _)| name == wanted).map(line);
+        let shown: String = first.iter().filter_map(named).collect();
+        let gap = if shown.is_empty() { "" } else { "\n" };
+        let others = all.iter().filter(|(name, _)| !first.contains(name)).map(line);
+        shown + gap + &others.collect::<String>()
     }
 
     /// A table of the source lines, with the columns in which anything is counted.
@@ -149,7 +153,13 @@ impl Counters {
             2 + cells.max().unwrap_or(0).max(heading.len())
         };
         let widths: Vec<usize> = columns.iter().map(width).collect();
-        let source = WIDTH.saturating_sub(9 + widths.iter().sum::<usize>()).clamp(SOURCE[0], SOURCE[1]);
+        let first_to_go = FIRST_TO_GO.iter().filter_map(|gone| columns.iter().position(|(_, name)| name == gone));
+        let room = output::width().saturating_sub(9);
+        let kept = output::fitting(&widths, &first_to_go.collect::<Vec<_>>(), room.saturating_sub(SOURCE[0]));
+        let left_out: Vec<&str> =
+            (0..columns.len()).filter(|column| !kept.contains(column)).map(|column| columns[column].0).collect();
+        let (columns, widths): (Vec<_>, Vec<usize>) = kept.iter().map(|&at| (columns[at], widths[at])).unzip();
+        let source = room.saturating_sub(widths.iter().sum()).clamp(SOURCE[0], SOURCE[1]);
         let mut text = format!("  {:>5}  {:<source$}", "line", "source");
         for ((heading, _), width) in columns.iter().zip(&widths) {
             let _ = write!(text, "{heading:>width$}");
@@ -168,7 +178,10 @@ impl Counters {
             }
             text.push('\n');
         }
-        let global = "gl., gs.: global loads and stores, requests and 32-byte sectors";
-        text + &format!("  {global}; sh.: shared memory, in wavefronts\n")
+        text += "  gl., gs.: global loads and stores, in requests and 32-byte sectors\n  sh.: shared memory, in wavefronts\n";
+        if !left_out.is_empty() {
+            let _ = writeln!(text, "  a wider terminal also shows {}", left_out.join(", "));
+        }
+        text
     }
 }

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use serde::Serialize;
-use simt::AccessKind;
 use simt::analyses::trace::Step;
+use simt::{AccessKind, Extents, Space};
 
 use crate::places::{index, triple};
 
@@ -30,6 +30,8 @@ pub struct AccessReport {
     pub array: String,
     /// The element, counted from the array's start.
     pub index: u64,
+    /// The element as the kernel writes it, such as `As[3][2]`.
+    pub element: String,
     /// Size of the access in bytes.
     pub bytes: u32,
     /// The file, relative to the workspace; `null` where the PTX has no line information.
@@ -39,12 +41,14 @@ pub struct AccessReport {
 }
 
 /// Adds the accesses of one launch to those of the launches before it.
-pub fn add_trace(sum: &mut Vec<ThreadReport>, found: Vec<simt::ThreadTrace>) {
+/// `extents` are those of shared arrays, by name.
+pub fn add_trace(sum: &mut Vec<ThreadReport>, found: Vec<simt::ThreadTrace>, extents: &[(String, Extents)]) {
     for thread in found {
         let (block, at) = (index(thread.block), index(thread.thread));
         let accesses = as_in_the_formula(thread.steps).into_iter().map(|step| AccessReport {
             kind: step.kind.to_string(),
             space: step.space.to_string(),
+            element: element(&step, extents),
             array: step.array,
             index: step.index,
             bytes: step.bytes,
@@ -56,6 +60,19 @@ pub fn add_trace(sum: &mut Vec<ThreadReport>, found: Vec<simt::ThreadTrace>) {
             None => sum.push(ThreadReport { block, thread: at, accesses: accesses.collect() }),
         }
     }
+}
+
+/// The element of a step, in an array of several extents by all its indices.
+fn element(step: &Step, extents: &[(String, Extents)]) -> String {
+    let known = extents.iter().find(|(name, known)| *name == step.array && known.element_bytes == 4);
+    let extents = known.filter(|_| step.space == Space::Shared).map_or(&[][..], |(_, known)| &known.extents);
+    let (mut left, mut indices) = (step.index, String::new());
+    for &extent in extents.iter().skip(1).rev() {
+        let extent = u64::from(extent.max(1));
+        indices = format!("[{}]{indices}", left % extent);
+        left /= extent;
+    }
+    format!("{}[{left}]{indices}", step.array)
 }
 
 /// The compiler is free to load the second factor of a product before the first. A reader compares a trace with the formula.
@@ -81,11 +98,11 @@ impl ThreadReport {
             text.push_str("    accesses nothing, or is not in the grid\n");
         }
         for access in &self.accesses {
-            let AccessReport { kind, space, array, index, bytes, file, line } = access;
+            let AccessReport { kind, space, element, bytes, file, line, .. } = access;
             let file = file.as_ref().map_or("PTX line ".to_owned(), |file| format!("{file}:"));
             let width = if *bytes == 4 { String::new() } else { format!(", {bytes} bytes") };
-            let (does, element) = (format!("{space} {kind}"), format!("{array}[{index}]"));
-            let _ = writeln!(text, "    {does:<24} {element:<20} {file}{line}{width}");
+            let does = format!("{space} {kind}");
+            let _ = writeln!(text, "    {does:<14} {element:<14} {file}{line}{width}");
         }
         if self.accesses.len() >= simt::MOST_TRACED {
             let _ = writeln!(text, "    a trace keeps the first {} accesses of a thread", simt::MOST_TRACED);
@@ -97,7 +114,7 @@ impl ThreadReport {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use simt::{Location, Space};
+    use simt::Location;
 
     #[test]
     fn the_first_factor_comes_first_and_lines_stay_apart() {
@@ -115,5 +132,8 @@ mod tests {
         assert_eq!(order(&[("B", 1), ("A", 1), ("B", 1), ("A", 1)]), "ABAB");
         assert_eq!(order(&[("A", 1), ("B", 1), ("A", 1), ("B", 1)]), "ABAB");
         assert_eq!(order(&[("B", 1), ("A", 2)]), "BA");
+        let shared = Step { array: "As".into(), index: 98, space: Space::Shared, ..step(&("As", 1)) };
+        let extents = |bytes| [("As".to_owned(), Extents { element_bytes: bytes, extents: vec![32, 32] })];
+        assert_eq!([4, 2].map(|bytes| element(&shared, &extents(bytes))), ["As[3][2]", "As[98]"]);
     }
 }

@@ -130,6 +130,10 @@ pub fn hazard(hazard: &Hazard, one_warp: bool) -> Diagnostic {
 fn shown(hazard: &Hazard) -> (String, Place) {
     let name = hazard.place.array().map_or("", |array| &array.name);
     let plain = (hazard.place.to_string().replace(name, unmangled(name)), hazard.place.clone());
+    // A kernel in CUDA C has variables, and knows no register by its number.
+    if matches!(&hazard.place, Place::Register(_)) && hazard.parties.iter().any(|party| party.location.file.is_some()) {
+        return ("a variable".to_owned(), hazard.place.clone());
+    }
     let (Place::Offset { array, bytes }, Some(first)) = (&hazard.place, hazard.parties.first()) else { return plain };
     if array.space != Space::Shared {
         return plain;

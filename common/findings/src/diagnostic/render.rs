@@ -56,29 +56,28 @@ impl Diagnostic {
 
 /// The picture for a terminal, with its colours; streams that are no terminal take them out. Ends with a line feed.
 pub fn render(diagnostic: &Diagnostic) -> String {
-    draw(diagnostic, &Renderer::styled())
+    draw(diagnostic, &Renderer::styled(), output::width())
 }
 
-/// The picture without colours.
+/// The picture without colours, for files and programs: as wide as where there is no terminal.
 pub fn plain(diagnostic: &Diagnostic) -> String {
-    draw(diagnostic, &Renderer::plain())
+    draw(diagnostic, &Renderer::plain(), output::COLUMNS)
 }
 
-/// Columns of a line of the kernel that are shown: more than a kernel's line has, so that none is cut.
-const WIDTH: usize = 200;
 /// The column at which a note or a help begins, behind a line number of three digits.
 const INDENT: usize = 12;
 
-fn draw(diagnostic: &Diagnostic, renderer: &Renderer) -> String {
+fn draw(diagnostic: &Diagnostic, renderer: &Renderer, width: usize) -> String {
     let mut elements: Vec<Element<'static>> = snippets(&diagnostic.marks).into_iter().map(Into::into).collect();
-    let broken = |text: &str| text.lines().flat_map(|line| output::lines(line, INDENT)).collect::<Vec<_>>().join("\n");
+    let broken =
+        |text: &str| text.lines().flat_map(|line| output::lines(line, INDENT, width)).collect::<Vec<_>>().join("\n");
     elements.extend(diagnostic.note.as_ref().map(|note| Level::NOTE.message(broken(note)).into()));
     if !diagnostic.help.is_empty() {
         elements.push(Level::HELP.message(broken(&diagnostic.help)).into());
     }
     let level = if diagnostic.warning { Level::WARNING } else { Level::ERROR };
     let group = level.primary_title(broken(&diagnostic.title)).elements(elements);
-    renderer.clone().term_width(WIDTH).render(&[group]) + "\n"
+    output::fitted(&(renderer.clone().term_width(width).render(&[group]) + "\n"), width)
 }
 
 /// One picture for each file, with all its marks, and one for each PTX instruction.
@@ -124,7 +123,7 @@ mod tests {
     fn drawn(marks: Vec<Mark>) -> String {
         let diagnostic = Diagnostic { title: "title".into(), marks, help: "help".into(), ..Diagnostic::default() };
         assert!(render(&diagnostic).contains('\u{1b}'), "the picture for a terminal has colours");
-        draw(&diagnostic, &Renderer::plain())
+        draw(&diagnostic, &Renderer::plain(), output::COLUMNS)
     }
 
     fn mark(file: &str, line: u32) -> Mark {
