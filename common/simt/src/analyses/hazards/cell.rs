@@ -270,8 +270,12 @@ impl Cell {
         decided: u64,
     ) -> Option<Conflict> {
         let mut open = None;
-        for Entry { slot, sort: old } in self.all(lists) {
-            if !(old.writes || sort.writes && !old.waits()) {
+        let [a, b] = self.reads.map(|slot| Entry { slot, sort: Sort::READ });
+        let own = [Entry { slot: Slot::one(self.write), sort: Sort::WRITE }, a, b];
+        // Reads do not race with reads.
+        let own = &own[..if sort.writes { own.len() } else { 1 }];
+        for &Entry { slot, sort: old } in own.iter().chain(lists.of(self)) {
+            if !slot.event.some() || !(old.writes || sort.writes && !old.waits()) {
                 continue;
             }
             // This test comes first because `clock.order` is slow for a place that many threads access.

@@ -124,8 +124,11 @@ impl Clock {
         self.step(warp);
     }
 
+    /// Notes that lanes of a warp exchange values. PTX orders nothing by that. But every GPU runs the lanes on together, so all of them
+    /// come after what one of them has acquired from another warp: cooperative groups pass on in this way that a barrier is complete.
     pub(super) fn lanes_exchange(&mut self, warp: u32, lanes: u32) {
         let (own, time) = (warp as usize, self.time(warp));
+        self.beyond.warps[own].meet(lanes, self.full[own]);
         let Exchanges { all, pairs } = &mut self.exchanges[own];
         if lanes == self.full[own] {
             *all = time;

@@ -20,8 +20,10 @@
 //! # What CUDA leaves open
 //!
 //! Kernels rely on some things that CUDA does not promise but every GPU does. Here they are not races but *warnings*, and each is
-//! reported once: `volatile` counts as relaxed, as in PTX, for a flag that is polled, but not for data; threads may meet at different barrier instructions with one number, and may end before a barrier if no other thread needs what they
-//! would have done. `fences` explains what a barrier does to fences.
+//! reported once: `volatile` counts as relaxed, as in PTX, for a flag that is polled, but not for data; threads may meet at different
+//! barrier instructions with one number, and may end before a barrier if no other thread needs what they would have done. `fences`
+//! explains what a barrier does to fences. A shuffle does not order what lanes of one warp do, but all of them come after what one of
+//! them has acquired from another warp: cooperative groups rely on it.
 //!
 //! # A load is judged by what becomes of its value
 //!

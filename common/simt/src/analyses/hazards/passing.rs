@@ -50,6 +50,16 @@ const A: usize = 1;
 const B: usize = 2;
 const C: usize = 3;
 
+/// Whether an instruction has one result, each byte of which depends on all operands, whatever their values are.
+pub(super) fn depends_on_all(inst: &Inst, homes: &[Option<Home>; 5]) -> bool {
+    use Op::{And32, And64, Generic, Not32, Or32, Or64, Shl32, Shl64, ShrS32, ShrS64, ShrU32, ShrU64, Xor32, Xor64};
+    let logic = matches!(inst.op, And32 | And64 | Not32 | Or32 | Or64 | Xor32 | Xor64 | Generic);
+    let shifts = matches!(inst.op, Shl32 | Shl64 | ShrS32 | ShrS64 | ShrU32 | ShrU64);
+    let moves = matches!(inst.op, Op::SignExtend | Op::Truncate | Op::ZeroExtend);
+    let two = inst.op.writes()[4] && homes[4].is_some();
+    inst.op.writes()[0] && !(logic || shifts || moves || two)
+}
+
 pub(super) struct Passing<'a> {
     pub sets: &'a mut Sets,
     pub inst: &'a Inst,

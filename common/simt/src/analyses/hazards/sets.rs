@@ -80,6 +80,11 @@ impl Sets {
         members(&self.all[set as usize].pieces)
     }
 
+    /// Whether a value had too many doubts, which have not been taken yet.
+    pub(super) fn has_excess(&self) -> bool {
+        !self.excess.is_empty()
+    }
+
     /// Returns what belongs to values that had too many doubts. They have none any more.
     pub(super) fn take_excess(&mut self) -> Vec<Vec<u32>> {
         self.excess.drain(..).collect()

@@ -10,7 +10,7 @@ use super::extent::Extent;
 use super::finding::Spot;
 use super::hazard::HazardKind;
 use super::log::{Part, Scene};
-use super::passing::{Operands, Passing};
+use super::passing::{Operands, Passing, depends_on_all};
 use super::quick::QuickMap;
 use super::sets::{NOTHING, Set};
 use super::setup::{Setup, more};
@@ -25,9 +25,21 @@ use std::sync::Arc;
 /// The doubts about what the lanes of a warp store with one instruction, byte by byte.
 type Stored = [[Set; 16]; 32];
 
+/// What an instruction made of the doubts about its operands when a warp executed it last. In a loop it is mostly the same again.
+#[derive(Debug)]
+struct Memo {
+    operands: [Option<Arc<Bytes>>; 5],
+    result: Option<Arc<Bytes>>,
+}
+
+/// The most instructions of warps whose results are remembered.
+const MOST_MEMOS: usize = 1 << 12;
+
 #[derive(Debug)]
 pub(super) struct Values {
     doubts: Doubts,
+    /// By warp and instruction.
+    memos: QuickMap<(u32, u32), Memo>,
     /// For each warp, the registers with doubts.
     warps: Vec<QuickMap<Home, Arc<Bytes>>>,
     /// The bytes of shared memory with doubts.
@@ -59,6 +71,7 @@ impl Values {
         }
         Self {
             doubts,
+            memos: QuickMap::default(),
             warps: vec![unset; warps],
             shared: QuickMap::default(),
             local: vec![QuickMap::default(); warps],
@@ -329,6 +342,20 @@ impl Values {
         if flow == Flow::Decides {
             return self.needs(scene, (warp, inst), lanes, (&operands, &homes, &open), &more);
         }
+        let is_whole = guard.is_none() && lanes == u32::MAX && flow == Flow::Any && depends_on_all(inst, &homes);
+        if let (true, Some(memo)) = (is_whole, self.memos.get(&(warp, inst.pc))) {
+            let mut read = (0..5).filter(|&field| !writes[field]);
+            if read.all(|field| memo.operands[field] == operands.fields[field])
+                && let Some(home) = homes[0]
+            {
+                let doubtful = &mut self.warps[warp as usize];
+                match memo.result.clone() {
+                    Some(result) => doubtful.insert(home, result),
+                    None => doubtful.remove(&home),
+                };
+                return;
+            }
+        }
         let mut passing = Passing { sets: &mut self.doubts.sets, inst, code: setup.code(), operands: &operands };
         let results = passing.results(flow, lanes, writes);
         for (field, home) in homes.iter().enumerate().filter(|(field, _)| writes[*field]) {
@@ -350,6 +377,13 @@ impl Values {
                 after[lane][width(*home)..].fill(NOTHING);
             }
             self.set(warp, *home, &after);
+        }
+        if is_whole && !self.doubts.sets.has_excess() {
+            if self.memos.len() >= MOST_MEMOS {
+                self.memos.clear();
+            }
+            let result = homes[0].and_then(|home| self.warps[warp as usize].get(&home).cloned());
+            self.memos.insert((warp, inst.pc), Memo { operands: operands.fields, result });
         }
         self.doubts.relieve(scene, (warp * 32, inst.pc));
     }
