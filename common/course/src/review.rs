@@ -67,7 +67,7 @@ pub fn run(options: &Options) -> Result<bool> {
         };
     }
     // A learner who has begun a lab has read the chapters before it.
-    let begun = |lab: &Lab| lab.kernel.variant.is_none() && lab.copy().is_file();
+    let begun = |lab: &Lab| !lab.host && lab.kernel.variant.is_none() && lab.copy().is_file();
     let last = Lab::all()?.into_iter().rfind(begun).map(|lab| format!("{}/lab/README.md", lab.kernel.step.name));
     let read_so_far = last.map_or_else(|| Ok(vec![]), |lab| pages_before(&lab))?;
     let texts: Vec<String> = read_so_far.iter().map(|page| files::read(page)).collect::<Result<_>>()?;

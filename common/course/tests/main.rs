@@ -3,6 +3,7 @@
 mod attacks;
 mod class;
 mod drivers;
+mod host;
 mod labs;
 mod mistakes;
 mod outputs;
@@ -25,6 +26,7 @@ fn main() -> ExitCode {
         eprintln!("the course's folder cannot be entered: {error}");
         return ExitCode::FAILURE;
     }
-    let trials = [attacks::trials(), class::trials(), labs::trials(), outputs::trials(), transfer::trials()];
+    let trials =
+        [attacks::trials(), class::trials(), host::trials(), labs::trials(), outputs::trials(), transfer::trials()];
     libtest_mimic::run(&Arguments::from_args(), trials.into_iter().flatten().collect()).exit_code()
 }

@@ -47,8 +47,9 @@ const COURSE: &str = "plan";
 const PROGRAMS: &str = "explorer";
 
 /// What the programs may use: whatever is below them.
-const PROGRAM: [&str; 12] = [
+const PROGRAM: [&str; 13] = [
     "beyond",
+    "cargo-simt",
     "common",
     "compile",
     "course",

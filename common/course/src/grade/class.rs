@@ -194,6 +194,10 @@ fn grouped(kernels: &[(String, BTreeSet<u32>)], theirs: usize) -> Vec<Alike> {
 
 /// The sketches of what everybody can read: the start of a lab, and its answers.
 fn of_the_course(lab: &Lab, in_rust: bool) -> Vec<(String, BTreeSet<u32>)> {
+    // Host programs are not compared.
+    if lab.host {
+        return vec![];
+    }
     let answers = lab.data.tasks.iter().filter_map(|task| task.answer.as_deref());
     let kernels = answers.flat_map(|answer| [answer.to_owned(), format!("{answer}/rust")]);
     // Two tasks may have one answer.

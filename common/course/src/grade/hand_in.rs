@@ -230,7 +230,8 @@ fn hand_in(
     let stem = path.file_stem()?.to_string_lossy().into_owned();
     let own = lab_named(&stem, labs);
     let kept = own.is_some() && stem.rsplit_once('.').is_some_and(|(_, last)| is_kept(last));
-    let other = |only: &Lab| own.as_ref().is_some_and(|own| own.kernel.name() != only.kernel.name());
+    let subject = |lab: &Lab| (lab.host, lab.kernel.name());
+    let other = |only: &Lab| own.as_ref().is_some_and(|own| subject(own) != subject(only));
     if of.is_dir() || kept || only.is_some_and(other) {
         return None;
     }
@@ -239,6 +240,10 @@ fn hand_in(
         names.find_map(|name| lab_named(&name.to_string_lossy(), labs))
     };
     let lab = only.cloned().or(own).or_else(folders);
+    // A program's folder has the lab's kernel as well, and copies that the course keeps.
+    if lab.as_ref().is_some_and(|lab| lab.host) && (kind(path) != Some("rs") || stem.contains('.')) {
+        return None;
+    }
     let kernel = match (&lab, broken) {
         (_, Some(why)) => Err(why.clone()),
         _ if !of.is_file() => Err("it is a link or a pipe and no file of its own".to_owned()),

@@ -64,6 +64,9 @@ pub struct Options {
     /// End with status 1 if a required task of a kernel has not passed
     #[arg(long)]
     strict: bool,
+    /// Grade host programs, too: they are native code and run as you, with limits of time and memory; docs/src/teach.md says more
+    #[arg(long)]
+    run_programs: bool,
     /// Warp instructions after which a launch is stopped, as for cargo course lab
     #[arg(long, value_name = "N")]
     instruction_limit: Option<u64>,
@@ -90,8 +93,19 @@ pub fn run(options: &Options) -> Result<bool> {
         let who: BTreeSet<&str> = hand_ins.iter().map(|one| &*one.who).collect();
         answer::check(folder, &answer::names(who.into_iter()))?;
     }
+    if !options.run_programs {
+        let message =
+            "it is a host program, which is native code and would run as you; read it, and give --run-programs";
+        hand_ins.iter_mut().filter(|one| is_program(one)).for_each(|one| one.kernel = Err(message.to_owned()));
+        ensure!(
+            hand_ins.iter().any(|one| one.kernel.is_ok() || !is_program(one)),
+            "host programs are native code, which would run as you; read them, and grade them with --run-programs (docs/src/teach.md says what is limited)"
+        );
+    }
     for kind in ["cu", "rs"] {
-        let is_one = |one: &HandIn| one.kernel.as_ref().is_ok() && files::kind(one.file.as_ref()) == Some(kind);
+        // A host program compiles a kernel in CUDA C when it runs.
+        let needs = |one: &HandIn| if is_program(one) { Some("cu") } else { files::kind(one.file.as_ref()) };
+        let is_one = |one: &HandIn| one.kernel.as_ref().is_ok() && needs(one) == Some(kind);
         if !hand_ins.iter().any(is_one) {
             continue;
         }
@@ -125,6 +139,11 @@ pub fn run(options: &Options) -> Result<bool> {
     );
     let passed = |row: &Row| row.worth().is_some_and(|[.., passed, of]| passed >= of);
     Ok(!options.strict || class.rows.iter().all(passed))
+}
+
+/// Whether it is a host program and no kernel.
+fn is_program(one: &HandIn) -> bool {
+    one.lab.as_ref().is_some_and(|lab| lab.host)
 }
 
 /// Grades all of them, some at a time. The number is of those that this machine could not grade.
@@ -216,6 +235,8 @@ fn sweep(folder: &Path) {
 
 /// Seconds that a grading may take; one of lab 4 takes one.
 const SECONDS: u64 = 60;
+/// The same for a host program, which is built and run a dozen times.
+const SECONDS_OF_A_PROGRAM: u64 = 300;
 /// Bytes of memory that a grading may ask for; one of lab 4 touches a fortieth.
 #[cfg(target_os = "linux")]
 const MEMORY: u64 = 4 << 30;
@@ -247,10 +268,14 @@ fn graded(one: &HandIn, text: &str, folder: &Path, seed: u64, options: &Options,
     command.env(process::LEASH, "1").stdin(Stdio::piped()).stdout(File::create(&out)?).stderr(File::create(&err)?);
     let mut child = command.spawn().context("no process can be started; use fewer --jobs")?;
     let _leash = child.stdin.take();
+    // A host program is built by a compiler that needs more, and is limited when it runs.
+    let seconds = if lab.host { SECONDS_OF_A_PROGRAM } else { SECONDS };
     #[cfg(target_os = "linux")]
-    limit(&child);
-    let Some(status) = process::wait(&mut child, Duration::from_secs(SECONDS))? else {
-        bail!("it was stopped because its grading took more than {SECONDS} seconds");
+    if !lab.host {
+        limit(&child);
+    }
+    let Some(status) = process::wait(&mut child, Duration::from_secs(seconds))? else {
+        bail!("it was stopped because its grading took more than {seconds} seconds");
     };
     if status.success() {
         let graded = files::text(&out).ok().and_then(|text| serde_json::from_str(&text).ok());

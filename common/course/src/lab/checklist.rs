@@ -331,9 +331,9 @@ fn done_with(lab: &Lab, kernel: &Path, grade: &Grade) -> String {
         return text;
     }
     let rust = if lab.rust { " --rust" } else { "" };
-    if let Some(drawn) = &lab.transfer {
+    if let Some(seed) = lab.seed() {
         let own = name.split('-').next().unwrap_or(name);
-        let next = drawn.seed.wrapping_add(1);
+        let next = seed.wrapping_add(1);
         let _ = writeln!(text, "\nanother one: cargo course lab {own}-{next}{rust}");
         text += "where you stand in the course: cargo course\n";
     } else if !lab.data.transfer.is_empty() {

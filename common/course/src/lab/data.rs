@@ -7,7 +7,9 @@ use anyhow::{Context, Result, ensure};
 use common::basics::workspace;
 use common::code::folder_of;
 
-use super::{Data, Task, Transfer};
+use super::host::case::Drawn;
+use super::task::Measure;
+use super::{Data, Goal, Task, Transfer};
 use crate::steps::{self, Kernel, STEPS};
 use crate::{files, mine};
 
@@ -20,6 +22,10 @@ pub struct Lab {
     pub transfer: Option<Transfer>,
     /// Whether the learner writes it in Rust.
     pub rust: bool,
+    /// Whether it is about a host program and not about a kernel.
+    pub host: bool,
+    /// The transfer task of a host program.
+    pub drawn: Option<Drawn>,
     /// Its name on the command line: the number of its step, or the kernel that it leads to; then the seed of a transfer task.
     pub name: String,
     /// Where its file is, with its page and its start.
@@ -31,10 +37,15 @@ impl Lab {
     pub fn all() -> Result<Vec<Self>> {
         let mut all = Vec::new();
         let own = STEPS.iter().map(|step| Kernel { step, variant: None });
-        for kernel in own.chain(Kernel::beyond()) {
+        let folder = |kernel: &Kernel| {
             let step = folder_of(kernel.step);
-            let folder =
-                kernel.variant_name().map_or_else(|| step.join("lab"), |name| step.join("beyond/lab").join(name));
+            kernel.variant_name().map_or_else(|| step.join("lab"), |name| step.join("beyond/lab").join(name))
+        };
+        let of_kernels = own.chain(Kernel::beyond()).map(|kernel| (kernel, folder(&kernel)));
+        let mut places: Vec<(Kernel, PathBuf)> = of_kernels.collect();
+        // It is about the program that launches the kernel of step 2, and comes after the labs of the steps.
+        places.insert(STEPS.len(), (Kernel { step: STEPS[1], variant: None }, host_folder()));
+        for (kernel, folder) in places {
             let file = folder.join("lab.json");
             if file.is_file() {
                 let data: Result<Data> = serde_json::from_str(&files::read(&file)?).map_err(anyhow::Error::from);
@@ -42,7 +53,9 @@ impl Lab {
                     .and_then(|data: Data| data.check().map(|()| data))
                     .with_context(|| format!("{} is not a lab; restore it with git", workspace::display(&file)))?;
                 let name = kernel.variant_name().unwrap_or_else(|| steps::number(kernel.step)).to_owned();
-                all.push(Self { kernel, data, transfer: None, rust: false, name, folder });
+                let host = file == host_file();
+                let name = if host { HOST.to_owned() } else { name };
+                all.push(Self { kernel, data, transfer: None, rust: false, host, drawn: None, name, folder });
             }
         }
         Ok(all)
@@ -59,6 +72,7 @@ impl Lab {
         let step = steps::named(name).map(|step| step.name);
         let is_named = |lab: &Self| match lab.kernel.variant_name() {
             Some(kernel) => kernel == name,
+            None if lab.host => name == HOST,
             None => step == Some(lab.kernel.step.name),
         };
         let (found, others): (Vec<Self>, Vec<Self>) = Self::all()?.into_iter().partition(is_named);
@@ -71,6 +85,15 @@ impl Lab {
     /// The transfer task of a seed.
     pub fn drawn(&self, seed: u64) -> Result<Self> {
         let name = &self.name;
+        if self.host {
+            let drawn = Drawn::new(seed);
+            let task =
+                self.data.transfer.get(drawn.which).with_context(|| format!("lab {name} has no transfer tasks"))?;
+            let filled = Task { name: drawn.filled(&task.name), ..task.clone() };
+            let goals = filled.goals.into_iter().map(|goal| drawn_goal(goal, &drawn)).collect();
+            let data = Data { tasks: vec![Task { goals, ..filled }], transfer: vec![], ..self.data.clone() };
+            return Ok(Self { data, name: format!("{name}-{seed}"), drawn: Some(drawn), ..self.clone() });
+        }
         let none = || format!("lab {name} has no transfer tasks; choose lab 1 to 6");
         let transfer = Transfer::draw(&self.data.transfer, seed).with_context(none)?;
         let data = Data { tasks: vec![transfer.task()], transfer: vec![], ..self.data.clone() };
@@ -79,8 +102,14 @@ impl Lab {
 
     /// Its name among all that there is of the steps, as kernels are named: `step06_prefetch/tensor_cores`.
     pub fn full_name(&self) -> String {
-        let seed = self.transfer.as_ref().map_or_else(String::new, |drawn| format!("-{}", drawn.seed));
-        self.kernel.name() + &seed
+        let seed = self.seed().map_or_else(String::new, |seed| format!("-{seed}"));
+        let name = if self.host { HOST.to_owned() } else { self.kernel.name() };
+        name + &seed
+    }
+
+    /// The seed of a transfer task.
+    pub fn seed(&self) -> Option<u64> {
+        self.transfer.as_ref().map(|drawn| drawn.seed).or(self.drawn.map(|drawn| drawn.seed))
     }
 
     /// The command of the next lab, in the same language if that lab has a start in it.
@@ -91,6 +120,9 @@ impl Lab {
     }
 
     pub fn copy(&self) -> PathBuf {
+        if self.host {
+            return mine::folder().join(self.full_name()).join("src/main.rs");
+        }
         let step = self.kernel.step.name;
         let stem = self.kernel.variant_name().or(step.split('_').next()).unwrap_or(step);
         let seed = self.transfer.as_ref().map_or_else(String::new, |drawn| format!("-transfer{}", drawn.seed));
@@ -108,7 +140,7 @@ impl Lab {
     }
 
     fn extension(&self) -> &'static str {
-        if self.rust { "rs" } else { "cu" }
+        if self.rust || self.host { "rs" } else { "cu" }
     }
 
     pub fn command(&self) -> String {
@@ -116,6 +148,7 @@ impl Lab {
     }
 
     pub fn in_rust(self) -> Result<Self> {
+        ensure!(!self.host, "lab {} is in Rust as it is; leave --rust out", self.name);
         let lab = Self { rust: true, ..self };
         let has_start = lab.transfer.is_some() || lab.start().is_file();
         ensure!(has_start, "lab {} has no start in Rust; leave --rust out", lab.name);
@@ -124,6 +157,10 @@ impl Lab {
 
     /// The text that the learner's file begins with, and its source.
     pub fn begins_with(&self) -> Result<(String, String)> {
+        if let Some(drawn) = &self.drawn {
+            let source = format!("the start of transfer task {}", drawn.seed);
+            return Ok((drawn.start(&self.name, &self.data.tasks[0].about), source));
+        }
         Ok(match &self.transfer {
             Some(drawn) => (drawn.start(&self.name, self.rust), format!("the start of transfer task {}", drawn.seed)),
             None => (files::read(&self.start())?, format!("a copy of {}", workspace::display(&self.start()))),
@@ -132,7 +169,7 @@ impl Lab {
 
     /// The page that says what to do.
     pub fn page(&self) -> PathBuf {
-        self.folder.join("README.md")
+        if self.host { workspace::root().join("docs/src/host-lab.md") } else { self.folder.join("README.md") }
     }
 
     /// A task's answer, as `cargo course diff` takes it from here.
@@ -145,6 +182,26 @@ impl Lab {
         }
         Some(if file.is_file() { files::from_here(&file) } else { answer.clone() })
     }
+}
+
+/// The lab of host programs, and its folder and file.
+const HOST: &str = "host";
+
+fn host_folder() -> PathBuf {
+    workspace::root().join("common/course/host")
+}
+
+fn host_file() -> PathBuf {
+    host_folder().join("lab.json")
+}
+
+/// A goal in as many streams as are drawn.
+fn drawn_goal(goal: Goal, drawn: &Drawn) -> Goal {
+    let also = goal.also.into_iter().map(|measure| match measure.at_least {
+        Some(_) if measure.counter == "streams" => Measure { at_least: Some(drawn.streams as f64), ..measure },
+        _ => measure,
+    });
+    Goal { words: drawn.filled(&goal.words), also: also.collect(), ..goal }
 }
 
 #[cfg(test)]
@@ -206,7 +263,8 @@ mod tests {
                 Kernel::named(kernel).unwrap();
             }
             for (number, task) in (1..).zip(tasks) {
-                let Some(answer) = lab.answer(task) else { continue };
+                // Host programs are graded by tests of their own.
+                let Some(answer) = lab.answer(task).filter(|_| !lab.host) else { continue };
                 // Quoted for a shell, in case a folder's name has a blank.
                 let kernel = difference::named(answer.trim_matches('"')).unwrap().display;
                 // An open challenge's answer passes at least what comes before it.
@@ -222,6 +280,6 @@ mod tests {
                 assert!(page.contains(&format!("\n## Task {number}")), "{lab_name}: task {number} is not on the page");
             }
         }
-        assert!(labs.len() >= 7, "{} labs", labs.len());
+        assert!(labs.len() >= 8 && labs.iter().filter(|lab| lab.host).count() == 1, "{} labs", labs.len());
     }
 }

@@ -8,11 +8,13 @@ use std::time::Instant;
 use anstream::adapter::strip_str;
 use anyhow::Result;
 use common::basics::progress::Progress;
+use common::basics::workspace;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{
-    Candidate, Grade, GradedTask, Lab, Line, Next, Part, State, Until, copies, goals, hidden, names, smallest_ragged,
+    Candidate, Grade, GradedTask, Lab, Line, Next, Part, State, Until, copies, goals, hidden, host, names,
+    smallest_ragged,
 };
 
 const FORMAT: u32 = 1;
@@ -96,9 +98,15 @@ pub fn checked(lab: &Lab, candidate: &Candidate, seed: u64, until: Until) -> Res
 /// Grades all tasks of a kernel that bring points.
 pub fn grade(lab: &Lab, kernel: &Path, seed: u64, instruction_limit: Option<u64>) -> Result<Graded> {
     let begun = Instant::now();
-    let mut candidate = Candidate::read(lab, kernel, seed, instruction_limit)?;
-    candidate.silent = true;
-    let Grade { mut tasks, findings, found_in, .. } = checked(lab, &candidate, seed, Until::NoRun)?;
+    let (shown, fingerprint, grade) = if lab.host {
+        (workspace::display(kernel), None, host::checked(lab, kernel, seed, Until::NoRun)?.1)
+    } else {
+        let mut candidate = Candidate::read(lab, kernel, seed, instruction_limit)?;
+        candidate.silent = true;
+        let grade = checked(lab, &candidate, seed, Until::NoRun)?;
+        (candidate.source.display.clone(), fingerprint_of(lab, &candidate), grade)
+    };
+    let Grade { mut tasks, findings, found_in, .. } = grade;
     // An open challenge that is not met does not count as a finding.
     let findings = findings.into_iter().zip(found_in).filter(|(_, task)| !tasks[*task].open).map(|(next, _)| next);
     let findings: Vec<Next> = findings.collect();
@@ -109,13 +117,13 @@ pub fn grade(lab: &Lab, kernel: &Path, seed: u64, instruction_limit: Option<u64>
     Ok(Graded {
         format: FORMAT,
         lab: lab.name.clone(),
-        kernel: candidate.source.display.clone(),
+        kernel: shown,
         seed,
         points: rounded(tasks.iter().map(|task| task.points).sum()),
         of: rounded(tasks.iter().map(|task| task.of).sum()),
         tasks,
         findings: findings.into_iter().map(plain).collect(),
-        fingerprint: fingerprint_of(lab, &candidate),
+        fingerprint,
         seconds: rounded(begun.elapsed().as_secs_f64()),
     })
 }

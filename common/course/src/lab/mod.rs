@@ -11,6 +11,7 @@ mod correctness;
 mod data;
 mod goals;
 mod graded;
+mod host;
 mod ideas;
 mod task;
 
@@ -32,7 +33,8 @@ pub(crate) use task::{Data, Goal, Part, Speed, Task, Transfer, hidden, names, sm
 #[derive(clap::Args)]
 #[allow(clippy::struct_excessive_bools, reason = "each is an option that is given or not")]
 pub struct Options {
-    /// Number of the step, 1 to 6, or its name; or tensor_cores, beyond the course; 4-7 is lab 4's transfer task of seed 7
+    /// Number of the step, 1 to 6, or its name; host, for the program that launches a kernel; or tensor_cores, beyond the course;
+    /// 4-7 is lab 4's transfer task of seed 7
     lab: String,
     /// Show the next hint for the first task that has not passed
     #[arg(long)]
@@ -99,6 +101,9 @@ pub fn run(options: &Options) -> Result<bool> {
 fn begin(lab: &Lab) -> Result<()> {
     let copy = lab.copy();
     // Another program may have created it a moment ago; anything but a file is in the way.
+    if lab.host {
+        host::unpack(&copy)?;
+    }
     let is_begun = files::create(&copy, &lab.begins_with()?.0)? || copy.is_file();
     ensure!(is_begun, "{} is there and is no file; move it away", workspace::display(&copy));
     begun(lab)
@@ -106,7 +111,7 @@ fn begin(lab: &Lab) -> Result<()> {
 
 fn begun(lab: &Lab) -> Result<()> {
     let (copy, (_, start)) = (lab.copy(), lab.begins_with()?);
-    let page = if lab.transfer.is_some() { &copy } else { &lab.page() };
+    let page = if lab.seed().is_some() { &copy } else { &lab.page() };
     let (copy, page) = (workspace::display(&copy), workspace::display(page));
     let (tasks, command) = (&lab.data.tasks, lab.command());
     let text = format!(
@@ -165,14 +170,20 @@ fn hint(lab: &Lab) -> Result<()> {
 /// when it passes a task.
 fn grade(lab: &Lab, kernel: &Path, own: bool, options: &Options) -> Result<bool> {
     let seed = options.seed.unwrap_or_else(fresh_seed);
-    let candidate = Candidate::read(lab, kernel, seed, options.instruction_limit)?;
-    let mut grade = graded::checked(lab, &candidate, seed, Until::FirstFailure)?;
+    let until = Until::FirstFailure;
+    let (source, mut grade) = if lab.host {
+        host::checked(lab, kernel, seed, until)?
+    } else {
+        let candidate = Candidate::read(lab, kernel, seed, options.instruction_limit)?;
+        let grade = graded::checked(lab, &candidate, seed, until)?;
+        (candidate.source.text, grade)
+    };
     if own && let Ok(progress) = mine::read::<Progress>(PROGRESS) {
         let name = &lab.full_name();
         grade.hints = progress.labs.get(name).map(|lab| lab.hints.clone()).unwrap_or_default();
         grade.passed_before = grade.next().is_some_and(|task| progress.has_passed(name, task));
     }
-    let kept = if own { note(lab, &candidate, &grade) } else { Ok(None) };
+    let kept = if own { note(lab, kernel, &source, &grade) } else { Ok(None) };
     // If it cannot be saved, it is still printed.
     let new = kept.as_ref().map_or(None, Option::as_ref);
     output::print(&checklist::text(lab, kernel, &grade, new))?;
@@ -180,14 +191,14 @@ fn grade(lab: &Lab, kernel: &Path, own: bool, options: &Options) -> Result<bool>
 }
 
 /// Notes the progress, and says which tasks have passed now for the first time.
-fn note(lab: &Lab, candidate: &Candidate, grade: &Grade) -> Result<Option<New>> {
+fn note(lab: &Lab, kernel: &Path, source: &str, grade: &Grade) -> Result<Option<New>> {
     let (progress, name): (Progress, _) = (mine::read(PROGRESS)?, &lab.full_name());
     let passed: Vec<bool> = grade.tasks.iter().map(|task| task.passed).collect();
     let new: Vec<usize> = (0..passed.len()).filter(|&task| passed[task] && !progress.has_passed(name, task)).collect();
     let (Some(&first), Some(&last)) = (new.first(), new.last()) else { return Ok(None) };
-    let gain = goals::gain(lab, first, &candidate.source.path);
+    let gain = if lab.host { None } else { goals::gain(lab, first, kernel) };
     // The text that was graded: the file may have changed since.
-    let kept = files::keep_text(&lab.as_passed(last), &candidate.source.text)?;
+    let kept = files::keep_text(&lab.as_passed(last), source)?;
     mine::update(PROGRESS, |progress: &mut Progress| progress.note(name, &passed))?;
     Ok(Some(New { first, last, kept, gain }))
 }

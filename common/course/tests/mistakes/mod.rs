@@ -16,6 +16,8 @@ const LINES: &str = include_str!("lines.txt");
 /// Right kernels that lack the idea.
 const LACKS: &str = include_str!("lacks.txt");
 const ANSWERS: &str = include_str!("answers.txt");
+/// Wrong host programs.
+const HOSTS: &str = include_str!("host.txt");
 
 /// A kernel with a mistake, or an answer.
 #[derive(Clone, Default)]
@@ -26,7 +28,7 @@ pub struct Mistake {
     pub name: String,
     /// What stands behind the name: what it is called or which line fails, and what must be shown.
     pub kind: String,
-    words: String,
+    pub words: String,
     says: String,
     /// What is replaced, and by what.
     edits: Vec<(Vec<String>, Vec<String>)>,
@@ -57,6 +59,10 @@ pub fn answers() -> Vec<Mistake> {
     let all = read(ANSWERS);
     assert!(all.iter().all(|answer| !answer.lab.contains('-')), "an answer of a transfer task is in the repository");
     all
+}
+
+pub fn of_hosts() -> Vec<Mistake> {
+    read(HOSTS)
 }
 
 pub fn kernel(name: &str) -> Result<PathBuf> {
