@@ -17,7 +17,7 @@ use crate::report;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   cargo simt run -- cargo test             your tests, without a GPU
-  cargo simt run --check -- cargo test     ... and finds races and misuse of CUDA
+  cargo simt run --check -- cargo test     ... finds races and misuse of CUDA
   cargo simt run --gpu A100 --devices 2 -- ./program
 
 Exit status: the command's own; 1 if it ended well and something was found; 2 if it could not be run.")]
