@@ -42,7 +42,7 @@ pub fn run(options: &Options) -> Result<bool> {
         .map(|()| true);
     };
     let (secret, lab) = (Secret::read(&options.file)?, Lab::find(name)?);
-    ensure!(lab.transfer.is_none(), "{name} is one task for all; give the lab alone, e.g. --lab 4");
+    ensure!(lab.seed().is_none(), "{name} is one task for all; give the lab alone, e.g. --lab 4");
     let text = files::read(list)?;
     let names = text.lines().map(|line| line.split([',', ';', '\t']).next().unwrap_or_default().trim());
     let names: Vec<&str> = names.filter(|name| !name.is_empty() && !name.starts_with('#')).collect();

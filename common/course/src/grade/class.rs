@@ -143,17 +143,14 @@ impl Class {
             let in_rust = rows().any(|row| files::kind(row.hand_in.file.as_ref()) == Some("rs"));
             let sketched = |row: &Row| {
                 let sketch = row.graded.as_ref().ok()?.fingerprint.as_deref()?;
-                Some((row.hand_in.file.clone(), copies::numbers(sketch)))
+                let HandIn { file, who, .. } = &row.hand_in;
+                Some(Sketched { file: file.clone(), who: who.clone(), computes: copies::numbers(sketch) })
             };
-            let mut kernels: Vec<(String, BTreeSet<u32>)> = rows().filter_map(sketched).collect();
+            let mut kernels: Vec<Sketched> = rows().filter_map(sketched).collect();
             let theirs = kernels.len();
-            kernels.extend(
-                rows()
-                    .find_map(|row| row.hand_in.lab.as_ref())
-                    .map(|lab| of_the_course(lab, in_rust))
-                    .into_iter()
-                    .flatten(),
-            );
+            // The answers are those of the lab's own tasks, if anybody has handed one in.
+            let lab = rows().filter_map(|row| row.hand_in.lab.as_ref()).min_by_key(|lab| lab.seed().is_some());
+            kernels.extend(lab.into_iter().flat_map(|lab| of_the_course(lab, in_rust)));
             groups.extend(grouped(&kernels, theirs));
         }
         groups
@@ -166,15 +163,21 @@ impl Class {
     }
 }
 
+/// A kernel by what it computes.
+struct Sketched {
+    file: String,
+    who: String,
+    computes: BTreeSet<u32>,
+}
+
 /// Groups of kernels of which each computes like another one; the first are those of learners.
-fn grouped(kernels: &[(String, BTreeSet<u32>)], theirs: usize) -> Vec<Alike> {
-    // Two files of one student are not a copy, and what the course has is alike anyway.
-    let whose = |file: &str| file.split('/').next().unwrap_or_default().to_owned();
+fn grouped(kernels: &[Sketched], theirs: usize) -> Vec<Alike> {
     let mut groups: Vec<(Vec<usize>, f64)> = (0..kernels.len()).map(|at| (vec![at], 1.0)).collect();
     for one in 0..theirs {
         for other in one + 1..kernels.len() {
-            let share = copies::share(&kernels[one].1, &kernels[other].1);
-            if share < ALIKE || whose(&kernels[one].0) == whose(&kernels[other].0) {
+            let share = copies::share(&kernels[one].computes, &kernels[other].computes);
+            // Two files of one student are not a copy.
+            if share < ALIKE || kernels[one].who == kernels[other].who {
                 continue;
             }
             let place = |at: usize| groups.iter().position(|(members, _)| members.contains(&at));
@@ -188,12 +191,12 @@ fn grouped(kernels: &[(String, BTreeSet<u32>)], theirs: usize) -> Vec<Alike> {
         }
     }
     let several = groups.into_iter().filter(|(members, _)| members.len() > 1);
-    let files = |members: Vec<usize>| members.into_iter().map(|at| kernels[at].0.clone()).collect();
+    let files = |members: Vec<usize>| members.into_iter().map(|at| kernels[at].file.clone()).collect();
     several.map(|(members, share)| Alike { files: files(members), share }).collect()
 }
 
 /// The sketches of what everybody can read: the start of a lab, and its answers.
-fn of_the_course(lab: &Lab, in_rust: bool) -> Vec<(String, BTreeSet<u32>)> {
+fn of_the_course(lab: &Lab, in_rust: bool) -> Vec<Sketched> {
     // Host programs are not compared.
     if lab.host {
         return vec![];
@@ -208,10 +211,8 @@ fn of_the_course(lab: &Lab, in_rust: bool) -> Vec<(String, BTreeSet<u32>)> {
     let known = starts.chain(files).filter(|file| in_rust || files::kind(file) != Some("rs"));
     let print = |file: PathBuf| {
         let candidate = Candidate::read(lab, &file, 0, None).ok()?;
-        Some((
-            format!("the course's {}", workspace::display(&file)),
-            copies::numbers(&fingerprint_of(lab, &candidate)?),
-        ))
+        let name = format!("the course's {}", workspace::display(&file));
+        Some(Sketched { computes: copies::numbers(&fingerprint_of(lab, &candidate)?), who: name.clone(), file: name })
     };
     known.filter_map(print).collect()
 }
@@ -325,6 +326,21 @@ mod tests {
         ] {
             assert_eq!(cut(name, most), cut_to);
         }
+    }
+
+    #[test]
+    fn two_files_of_one_student_are_no_copy_and_groups_have_their_least_share() {
+        let kernel = |who: &str, first: u32| Sketched {
+            file: format!("{who}{first}.cu"),
+            who: who.to_owned(),
+            computes: (first..first + 20).collect(),
+        };
+        let all = [kernel("ada", 0), kernel("ada", 1), kernel("bob", 100), kernel("cleo", 101), kernel("dan", 102)];
+        let groups = grouped(&all, 4);
+        assert_eq!(groups.len(), 1);
+        assert_eq!(groups[0].files, ["bob100.cu", "cleo101.cu", "dan102.cu"]);
+        assert!((groups[0].share - 18.0 / 22.0).abs() < 1e-9, "{}", groups[0].share);
+        assert!(grouped(&all[..2], 2).is_empty());
     }
 
     #[test]

@@ -147,8 +147,10 @@ pub fn all(given: &Path, only: Option<&Lab>, secret: Option<&Secret>) -> Result<
     );
     if let Some(secret) = secret {
         for one in &mut found {
-            let lab = one.lab.as_ref().filter(|lab| only.is_some() || one.is_transfer || lab.transfer.is_some());
-            let base = lab.and_then(|lab| labs.iter().find(|base| base.kernel.name() == lab.kernel.name()));
+            let lab = one.lab.as_ref().filter(|lab| only.is_some() || one.is_transfer || lab.seed().is_some());
+            let base = lab.and_then(|lab| {
+                labs.iter().find(|base| (base.host, base.kernel.name()) == (lab.host, lab.kernel.name()))
+            });
             // A lab without tasks to draw is graded as it is.
             one.lab = base.and_then(|base| secret.task(base, &one.who).ok()).or(one.lab.take());
         }
