@@ -51,6 +51,7 @@ fn make(guard: &mut Guard, when: When, copy: Copy, to: Where, from: Where) -> An
         return Ok(());
     }
     if copy.to.address == 0 || copy.from.address == 0 {
+        watch::gave_nothing(guard, 0, "this copies with it");
         return Err(INVALID_VALUE);
     }
     let extent = |side: Side| (copy.slices - 1) * side.slice + (copy.rows - 1) * side.pitch + copy.width;

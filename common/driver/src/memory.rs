@@ -20,6 +20,7 @@ fn allocate(state: &mut State, bytes: u64, kind: impl FnOnce(&mut State) -> Answ
     let device = state.contexts.get(context)?.device;
     let left = state.gpu.memory - state.devices[device].used;
     if bytes.checked_next_multiple_of(512).is_none_or(|charged| charged > left) {
+        watch::refused(state, &format!("an allocation of {bytes} bytes"), vec![], OUT_OF_MEMORY);
         return Err(OUT_OF_MEMORY);
     }
     let kind = kind(state)?;

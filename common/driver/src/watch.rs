@@ -148,10 +148,26 @@ pub fn out_of_bounds(state: &mut State, address: u64, bytes: u64, side: &'static
             tell(state, "copy out of bounds", title, "copy no more than the allocation holds, or allocate more", calls);
         }
         _ => {
+            if gave_nothing(state, address, &what) {
+                return;
+            }
             let title = format!("a copy {side} device memory at {address:#x}, where there is no allocation");
             tell(state, "copy out of bounds", title, "give the address of device memory", calls(None));
         }
     }
+}
+
+/// The first page of no device holds anything.
+const NOWHERE: u64 = 4096;
+
+/// Tells of an allocation that has failed, if a program that has not noticed uses a null pointer: `what` it does with it.
+pub fn gave_nothing(state: &mut State, address: u64, what: &str) -> bool {
+    let Some(check) = state.check.as_ref().filter(|_| address < NOWHERE) else { return false };
+    let Some(failed) = check.ignored.iter().rfind(|ignored| ignored.outputs.is_empty()) else { return false };
+    let title = format!("{} failed with {}, and the program goes on to use it", failed.what, failed.code.name());
+    let calls = vec![("this answers an error".into(), (*failed.call).clone()), present(check, what)];
+    tell(state, "ignored error", title, "look at what each call answers", calls);
+    true
 }
 
 /// Notes an access to one allocation and tells if it has no order with an older one.
@@ -280,6 +296,9 @@ pub fn launches(state: &mut State, launch: &mut Launch) {
 /// A launch has run.
 pub fn ran(state: &mut State, stream: u64, launch: &Launch, bytes: &Bytes, found: Vec<simt::Hazard>) {
     let who = format!("kernel {}", launch.kernel.name());
+    for (base, _) in state.split(&bytes.read) {
+        never_written(state, base, launch, bytes);
+    }
     for (ranges, does) in [(&bytes.read, Does::Reads), (&bytes.written, Does::Writes), (&bytes.updated, Does::Updates)]
     {
         for (base, part) in state.split(ranges) {
@@ -290,6 +309,21 @@ pub fn ran(state: &mut State, stream: u64, launch: &Launch, bytes: &Bytes, found
     for hazard in findings::analysis::hazards(found, [block.x, block.y, block.z]) {
         of_kernel(state, launch, &hazard);
     }
+}
+
+/// Tells of a kernel that reads an allocation of which nobody has written anything, not even this launch. Where some of it is
+/// written, the rest may be padding, which a kernel may read if it does not use it.
+fn never_written(state: &mut State, base: u64, launch: &Launch, bytes: &Bytes) {
+    let Some(known) = state.check.as_ref().and_then(|check| check.known.get(&base)) else { return };
+    let own = |ranges: &Ranges| !ranges.within(base, base + known.bytes).is_empty();
+    if !known.written.is_empty() || own(&bytes.written) || own(&bytes.updated) || known.freed.is_some() {
+        return;
+    }
+    let name = launch.kernel.name();
+    let title = format!("kernel {name} reads allocation {}, and nothing has written it", known.number);
+    let call = launch.call.as_deref().cloned().unwrap_or_default();
+    let calls = std::iter::once((format!("kernel {name} reads it"), call)).chain(history(known)).collect();
+    tell(state, "read before it was written", title, "copy to it, or fill it, before the launch", calls);
 }
 
 fn of_kernel(state: &mut State, launch: &Launch, found: &findings::HazardReport) {
@@ -315,6 +349,14 @@ pub fn failed(state: &mut State, launch: &Launch, error: &Error) {
         let title =
             format!("allocation {} is used by kernel {} after it was freed", known.number, launch.kernel.name());
         tell(state, "use after free", title, "free it after its last use", calls);
+    }
+    let address = |arg: &simt::Arg| {
+        let simt::Arg::Bytes(bytes) = arg else { return None };
+        <[u8; 8]>::try_from(bytes.as_slice()).ok().map(u64::from_le_bytes)
+    };
+    let least = launch.args.iter().filter_map(address).min();
+    if let Some(address) = least.filter(|_| outside) {
+        gave_nothing(state, address, &format!("kernel {} is launched with it", launch.kernel.name()));
     }
     match error {
         Error::Fault(fault) => of_kernel(state, launch, &findings::analysis::fault(fault)),
