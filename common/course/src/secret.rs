@@ -37,7 +37,8 @@ pub fn run(options: &Options) -> Result<bool> {
         make(&options.file)?;
         let name = workspace::display(&options.file);
         return output::print(&format!(
-            "{name} is the secret of your class now: keep it out of every repository that learners see, and keep a copy\n"
+            "{name} is the secret of your class now\n\
+             keep it out of every repository that learners see, and keep a copy\n"
         ))
         .map(|()| true);
     };

@@ -221,18 +221,19 @@ fn of_the_course(lab: &Lab, in_rust: bool) -> Vec<Sketched> {
 pub const BEGIN: &str =
     "name,number,lab,file,points,of,tasks passed,required tasks,finding,seconds,points by task,same kernel as";
 
-/// Most columns of the terminal for a name, and for what is wrong.
+/// Most columns of the terminal for a name, and for what is wrong with the lab before it: a row has 80 columns.
 const NAME: usize = 26;
-const SAID: usize = 48;
+const SAID: usize = 31;
 
 /// The table, what went wrong most often, and which kernels are alike.
 pub fn terminal(class: &Class) -> String {
     let lab = class.rows.iter().map(|row| row.lab_name().len()).max().unwrap_or(0).max(3);
     let mut text = format!("{:NAME$} {:<lab$} {:>12}  {:<5}  first finding\n", "", "lab", "points", "tasks");
+    let most = SAID.saturating_sub(lab).max(12);
     for row in &class.rows {
         let points = row.worth().map_or("-".to_owned(), |[points, of, ..]| format!("{points} of {of}"));
         let passed = row.worth().map_or("-".to_owned(), |[.., passed, of]| format!("{passed}/{of}"));
-        let (who, said) = (cut(class.name(row), NAME), cut(&row.said(), SAID));
+        let (who, said) = (cut(class.name(row), NAME), cut(&row.said(), most));
         // A name may take two columns for a character, or none for its accents.
         let beside = NAME - who.width();
         let line = format!("{who}{:beside$} {:<lab$} {points:>12}  {passed:<5}  {said}", "", row.lab_name());
@@ -244,11 +245,11 @@ pub fn terminal(class: &Class) -> String {
         text += "\nthe most common findings:\n";
     }
     for (kind, rows) in common {
-        let _ = writeln!(text, "  {:>4} × {kind}", rows.len());
+        let _ = writeln!(text, "  {:>4} × {}", rows.len(), cut(kind, 70));
     }
     let alike = class.alike();
     if !alike.is_empty() {
-        text += "\nalike in what they compute (a hint, no verdict: a short kernel has few right forms):\n";
+        text += "\nalike in what they compute (a hint, no verdict: short kernels are alike):\n";
     }
     for Alike { files, share } in alike {
         let _ = writeln!(text, "  {:.0}%: {}", share * 100.0, output::wrapped(&files.join(", "), 2));
