@@ -184,7 +184,7 @@ fn no_room() -> Result<()> {
     let kernel = folder.join("k.cu");
     std::fs::write(&kernel, HEAD)?;
     for (arguments, words) in [
-        ("review --exam --out e.html", "make room"),
+        ("review --inventory --out e.html", "make room"),
         ("grade . --lab 2 --csv t.csv", "make room"),
         ("grade . --lab 2", "nothing can be written for the grading (file too large); make room on the disk"),
         ("lab 2 --restart", "make room"),
