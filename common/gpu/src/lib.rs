@@ -1,5 +1,4 @@
-//! What a kernel in Rust needs beside the language; for targets other than `nvptx64-nvidia-cuda` this crate is empty, but for its
-//! documentation.
+//! What a kernel in Rust needs beside the language; for targets other than `nvptx64-nvidia-cuda` this crate is empty.
 //!
 //! What Rust promises ends here. All threads of a launch run one function on the same memory, and the compiler does not know it:
 //! that two of them write one element, or that one reads before another has written, is no error. So a kernel and all that reads
@@ -7,13 +6,10 @@
 //! threads that touch one element, one of them writing, is a barrier. `--device sim --check` finds where that is not so.
 
 #![no_std]
-#![cfg(any(target_arch = "nvptx64", doc))]
-#![cfg_attr(target_arch = "nvptx64", feature(asm_experimental_arch, core_intrinsics, stdarch_nvptx))]
+#![cfg(target_arch = "nvptx64")]
+#![feature(asm_experimental_arch, core_intrinsics, stdarch_nvptx)]
 
-use core::arch::asm;
-#[cfg(target_arch = "nvptx64")]
-use core::arch::nvptx;
-#[cfg(target_arch = "nvptx64")]
+use core::arch::{asm, nvptx};
 use core::intrinsics::{abort, fmaf32};
 use core::ops::{Index, IndexMut};
 use core::{marker::PhantomData, mem::transmute_copy};
