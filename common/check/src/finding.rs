@@ -45,7 +45,7 @@ impl Finding {
             kind: <&str>::from(report.kind).to_owned(),
             title: report.diagnostic.title.clone(),
             warning: report.diagnostic.warning,
-            help: report.diagnostic.help.clone(),
+            help: report.diagnostic.advice().to_owned(),
             places: report.threads.iter().map(site).collect(),
             text: report.text(),
         }

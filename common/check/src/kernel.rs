@@ -267,7 +267,7 @@ impl Check {
                 let title = picture.title.clone();
                 let finding = Finding {
                     kind: "limit reached".into(),
-                    help: picture.help.clone(),
+                    help: picture.advice().to_owned(),
                     title,
                     text,
                     ..Finding::default()

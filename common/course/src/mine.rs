@@ -80,6 +80,9 @@ pub struct LabProgress {
     pub passed: Vec<bool>,
     /// How many hints have been shown, by task.
     pub hints: Vec<usize>,
+    /// How many gradings have failed, by the task that failed, as long as it has not passed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub failed: Vec<usize>,
     #[serde(flatten)]
     others: BTreeMap<String, serde_json::Value>,
 }
@@ -98,6 +101,21 @@ impl Progress {
         for (noted, &now) in lab.passed.iter_mut().zip(passed) {
             *noted |= now;
         }
+    }
+
+    /// Notes that a grading has failed at a task.
+    pub fn note_failure(&mut self, step: &str, task: usize) {
+        let failed = &mut self.labs.entry(step.to_owned()).or_default().failed;
+        failed.resize(failed.len().max(task + 1), 0);
+        failed[task] += 1;
+    }
+
+    /// How much help the first task that has not passed is worth: a failed grading counts once, and a hint twice.
+    pub fn patience(&self, step: &str) -> usize {
+        let Some(lab) = self.labs.get(step) else { return 0 };
+        let task = lab.passed.iter().position(|passed| !passed).unwrap_or(lab.passed.len());
+        let of = |counts: &[usize]| counts.get(task).copied().unwrap_or_default();
+        of(&lab.failed) + 2 * of(&lab.hints)
     }
 
     pub fn has_passed(&self, step: &str, task: usize) -> bool {
@@ -139,6 +157,18 @@ mod tests {
         progress.note("step", &[false, false, true]);
         assert!(progress.has_passed("step", 0) && !progress.has_passed("step", 1) && progress.has_passed("step", 2));
         assert!(!progress.has_passed("step", 9) && !progress.has_passed("other", 0));
+    }
+
+    #[test]
+    fn failed_gradings_and_hints_count_for_their_task() {
+        let mut progress = Progress::default();
+        assert_eq!(progress.patience("step"), 0);
+        progress.note_failure("step", 0);
+        assert_eq!(progress.patience("step"), 1);
+        progress.labs.entry("step".into()).or_default().hints = vec![1];
+        assert_eq!(progress.patience("step"), 3);
+        progress.note("step", &[true, false]);
+        assert_eq!(progress.patience("step"), 0);
     }
 
     #[test]

@@ -54,7 +54,7 @@ pub fn write(name: &str, source: &str) -> Result<PathBuf> {
 
 /// What the grader says of a kernel, and the exit status.
 pub fn grade(lab: &str, kernel: &Path) -> Result<(String, Option<i32>)> {
-    let said = course(&["lab", lab, "--seed", "7", "--kernel", &kernel.display().to_string()], &[], "")?;
+    let said = course(&["lab", lab, "--seed", "7", "--no-trial", "--kernel", &kernel.display().to_string()], &[], "")?;
     Ok((said.text(), said.status))
 }
 

@@ -96,7 +96,7 @@ pub fn kernel(report: Option<&Path>, name: &str, found: &findings::HazardReport,
         report,
         &json!({
             "kind": <&str>::from(found.kind), "title": format!("{}, in the kernel {name}", diagnostic.title),
-            "warning": diagnostic.warning, "help": diagnostic.help, "places": places, "text": text, "kernel": name,
+            "warning": diagnostic.warning, "help": diagnostic.advice(), "places": places, "text": text, "kernel": name,
         }),
     );
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::declarations::shared_extents;
 use simt::{Extents, Place, Space};
 
-use crate::diagnostic::{element_of, is_name};
+use crate::element::{element_of, is_name};
 
 /// A member of a structure.
 type Member = (String, Extents);

@@ -8,6 +8,7 @@
 pub mod analysis;
 pub mod declarations;
 pub mod diagnostic;
+pub mod element;
 pub mod fault;
 pub mod hazard_kind;
 pub mod layout;

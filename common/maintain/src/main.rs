@@ -7,6 +7,7 @@ mod explore;
 mod generated;
 mod oldest;
 mod pages;
+mod precision;
 mod programs;
 mod ptx;
 #[cfg(test)]
@@ -61,8 +62,9 @@ type Check = (&'static str, fn() -> Result<bool>);
 
 /// Checks everything that is committed, once it is built and tested, even after one check has failed. Returns `false` if any has failed.
 fn check() -> Result<bool> {
-    let checks: [Check; 7] = [
+    let checks: [Check; 8] = [
         ("no crate is larger than its budget", budget::check),
+        ("findings show few lines, and the one that is wrong", precision::check),
         ("the oldest Rust that is stated is old enough for the locked crates", oldest::check),
         ("committed PTX is what the sources give", || ptx::run(&ptx::Options { check: true, steps: vec![] })),
         ("generated parts of the pages are fresh", || pages::run(&pages::Options { check: true, files: vec![] })),

@@ -109,7 +109,7 @@ impl Gpu<'_> {
             None => options.plan(source, problem, &info),
         };
         let launch = options.launch(source).ok().flatten().unwrap_or_default();
-        of(&Tried { source, plan: &plan, launch })
+        of(&Tried { source, plan: &plan, launch, seconds: SECONDS })
     }
 
     /// One finding for what is wrong with the kernel, with the edit that makes it right if one was found. It was seen at a size.
@@ -187,3 +187,5 @@ fn failed(problem: &Problem, observations: &mut Observations, error: Error) -> R
     }
     Ok(Verification::failed(problem, fault.text))
 }
+/// Seconds for which edits are tried at most; most kernels take a tenth of that.
+const SECONDS: u64 = 25;

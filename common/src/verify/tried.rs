@@ -14,18 +14,24 @@ pub struct Tried<'a> {
     pub plan: &'a (dyn Fn(&Problem, Option<OwnLaunch>) -> Result<Plan> + Sync),
     /// What the user has chosen of the launch.
     pub launch: OwnLaunch,
+    /// Seconds after which no more edits are tried.
+    pub seconds: u64,
 }
 
 impl Tried<'_> {
     /// Looks for an edit that makes the kernel right; none if there is no compiler for it, or it cannot be shown to be wrong.
     pub fn find(&self, problem: &Problem) -> Option<Found> {
-        let search = Search { text: &self.source.text, problem: *problem, bench: self };
+        let search = self.search(problem);
         (!self.source.is_rust() && !self.source.is_ptx()).then(|| search.find()).flatten()
     }
 
     /// The smallest sizes that are like a problem's: multiples of a tile if its sizes are, and not if they are not.
     pub fn similar(&self, problem: &Problem) -> Vec<[u64; 3]> {
-        Search { text: &self.source.text, problem: *problem, bench: self }.similar()
+        self.search(problem).similar()
+    }
+
+    fn search(&self, problem: &Problem) -> Search<'_> {
+        Search { text: &self.source.text, problem: *problem, bench: self, seconds: self.seconds }
     }
 }
 

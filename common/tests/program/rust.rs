@@ -29,8 +29,9 @@ fn says(file: &Path, arguments: &[&str]) -> Result<(String, Option<i32>)> {
 
 /// Runs the committed PTX without its first barrier, or its last wait, beside the source that it names.
 fn a_missing_barrier_or_wait_is_shown() -> Result<()> {
-    let tiled = ["data race", "writes As", "As.store(y, x, ", "reads As", "As.load(y, k)", "put a sync_threads()"];
-    let prefetch = ["has landed", "copies to it", "As.copy::<1>(", "reads As", "As.load4(", "(wait()) before line"];
+    let tiled =
+        ["data race", "writes As", "As.store(y, x, ", "reads As", "As.load(y, k)", "a sync_threads() that all threads"];
+    let prefetch = ["has landed", "copies to it", "As.copy::<1>(", "reads As", "As.load4(", "has waited for it"];
     let launch = ["--size", "17x33x70", "--block", "32,1", "--tile", "32,16"];
     for (step, form, instruction, launch, words) in [
         ("step04_tiled", "f32.sm75", "bar.sync", &["--size", "65x67x33"][..], tiled),

@@ -171,14 +171,6 @@ impl Asked {
         if self.is_by_lines(side) { [own, ("K", k)] } else { [("K", k), own] }
     }
 
-    /// What an operand has in memory, and how one finds an element there.
-    pub fn layout(&self, side: Side) -> String {
-        let (array, [_, (columns, _)]) = (self.array(side), self.extents(side));
-        let own = if side == Side::A { "row" } else { "col" };
-        let [one, other] = if self.is_by_lines(side) { [own, "k"] } else { ["k", own] };
-        format!("{array} has {columns} columns, so its elements are {array}[{one} * {columns} + {other}]")
-    }
-
     /// How far apart neighbours lie that differ in their row or column, or in their k.
     pub fn strides(&self, side: Side) -> (i64, i64) {
         let columns = self.extents(side)[1].1 as i64;
@@ -230,6 +222,5 @@ mod tests {
         }
         let turned = Asked { kind: TransposedB, ..Asked::product(&Problem::uniform([4, 5, 7])) };
         assert_eq!(turned.name(Side::B, (2, 6)), "B[2][6]");
-        assert_eq!(turned.layout(Side::B), "B has K columns, so its elements are B[col * K + k]");
     }
 }

@@ -6,7 +6,7 @@ use simt::analyses::provenance::{Arrived, Formed, Passage, Provenance, Source, S
 use simt::{Kernel, Location};
 
 use super::asked::{Asked, Kind, Place, Side};
-use findings::diagnostic::unmangled;
+use findings::element::unmangled;
 use findings::layout::Field;
 use findings::places::{index, told, triple};
 
@@ -322,7 +322,23 @@ impl Origins {
     pub(super) fn multiplies(&self) -> bool {
         let has = |text: &str, words: &[&str]| words.iter().any(|word| text.contains(word));
         let does = |text: &str| has(text, &["fma.", "mma."]) || has(text, &["mul"]) && has(text, &[".f"]);
-        (0..self.kernel.instruction_count()).any(|number| does(&self.kernel.location(number).instruction))
+        self.instructions().any(|text| does(&text))
+    }
+
+    /// The text of all instructions of the kernel.
+    pub(super) fn instructions(&self) -> impl Iterator<Item = String> {
+        (0..self.kernel.instruction_count()).map(|number| self.kernel.location(number).instruction)
+    }
+
+    /// How many blocks ran, and the threads of each.
+    pub(super) fn launched(&self) -> (usize, simt::Dim3) {
+        self.provenance.launched()
+    }
+
+    /// The shared arrays that are declared without a size, by their names in the source.
+    pub(super) fn dynamic_arrays(&self) -> impl Iterator<Item = &str> {
+        let arrays = self.kernel.shared_arrays().iter().filter(|array| array.bytes == 0);
+        arrays.map(|array| array.source_name.as_str())
     }
 
     pub(super) fn thread(&self, number: u32) -> String {

@@ -1,7 +1,7 @@
 //! One mistake as one finding: what is wrong, at which size, in which lines, and the edit that was tried and makes it right.
 
 use findings::HazardReport;
-use findings::diagnostic::{Diagnostic, Mark, Spot};
+use findings::diagnostic::{Diagnostic, Mark};
 use findings::hazard_kind::ReportKind;
 use serde::Serialize;
 
@@ -53,8 +53,12 @@ impl Finding {
             let seen = diagnostic.marks.iter().find(|mark| mark.spot.at.line == Some(line as u32)).cloned();
             let at =
                 simt::Location { file: Some(file.to_owned()), line: Some(line as u32), ..simt::Location::default() };
-            let mark = || Mark { spot: Spot::of(&at), aside: repair.is_none(), ..Mark::default() };
+            let label = if repair.is_some() { "" } else { "a small edit here makes more elements right" };
+            let mark = || Mark::at(&at, label);
             shown.extend((!known).then(|| seen.unwrap_or_else(mark)));
+        }
+        for (at, mark) in shown.iter_mut().enumerate() {
+            mark.aside = at > 0 && matches!(report.kind, ReportKind::Cause(_));
         }
         if !shown.is_empty() {
             diagnostic.marks = shown;

@@ -1,7 +1,6 @@
 //! Why a product is wrong: which elements of A and B the kernel multiplied for each element of C, by which lines, and
 //! which it should have multiplied.
 
-mod absent;
 mod asked;
 mod coverage;
 mod element;
@@ -9,11 +8,12 @@ mod explain;
 mod factor;
 mod finding;
 mod judge;
+mod launch;
 mod listing;
 mod mistake;
 mod rule;
+mod tell;
 mod teller;
-mod texts;
 pub mod trial;
 
 pub use asked::{Asked, Kind, Side};

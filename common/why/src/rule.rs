@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::asked::{Asked, Kind, Place, Side};
-use super::texts::help;
+use super::asked::{Asked, Place, Side};
 
 /// An element that is needed, and the one that was taken.
 pub type Sample = [Place; 2];
@@ -15,7 +14,7 @@ pub enum Rule {
     Exchanged(Option<u64>),
     /// The place in memory is the sum of own and k, each times one of these numbers, and the last one, as if the matrix had other rows.
     Strides([i64; 3]),
-    /// One index is the right one; how the other one differs is the name of a text, with a number.
+    /// One index is the right one; how the other one differs has a name, with a number.
     OneIndex(&'static str, i64),
     None,
 }
@@ -56,37 +55,37 @@ impl Rule {
         of_one.or_else(of_tiles).or_else(|| strides(samples, right)).unwrap_or(Self::None)
     }
 
-    /// The size that stands for the columns of an operand, if another one does.
-    pub fn wrong_size(self, side: Side, asked: &Asked) -> Option<&'static str> {
-        let Self::Strides([own, k, _]) = self else { return None };
-        let (line, next) = if asked.strides(side).1 == 1 { (own, k) } else { (k, own) };
-        let [_, (columns, _)] = asked.extents(side);
-        let is_one = |&(name, size): &(&str, u64)| size as i64 == line && next == 1 && name != columns;
-        sizes(asked).into_iter().find(is_one).map(|(name, _)| name)
-    }
-
-    /// In words, for an operand of a problem whose sizes have names.
+    /// In words, for an operand of a problem.
     pub fn words(self, side: Side, asked: &Asked) -> Option<String> {
-        let (text, by) = match self {
-            Self::Exchanged(None) if asked.kind != Kind::Product => ("exchanged in another task", 0),
-            Self::Exchanged(None) => ("exchanged", 0),
-            Self::Exchanged(Some(edge)) => ("exchanged in tiles", edge as i64),
-            Self::Strides([own, k, 0]) if (own, k) != asked.strides(side) => ("strides", 0),
-            Self::OneIndex(text, by) => (text, by),
-            Self::Strides(_) | Self::None => return None,
-        };
-        let names = [if side == Side::A { "row" } else { "col" }, "k"];
-        let read = if let Self::Strides(by) = self { index(names, by, asked) } else { String::new() };
-        let words = [
-            ("line", side.line().to_owned()),
-            ("array", asked.array(side).to_owned()),
-            ("layout", asked.layout(side)),
-            ("by", by.to_string()),
-            ("ahead", format!("{} {} than", by.abs(), if by > 0 { "more" } else { "less" })),
-            ("read", read),
-        ];
-        Some(help(text, &words))
+        let (array, line) = (asked.array(side), side.line());
+        let ahead = |by: i64| format!("{} {} than", by.abs(), if by > 0 { "more" } else { "less" });
+        Some(match self {
+            Self::Exchanged(None) => format!("its {line} and its k are exchanged: {array} is read transposed"),
+            Self::Exchanged(Some(edge)) => format!(
+                "the {line} and the k are exchanged within tiles of {edge} by {edge}: the tile of {array} is transposed"
+            ),
+            Self::Strides([own, k, 0]) if (own, k) != asked.strides(side) => {
+                let [read, lie] = [(own, k), asked.strides(side)].map(|(own, k)| [own, k]);
+                let read = apart(&format!("{array} is read"), [line, "k"], read)?;
+                format!("{read}, and lies {} and {} apart in memory", lie[0], lie[1])
+            }
+            Self::OneIndex("k apart", by) => format!("the k of {array} is {} the one of the other factor", ahead(by)),
+            Self::OneIndex("k again", by) => {
+                format!("the k of {array} begins again at 0 after {by}: always the first tile is taken")
+            }
+            Self::OneIndex("k the same", by) => format!("the k of {array} is always {by}"),
+            Self::OneIndex("line apart", by) => format!("the {line} of {array} is {} the one of C", ahead(by)),
+            Self::OneIndex("line the same", by) => format!("the {line} of {array} is always {by}"),
+            Self::OneIndex(..) | Self::Strides(_) | Self::None => return None,
+        })
     }
+}
+
+/// How far apart neighbours lie in one of two directions: "A is read 40 apart from one row to the next and 1 apart from one k to the next".
+pub fn apart(what: &str, [one, other]: [&str; 2], [by_one, by_other]: [i64; 2]) -> Option<String> {
+    (by_one != 0 || by_other != 0).then(|| {
+        format!("{what} {by_one} apart from one {one} to the next and {by_other} apart from one {other} to the next")
+    })
 }
 
 /// The rule by which an index is always the same, or always as far from the one that is needed.
@@ -128,25 +127,4 @@ pub fn affine(samples: &[(Place, i64)]) -> Option<[i64; 3]> {
     let start = value - own as i64 * by_own - k as i64 * by_k;
     let fits = |&((own, k), value): &(Place, i64)| own as i64 * by_own + k as i64 * by_k + start == value;
     samples.iter().all(fits).then_some([by_own, by_k, start])
-}
-
-fn sizes(asked: &Asked) -> [(&'static str, u64); 3] {
-    [("M", asked.problem.m), ("N", asked.problem.n), ("K", asked.problem.k)]
-}
-
-/// An index as one writes it: `row * N + col`.
-pub fn index(names: [&str; 2], [one, other, start]: [i64; 3], asked: &Asked) -> String {
-    let named = |stride: i64| {
-        let size = sizes(asked).into_iter().find(|&(_, size)| size as i64 == stride);
-        size.map_or_else(|| stride.to_string(), |(name, _)| name.to_owned())
-    };
-    let factor = |name: &str, stride: i64| match stride {
-        0 => None,
-        1 => Some(name.to_owned()),
-        _ => Some(format!("{name} * {}", named(stride))),
-    };
-    let factors = names.into_iter().zip([one, other]);
-    let mut parts: Vec<String> = factors.filter_map(|(name, by)| factor(name, by)).collect();
-    parts.extend((start != 0 || parts.is_empty()).then(|| start.to_string()));
-    parts.join(" + ").replace("+ -", "- ")
 }

@@ -9,10 +9,10 @@ use anyhow::{Result, ensure};
 use common::basics::{Operands, mix};
 use common::code::{Code, Source};
 use common::device::{Device as _, Session, SimDevice, SimOptions};
-use common::verify::{Verification, beside, cause, multiply, verify_on};
+use common::verify::{Tried, Verification, beside, cause, multiply, verify_on};
 use findings::{Counters, HazardReport};
 use plan::{DeviceInfo, OwnLaunch, Plan, Problem};
-use why::Asked;
+use why::{Asked, Finding};
 
 use super::{Lab, Transfer};
 use crate::files;
@@ -31,6 +31,18 @@ pub struct Ideas {
     pub ahead: f64,
 }
 
+/// How much of what was tried a finding shows, beside the facts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Shows {
+    /// Nothing is tried.
+    #[default]
+    Facts,
+    /// The lines that an edit changes which makes the kernel right.
+    Line,
+    /// The edit.
+    Edit,
+}
+
 pub struct Candidate {
     /// The kernel of the course whose launches it uses.
     pub kernel: Kernel,
@@ -47,6 +59,8 @@ pub struct Candidate {
     /// The task, if it is not the course's product.
     pub transfer: Option<Transfer>,
     begun: Instant,
+    /// How much of an edit that was tried is shown.
+    pub shows: Shows,
     /// Whether it has been told why a product is wrong.
     pub told_why: AtomicBool,
     /// Figures of runs whose values were followed, by size.
@@ -63,6 +77,9 @@ const SECONDS: u64 = 180;
 
 /// The same, if it is graded with others: the rest of the minute is for its answer.
 const SECONDS_IN_A_CLASS: u64 = 45;
+
+/// Seconds for which edits are tried.
+const SECONDS_FOR_EDITS: u64 = 3;
 
 /// Seconds after which the reason for a wrong product is no longer looked for.
 const SECONDS_FOR_WHY: u64 = 25;
@@ -101,6 +118,7 @@ impl Candidate {
             spare: false,
             transfer: None,
             begun: Instant::now(),
+            shows: Shows::Facts,
             told_why: AtomicBool::default(),
             followed: Mutex::default(),
             counted: Mutex::default(),
@@ -165,9 +183,21 @@ impl Candidate {
         self.transfer.as_ref().map_or_else(|| Asked::product(&problem), |drawn| drawn.asked(&problem))
     }
 
-    /// A finding in terms of the task.
-    pub fn told(&self, found: HazardReport) -> HazardReport {
-        self.transfer.as_ref().map_or(found.clone(), |drawn| drawn.told(&self.problem([2; 3]), found))
+    /// A finding at a size, with the edit that makes the kernel right, if edits are tried and one was found. Of a drawn task only the
+    /// facts are known.
+    pub fn finding(&self, size: [u64; 3], found: &HazardReport) -> Finding {
+        let plan = |problem: &Problem, launch: Option<OwnLaunch>| {
+            let own = self.kernel.plan(problem, &self.device);
+            launch.unwrap_or(self.launch).plan(&self.source.text, problem, own)
+        };
+        let tries = self.shows != Shows::Facts && self.transfer.is_none() && !self.spare;
+        let tried = Tried { source: &self.source, plan: &plan, launch: self.launch, seconds: SECONDS_FOR_EDITS };
+        let tried = if tries { tried.find(&self.problem(size)) } else { None };
+        let mut finding = Finding::new(found, &self.source.display, size, size, tried.as_ref());
+        if let Some(repair) = finding.repair.as_ref().filter(|_| self.shows == Shows::Line) {
+            finding.diagnostic.help = repair.place();
+        }
+        finding
     }
 
     /// The command with which the learner sees for themselves what the kernel does at a size. A step's program knows the

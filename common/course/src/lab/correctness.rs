@@ -145,7 +145,6 @@ impl Candidate {
     fn stopped(&self, name: &str, error: &anyhow::Error, command: Option<String>) -> Next {
         let fault = KernelFault::behind(error);
         if let Some(hazard) = fault.and_then(|fault| fault.hazard.clone()) {
-            let hazard = self.told(hazard);
             let text = format!("at {name}\n{}", picture(&hazard.diagnostic));
             return Next::new(text, command).about(&hazard, &self.source.display);
         }
@@ -158,7 +157,7 @@ impl Candidate {
 
     /// Why the product is wrong, by the pairs that were multiplied or by a hazard, at the size that shows it best.
     fn why(&self, failed: &[Failed]) -> Option<Next> {
-        let fault = |error| KernelFault::behind(error).and_then(|fault| Some(self.told(fault.hazard.clone()?)));
+        let fault = |error| KernelFault::behind(error).and_then(|fault| fault.hazard.clone());
         let faults = failed.iter().filter_map(|(size, seen)| Some((*size, fault(seen.as_ref().err()?)?)));
         let faults: Vec<([u64; 3], HazardReport)> = faults.collect();
         let wrong = failed.iter().filter_map(|(size, seen)| Some((*size, seen.as_ref().ok()?)));
@@ -206,7 +205,8 @@ impl Candidate {
             Some((size, cause)) => (*size, cause),
             None => (at_hazard, hazard?),
         };
-        let text = picture(&found.diagnostic);
+        let shown = self.finding(size, found).diagnostic;
+        let text = picture(&shown);
         let what = match wrong.iter().find(|(of, _)| *of == size) {
             Some((_, verification)) => {
                 let whole = verification.diagnosis.as_deref().unwrap_or_default();
@@ -218,7 +218,8 @@ impl Candidate {
             None => format!("the kernel ends with a {}", faults.iter().find(|(of, _)| *of == size)?.1.place),
         };
         let text = format!("at {}\n{text}\n{what}", names(&[size]));
-        Some(Next::new(text, self.command(size, "--check")).about(found, &self.source.display))
+        let next = Next::new(text, self.command(size, "--check")).about(found, &self.source.display);
+        Some(next.at(&shown, &self.source.display))
     }
 
     /// Advice if the product is wrong at a size.
@@ -249,8 +250,7 @@ impl Candidate {
 
     fn checked(&self, size: [u64; 3]) -> Result<Vec<HazardReport>> {
         let seen = self.run(size, &SimOptions { check: true, ..SimOptions::default() })?;
-        let found = seen.hazards.into_iter().filter(|hazard| !hazard.diagnostic.warning);
-        Ok(found.map(|hazard| self.told(hazard)).collect())
+        Ok(seen.hazards.into_iter().filter(|hazard| !hazard.diagnostic.warning).collect())
     }
 
     /// Whether the simulator finds no hazard at any of these shapes.
@@ -261,11 +261,9 @@ impl Candidate {
             let next = match self.checked(size) {
                 Ok(hazards) => {
                     let Some(first) = hazards.first() else { continue };
-                    let more = hazards.len() - 1;
-                    let more = if more == 0 { String::new() } else { format!("\n... and {more} more") };
-                    let text =
-                        format!("the product is right only by luck: at {name}\n{}{more}", picture(&first.diagnostic));
-                    Next::new(text, command).about(first, &self.source.display)
+                    let shown = self.finding(size, first).diagnostic;
+                    let text = format!("the product is right only by luck: at {name}\n{}", picture(&shown));
+                    Next::new(text, command).about(first, &self.source.display).at(&shown, &self.source.display)
                 }
                 Err(error) => self.stopped(&name, &error, command),
             };

@@ -24,7 +24,7 @@ use common::basics::{output, workspace};
 
 use crate::files::{self, parse_seed};
 use crate::mine::{self, PROGRESS, Progress};
-pub(crate) use candidate::{Candidate, Seen};
+pub(crate) use candidate::{Candidate, Seen, Shows};
 pub(crate) use checklist::{ENDLESS, Grade, GradedTask, Line, New, Next, State, Until, Verdict};
 pub(crate) use data::Lab;
 pub(crate) use graded::{Graded, fingerprint_of};
@@ -51,6 +51,9 @@ pub struct Options {
     /// Grade this file instead of your copy; progress is not noted
     #[arg(long, value_name = "FILE.cu", conflicts_with_all = ["restart", "hint"])]
     kernel: Option<PathBuf>,
+    /// Try no edits of a wrong kernel: the answer says only what was seen
+    #[arg(long)]
+    no_trial: bool,
     /// Grade for a program: tasks, points and findings as JSON; exit status 0 whatever the kernel is worth
     #[arg(long, conflicts_with_all = ["restart", "hint", "watch"])]
     json: bool,
@@ -174,7 +177,8 @@ fn grade(lab: &Lab, kernel: &Path, own: bool, options: &Options) -> Result<bool>
     let (source, mut grade) = if lab.host {
         host::checked(lab, kernel, seed, until)?
     } else {
-        let candidate = Candidate::read(lab, kernel, seed, options.instruction_limit)?;
+        let mut candidate = Candidate::read(lab, kernel, seed, options.instruction_limit)?;
+        candidate.shows = if options.no_trial { Shows::Facts } else { shows(lab, own) };
         let grade = graded::checked(lab, &candidate, seed, until)?;
         (candidate.source.text, grade)
     };
@@ -190,11 +194,28 @@ fn grade(lab: &Lab, kernel: &Path, own: bool, options: &Options) -> Result<bool>
     kept.map(|_| grade.is_done())
 }
 
+/// What a finding shows beside its facts. A file that is not the learner's own copy has no history.
+fn shows(lab: &Lab, own: bool) -> Shows {
+    if !own {
+        return Shows::Line;
+    }
+    let progress: Progress = mine::read(PROGRESS).unwrap_or_default();
+    match progress.patience(&lab.full_name()) {
+        0 => Shows::Facts,
+        1..=3 => Shows::Line,
+        _ => Shows::Edit,
+    }
+}
+
 /// Notes the progress, and says which tasks have passed now for the first time.
 fn note(lab: &Lab, kernel: &Path, source: &str, grade: &Grade) -> Result<Option<New>> {
     let (progress, name): (Progress, _) = (mine::read(PROGRESS)?, &lab.full_name());
     let passed: Vec<bool> = grade.tasks.iter().map(|task| task.passed).collect();
     let new: Vec<usize> = (0..passed.len()).filter(|&task| passed[task] && !progress.has_passed(name, task)).collect();
+    if let Some(task) = grade.next().filter(|&task| !progress.has_passed(name, task)) {
+        // If it cannot be noted, the learner is helped a little later.
+        let _ = mine::update(PROGRESS, |progress: &mut Progress| progress.note_failure(name, task));
+    }
     let (Some(&first), Some(&last)) = (new.first(), new.last()) else { return Ok(None) };
     let gain = if lab.host { None } else { goals::gain(lab, first, kernel) };
     // The text that was graded: the file may have changed since.

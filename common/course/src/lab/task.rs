@@ -13,7 +13,6 @@ use common::basics::mix;
 use common::code::Code;
 use common::device::{Device, Matrices, Product as _, Session, observations};
 use common::verify::{self, Mismatch, Verification};
-use findings::HazardReport;
 use plan::{Arg, Plan, Problem};
 use serde::{Deserialize, Serialize};
 use why::{Asked, Kind, Side};
@@ -324,25 +323,6 @@ impl Transfer {
             text += &if rust { format!("const TILE: u32 = {tile};\n") } else { format!("#define TILE {tile}\n") };
         }
         text + "\n" + if rust { KERNEL_IN_RUST } else { KERNEL }
-    }
-
-    /// Rewrites a finding in terms of the task, whose matrices may be stored differently from those of A·B.
-    pub fn told(&self, problem: &Problem, mut found: HazardReport) -> HazardReport {
-        let asked = self.asked(problem);
-        let each = if asked.batch > 1 { "in each product of the batch " } else { "" };
-        let layout = |side| format!("{each}{}; read nothing beyond its edges", asked.layout(side));
-        let (array, once) = (found.diagnostic.laid_out.take(), "let one thread store each of them");
-        let help = match array.as_deref() {
-            Some("A") => layout(Side::A),
-            Some("B") if asked.array(Side::B) == "A" => "there is no B in this task: both factors are of A".into(),
-            Some("B") => layout(Side::B),
-            Some("C") if asked.kind == Kind::RowSums => "C has M elements, one for each row of A·B: C[row]".into(),
-            Some("C") => format!("{each}C has N columns, so its elements are C[row * N + col]; {once}"),
-            _ => return found,
-        };
-        found.diagnostic.vague = array.as_deref() != Some("C");
-        found.diagnostic.help = help;
-        found
     }
 
     /// The shape that is meant by M, N and K where the task binds them together.

@@ -1,5 +1,6 @@
-//! The tables of mistakes. For those of `table.txt` the grader must name the kind, and show a line that has to do with it; for those
-//! of `lines.txt` a certain line of the checklist must fail, with certain words of what to look at next.
+//! The tables of mistakes. For those of `table.txt` the grader must name the kind, and `shown.txt` has how many lines it shows without a
+//! trial, and whether the wrong one is the first of them; for those of `lines.txt` a certain line of the checklist must fail, with
+//! certain words of what to look at next. `SNAPSHOTS=overwrite` writes `shown.txt` again.
 
 use std::path::PathBuf;
 
@@ -26,10 +27,9 @@ pub struct Mistake {
     pub kernel: String,
     above: String,
     pub name: String,
-    /// What stands behind the name: what it is called or which line fails, and what must be shown.
+    /// What stands behind the name: what it is called or which line fails, and the line or the words that must be shown.
     pub kind: String,
     pub words: String,
-    says: String,
     /// What is replaced, and by what.
     edits: Vec<(Vec<String>, Vec<String>)>,
 }
@@ -83,8 +83,8 @@ fn read(table: &str) -> Vec<Mistake> {
             ('>', _) => head.above += &(rest + "\n"),
             ('=', _) => {
                 let mut parts = rest.split(" | ").map(str::to_owned);
-                let [name, kind, words, says] = [(); 4].map(|()| parts.next().unwrap_or_default());
-                all.push(Mistake { name, kind, words, says, ..head.clone() });
+                let [name, kind, words] = [(); 3].map(|()| parts.next().unwrap_or_default());
+                all.push(Mistake { name, kind, words, ..head.clone() });
             }
             ('-', Some(mistake)) if before == '-' => mistake.edits.last_mut().unwrap().0.push(rest),
             ('-', Some(mistake)) => mistake.edits.push((vec![rest], vec![])),
@@ -115,15 +115,63 @@ impl Mistake {
 fn check(name: &str, mistake: &Mistake) -> Result<()> {
     let (text, status) = grade(&mistake.lab, &mistake.kernel(name)?)?;
     ensure!(status == Some(1), "status {status:?}: {text}");
+    let seen = precision(&text, &mistake.words);
+    let known = shown::known(name, &seen)?;
     let (_, said) = text.split_once("error: ").context(text.clone())?;
     let said = unbroken(said.split("-->").next().unwrap_or_default());
     ensure!(mistake.kind.split(" / ").any(|kind| said.contains(kind)), "not {}: {text}", mistake.kind);
-    // A line of the kernel is shown behind its number and a bar.
-    let is_it = |(number, code): (&str, &str)| number.trim().parse::<u32>().is_ok() && code.contains(&mistake.words);
-    let mut lines = text.lines().filter_map(|line| line.split_once(" | "));
-    ensure!(lines.any(is_it), "no line with {:?}: {text}", mistake.words);
-    ensure!(unbroken(&text).contains(&mistake.says), "{:?} is not in: {text}", mistake.says);
+    ensure!(known == seen, "{seen:?} and not {known:?} of {:?}: {text}", mistake.words);
     Ok(())
+}
+
+/// Whether the wrong line is the first that a finding shows, one of the others, or none of them; and how many are underlined.
+fn precision(text: &str, wrong: &str) -> String {
+    // A line of the kernel is shown behind its number and a bar, and what is underlined of it in the next line.
+    let number = |line: &str| {
+        line.split_once(" | ").and_then(|(number, code)| Some((number.trim().parse().ok()?, code.to_owned())))
+    };
+    let underlined =
+        |below: &str| below.split_once(" | ").is_some_and(|(_, signs)| signs.trim_start().starts_with(['^', '-']));
+    let lines: Vec<&str> = text.lines().collect();
+    let shown = lines.windows(2).filter(|pair| underlined(pair[1]));
+    let shown: Vec<(u32, String)> = shown.filter_map(|pair| number(pair[0])).collect();
+    let first = text.split_once("--> ").and_then(|(_, rest)| rest.lines().next()?.rsplit(':').nth(1)?.parse().ok());
+    let is_wrong = |(_, code): &&(u32, String)| code.contains(wrong);
+    let place = match shown.iter().find(is_wrong) {
+        Some(_) if shown.iter().any(|(line, code)| Some(*line) == first && code.contains(wrong)) => "first",
+        Some(_) => "shown",
+        None => "missed",
+    };
+    format!("{place} {}", shown.len())
+}
+
+/// What the answers to the mistakes of the table show, as it was recorded.
+mod shown {
+    use std::collections::BTreeMap;
+    use std::path::PathBuf;
+    use std::sync::Mutex;
+
+    use anyhow::{Context, Result};
+
+    static RECORD: Mutex<()> = Mutex::new(());
+
+    fn file() -> PathBuf {
+        super::super::labs::root().join("common/course/tests/mistakes/shown.txt")
+    }
+
+    /// What is recorded of a mistake; what was seen now, if the record is to be written again.
+    pub fn known(name: &str, seen: &str) -> Result<String> {
+        let _lock = RECORD.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let text = std::fs::read_to_string(file())?;
+        let mut all: BTreeMap<&str, &str> = text.lines().filter_map(|line| line.split_once(": ")).collect();
+        if std::env::var("SNAPSHOTS").is_ok_and(|how| how == "overwrite") {
+            all.insert(name, seen);
+            let lines: Vec<String> = all.iter().map(|(name, seen)| format!("{name}: {seen}\n")).collect();
+            std::fs::write(file(), lines.concat())?;
+            return Ok(seen.to_owned());
+        }
+        all.get(name).map(|known| (*known).to_owned()).with_context(|| format!("{name} is not in shown.txt"))
+    }
 }
 
 fn fails(mistake: &Mistake) -> Result<()> {
@@ -136,7 +184,9 @@ fn fails(mistake: &Mistake) -> Result<()> {
     }
     ensure!(status == Some(1), "status {status:?}: {text}");
     let failed = first_failed(&text).unwrap_or_default();
-    ensure!(failed.starts_with(line), "{line:?} should fail and {failed:?} does: {text}");
+    // A line about sizes says first at which one the product is wrong.
+    let wrong = line.starts_with("right at") && failed.starts_with("wrong at");
+    ensure!(wrong || failed.starts_with(line), "{line:?} should fail and {failed:?} does: {text}");
     let next = text.split_once("look at this next:").map_or("", |(_, next)| next);
     ensure!(unbroken(next).contains(&unbroken(words)), "{words:?} is not in: {next}");
     // What the compiler says is the reason already, and no step runs a transfer task; for everything else a command shows it.

@@ -7,7 +7,7 @@ use crate::diagnostic::{self, Diagnostic};
 use crate::hazard_kind::{ReportKind, fault_name};
 use crate::places::{self, index};
 
-/// A hazard: what, where, which threads, which lines, and what to do about it.
+/// A hazard: what, where, which threads and which lines.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct HazardReport {
     /// The kind; in JSON a few words, e.g. `data race`.
@@ -18,13 +18,13 @@ pub struct HazardReport {
     pub threads: Vec<HazardThread>,
     /// How often the same lines met in this way.
     pub count: u64,
-    /// All of it for people, with the kernel's lines; in JSON, what to do in a sentence.
+    /// All of it for people, with the kernel's lines; in JSON, the rule behind it, or what to do if that was tried.
     #[serde(rename = "remedy", serialize_with = "remedy")]
     pub diagnostic: Diagnostic,
 }
 
 fn remedy<S: Serializer>(diagnostic: &Diagnostic, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(&diagnostic.help)
+    serializer.serialize_str(diagnostic.advice())
 }
 
 /// One side of a hazard.

@@ -1,38 +1,43 @@
-//! Diagnostics of what the simulator found: hazards of a launch, faults that ended one, limits that stopped one.
+//! Diagnostics of what the simulator found: hazards of a launch, faults that ended one, limits that stopped one. Each says what was
+//! seen, and the rule of CUDA that is behind it.
 
-use simt::{AccessKind, Action, Fault, FaultKind, Hazard, HazardKind, Limit, Party, Place, Space};
+use std::path::Path;
 
-use super::around::{LOOPS, Part, READ, STORE};
-use super::marks::{add, with_calls};
-use super::race::{self, at};
-use super::remedy;
+use simt::{AccessKind, Action, Fault, FaultKind, Hazard, HazardKind, Limit, Location, Party, Place, Space};
+
 use super::render::Diagnostic;
-use super::situation::{Role, passed_by};
-use super::source::Set;
-use super::spot::Spot;
-use super::texts::{help, text};
-use super::underline::{Mark, Use, array_name, element_of, unmangled};
-use crate::places::{index, triple, who};
+use super::texts::text;
+use super::underline::Mark;
+use crate::declarations::shared_extents;
+use crate::element::{array_name, unmangled};
+use crate::hazard_kind::fault_name;
+use crate::layout::Field;
+use crate::places::{self, index, triple, who};
+use system::files::kind;
 use system::grouped;
 
-/// A hazard with its lines and its remedy; `one_warp` says that its two threads are lanes of one.
+/// Words of CUDA C, and what stands for them in a kernel in Rust.
+const IN_RUST: [(&str, &str); 2] = [("__syncthreads()", "sync_threads()"), ("__syncwarp()", "sync_warp()")];
+
+/// A hazard with its lines and its rule; `one_warp` says that its two threads are lanes of one.
 pub fn hazard(hazard: &Hazard, one_warp: bool) -> Diagnostic {
     let (kind, sides) = (hazard.kind, &hazard.parties[..]);
-    let (role, array) = (Role::of(&hazard.place), array_name(&hazard.place));
-    let (shown, called) = shown(hazard);
-    // What the first line calls the place may mean something else in the other one.
-    let plain = shown.rsplit_once("(which is ").map_or(&shown[..], |(_, plain)| plain.trim_end_matches(')'));
+    let place = named(hazard);
+    let name = place.array().map_or("", |array| &array.name);
+    let mut shown = place.to_string().replace(name, unmangled(name));
+    // A kernel in CUDA C has variables, and knows no register by its number.
+    if matches!(place, Place::Register(_)) && sides.iter().any(|party| party.location.file.is_some()) {
+        "a variable".clone_into(&mut shown);
+    }
     let mark = |party: &Party| {
         let who = who(party.block, party.thread);
-        let is_first = party.location.line == sides[0].location.line;
-        let shown = if is_first { &shown } else { plain };
         let label = match party.action {
             Action::Reads | Action::Writes => format!("{who} {} {shown}", party.action),
             Action::Ends => format!("{who} ends here"),
             action => format!("{who} {action}"),
         };
-        let element = array.is_some().then(|| called.clone());
-        Mark { spot: Spot::of(&party.location), element, writes: party.action.writes(), label, ..Mark::default() }
+        let element = array_name(&place).map(|_| place.clone());
+        Mark { element, writes: party.action.writes(), ..Mark::at(&party.location, label) }
     };
     let mut notes = vec![];
     if hazard.count > 1 && !sides.is_empty() {
@@ -43,136 +48,66 @@ pub fn hazard(hazard: &Hazard, one_warp: bool) -> Diagnostic {
         let [did, one] = if pair { ["these two accesses met", "one pair"] } else { ["this happened", "the first one"] };
         notes.push(format!("{did} {} times; {one} is shown", grouped(hazard.count)));
     }
-    if one_warp && kind == HazardKind::Race && role != Role::Output {
+    if one_warp && kind == HazardKind::Race {
         notes.push("both threads are lanes of one warp, which usually run together, but nothing promises that".into());
     }
     let mut marks: Vec<Mark> = sides.iter().map(mark).collect();
-    let spots: Vec<Spot> = marks.iter().map(|mark| mark.spot.clone()).collect();
-    // If an element has two owners, its index is wrong.
-    let owners = sides.iter().all(|party| party.action == Action::Writes);
-    if let Some(first) = sides.first()
-        && owners
-        && matches!(role, Role::Output | Role::Shared)
-    {
-        // Two lines may reach into each other's arrays. In one line, threads have the same place.
-        let one_line = sides.iter().all(|side| side.location.line == first.location.line);
-        let one_block = sides.iter().all(|side| side.block == first.block);
-        marks.extend(spots[0].marks_of(if one_block && one_line { spots[0].set_by_thread() } else { vec![] }));
-        for spot in &spots {
-            add(&mut marks, spot.set_by(STORE));
-            // A loop that takes one turn too many comes to the elements of another thread, and so does one that a condition lets through.
-            if role == Role::Output {
-                add(&mut marks, spot.depends(LOOPS));
-                let heads = spot.guards().into_iter().filter_map(|line| spot.on_line(line).statement());
-                let returned = heads.flat_map(|head| spot.returns(head)).map(|(name, line)| (0, name, line));
-                add(&mut marks, spot.marks_of(returned.collect()));
-            }
-        }
+    // Both accesses of a statement such as `C[i] += x` are shown.
+    if let [one, other] = &mut marks[..] {
+        other.second = one.spot == other.spot && one.writes == other.writes;
     }
-    match (kind, &spots[..], array) {
-        (HazardKind::WrongArray, [access], _) => {
-            add(&mut marks, access.set_by(Part { stores: sides[0].action.writes(), ..READ }));
-            add(&mut marks, access.depends(LOOPS));
-            add(&mut marks, access.arrays().iter().filter_map(|name| access.declared_array(name)));
-        }
-        // The lines that store to the array show which of its words have no value.
-        (HazardKind::UninitialisedShared, [read], Some(name)) => {
-            marks.extend(read.stores_of(name));
-            add(&mut marks, read.set_by(Part { array: name, ..READ }));
-        }
-        (HazardKind::ExitBeforeBarrier, [waits, _], _) => {
-            let barrier = passed_by(waits).map(|(barrier, _)| barrier);
-            add(&mut marks, waits.at_lines(barrier, "not every thread comes to this barrier"));
-        }
-        (HazardKind::CopyOverwritten, [copy, _], Some(name)) if remedy::copied_twice(hazard) => {
-            add(&mut marks, copy.set_by(Part { array: name, ..STORE }));
-        }
-        (HazardKind::CopyOverwritten, [copy, _], _) => add(&mut marks, copy.set_by(READ)),
-        (HazardKind::CopyNotWaited, [_, read], _) => {
-            let waits = read.lines_with(|word| word.contains("wait")).into_iter().take(2);
-            add(&mut marks, read.at_lines(waits, "this waits for copies"));
-        }
-        (HazardKind::Race, [first, _], Some(name)) if sides.iter().all(|side| side.action != Action::Updates) => {
-            add(&mut marks, first.shared_by_threads(name).map(|(_, declared)| declared));
-        }
-        (HazardKind::UnsetRegister, [read], _) => {
-            add(&mut marks, read.without_value());
-            add(&mut marks, read.depends(LOOPS));
-        }
-        _ => {}
-    }
-    let laid_out = match (kind, sides, array) {
-        (HazardKind::Race, [a, b], Some(name)) => race::wrong_stride(a, b, name, role).map(|_| name.to_owned()),
-        _ => None,
-    };
-    // With several buffers, the race may come from an access to the wrong one.
-    let for_tile = kind == HazardKind::Race && role == Role::Shared && !owners;
-    let buffers = matches!(sides, [a, b] if for_tile && race::has_buffers(a, b, &hazard.place));
-    for (side, spot) in sides.iter().zip(&spots).filter(|_| buffers) {
-        let part = Part { stores: side.action.writes(), array: array.unwrap_or_default(), ..READ };
-        add(&mut marks, spot.set_by(part));
-    }
-    let or = if buffers { help("race for a tile of several", &[]) } else { String::new() };
+    let [happens, rule] = text(&cause(hazard), &[]);
     Diagnostic {
-        title: format!("{}: {}", kind.name(), what(hazard, &shown, role == Role::Output)),
-        laid_out,
+        title: format!("{}: {}", kind.name(), what(hazard, &shown, &happens)),
         marks: with_calls(marks),
         note: (!notes.is_empty()).then(|| notes.join("; ")),
-        help: remedy::hazard(hazard) + &or,
+        rule: in_its_language(rule, sides.first().map(|side| &side.location)),
         warning: kind.is_warning(),
         ..Diagnostic::default()
     }
 }
 
-/// The name of a hazard's place, in words and in the kernel's lines. In shared memory whose size the launch gives, it is the name
-/// in the first line, if that is clear, and otherwise an element of the whole. A member of a structure has the name in the line
-/// that sets it.
-fn shown(hazard: &Hazard) -> (String, Place) {
-    let name = hazard.place.array().map_or("", |array| &array.name);
-    let plain = (hazard.place.to_string().replace(name, unmangled(name)), hazard.place.clone());
-    // A kernel in CUDA C has variables, and knows no register by its number.
-    if matches!(&hazard.place, Place::Register(_)) && hazard.parties.iter().any(|party| party.location.file.is_some()) {
-        return ("a variable".to_owned(), hazard.place.clone());
-    }
-    let (Place::Offset { array, bytes }, Some(first)) = (&hazard.place, hazard.parties.first()) else { return plain };
-    if array.space != Space::Shared {
-        return plain;
-    }
-    let named = |name: &str, shown: String| (shown, element_of(name, Space::Shared, vec![]));
-    let spot = Spot::of(&first.location);
-    if !spot.of_words(&array.name) {
-        let writes = hazard.parties.iter().filter(|party| party.action == Action::Writes);
-        let mut sets = writes.filter_map(|party| Spot::of(&party.location).set_by_line());
-        let member = sets.find(|set| set.root() == array.name && set.path != array.name);
-        return member.map_or(plain.clone(), |set| named(set.last(), format!("{} ({})", set.path, plain.0)));
-    }
-    let element = format!("{}[{}]", array.name, bytes / 4);
-    let names = spot.pointers(&array.name);
-    let suits = |found: &Use| if first.action == Action::Writes { found.writes } else { found.reads };
-    let used = |name: &String| {
-        let used = spot.accesses(name).into_iter().find(suits)?;
-        Some((name.clone(), spot.written(&used.tokens).to_owned()))
+/// The place of a hazard: a byte of a shared array as the element that it is, if the file in which it was accessed declares the array.
+fn named(hazard: &Hazard) -> Place {
+    let (Place::Offset { array, bytes }, Some(first)) = (&hazard.place, hazard.parties.first()) else {
+        return hazard.place.clone();
     };
-    match &names.iter().filter_map(used).collect::<Vec<_>>()[..] {
-        [(name, text)] => named(name, format!("{text} (which is {element})")),
-        _ => (element, plain.1),
-    }
+    let text = places::lines_of(&first.location).join("\n");
+    let known = shared_extents(&text, &[]).into_iter().find(|(name, _)| *name == array.name);
+    let field = known.filter(|_| array.space == Space::Shared).map(|(root, of)| {
+        let count = of.extents.iter().fold(1_u32, |count, &extent| count.saturating_mul(extent));
+        Field { root, bytes: count.saturating_mul(of.element_bytes), extents: of.extents, ..Field::default() }
+    });
+    field.map_or_else(|| hazard.place.clone(), |field| field.element(*bytes as u32))
+}
+
+/// The name of what happened, in the list of texts.
+fn cause(hazard: &Hazard) -> String {
+    let updates = |side: &Party| side.action == Action::Updates;
+    let name = match (hazard.kind, &hazard.parties[..]) {
+        (HazardKind::Race, [a, b]) if updates(a) && updates(b) => "race of updates of one block",
+        (HazardKind::Race, [a, b]) if updates(a) != updates(b) && a.block != b.block => {
+            "race of an update with another block"
+        }
+        (HazardKind::Race, [a, b]) if updates(a) != updates(b) => "race of an update",
+        (HazardKind::Race, [a, b]) if a.block != b.block => "race of two blocks",
+        (HazardKind::CopyNotWaited, [copy, read]) if copy.thread != read.thread => "copy of another thread",
+        (HazardKind::WrittenTwice, [_, _]) => "element written more than once, by two threads",
+        (kind, _) => kind.name(),
+    };
+    name.to_owned()
 }
 
 /// What happens: the rest of the title, after the name of the kind.
-fn what(hazard: &Hazard, shown: &str, output: bool) -> String {
+fn what(hazard: &Hazard, shown: &str, happens: &str) -> String {
     let happens = match (hazard.kind, &hazard.parties[..]) {
-        (HazardKind::ExitBeforeBarrier | HazardKind::EndedBeforeBarrier, [waits, ended]) => {
-            let returns = Spot::of(&ended.location).code().contains("return");
-            let missed = if returns { "threads left the kernel before" } else { "threads never came to" };
-            return format!("{missed} the barrier in {}", at(&waits.location));
+        (HazardKind::ExitBeforeBarrier | HazardKind::EndedBeforeBarrier, [waits, _]) => {
+            return format!("threads left the kernel before the barrier in {}", at(&waits.location));
         }
         (HazardKind::Race, [a, b]) if [a, b].iter().all(|side| side.action == Action::Updates) => {
             "is updated by two blocks, and these updates are atomic for the threads of one block only"
         }
         (HazardKind::Race, [a, b]) => match (a.block == b.block, a.action.writes() && b.action.writes()) {
-            (true, true) if output => "is written by two threads, and only one of them should own it",
-            (false, true) if output => "is written by threads of two blocks, and only one of them should own it",
             (true, true) => "is written by two threads, and no barrier orders them",
             (true, false) => "is written by one thread and read by another, and no barrier orders them",
             (false, true) => "is written by two blocks, and blocks never wait for each other",
@@ -181,12 +116,46 @@ fn what(hazard: &Hazard, shown: &str, output: bool) -> String {
         (HazardKind::ProxyNotFenced, [_, Party { action: Action::Copies, .. }]) => {
             "has been stored, and bulk copies may not see it yet"
         }
-        _ => {
-            let [happens, _] = text(remedy::text_of(hazard), &[]);
-            return format!("{shown} {happens}").trim_end().to_owned();
-        }
+        _ => happens,
     };
-    format!("{shown} {happens}")
+    format!("{shown} {happens}").trim_end().to_owned()
+}
+
+/// A place in words, for a sentence.
+fn at(location: &Location) -> String {
+    match location.line {
+        Some(line) => format!("line {line}"),
+        None => format!("line {} of the PTX", location.ptx_line),
+    }
+}
+
+/// A rule in the language of the kernel that a place is in.
+fn in_its_language(rule: String, place: Option<&Location>) -> String {
+    let file = place.and_then(|place| place.file.as_deref()).unwrap_or_default();
+    let words = if kind(Path::new(file)) == Some("rs") { &IN_RUST[..] } else { &[] };
+    words.iter().fold(rule, |rule, (cuda, rust)| rule.replace(cuda, rust))
+}
+
+/// The marks, with the lines that call the functions in which they lie; one for each line and label.
+pub fn with_calls(mut marks: Vec<Mark>) -> Vec<Mark> {
+    let calls: Vec<Mark> = marks
+        .iter()
+        .flat_map(|mark| {
+            mark.spot.at.calls.iter().map(|&(line, column)| {
+                let label =
+                    if places::is_ptx(&mark.spot.at, line) { "this is what it calls" } else { "it is called here" };
+                let at =
+                    Location { line: Some(line), column: Some(column), calls: Box::default(), ..mark.spot.at.clone() };
+                Mark { aside: true, ..Mark::at(&at, label) }
+            })
+        })
+        .collect();
+    for call in calls {
+        if marks.iter().all(|known| known.spot.at.line != call.spot.at.line) {
+            marks.push(call);
+        }
+    }
+    marks
 }
 
 /// A fault that ended a launch.
@@ -209,57 +178,19 @@ pub fn fault(fault: &Fault) -> Diagnostic {
         _ => "stops here",
     };
     let writes = access.is_some_and(|(_, access, _)| !matches!(access, AccessKind::Load | AccessKind::CopySource));
-    let place = access.map(|(place, ..)| place).filter(|place| place.array().is_some());
-    let array = place.and_then(array_name);
-    let (spot, label) = (&Spot::of(&fault.location), format!("{who} {label}"));
-    let mut marks = vec![Mark { spot: spot.clone(), element: place.cloned(), writes, label, ..Mark::default() }];
-    let strides = array.is_some_and(|array| spot.of_product(array).is_some());
-    let bounds = access.and_then(|_| spot.bounds());
-    match &bounds {
-        Some(bound) => marks.push(spot.at_line(bound.line, "this lets it")),
-        None if access.is_some() => {
-            if spot.code().contains('?') {
-                marks.extend(spot.set_by(Part { condition: true, ..READ }));
-            }
-            let part = Part { stores: writes, array: array.unwrap_or_default(), ..READ };
-            marks.extend(spot.set_by(part));
-            let loops = spot.around(LOOPS);
-            let mut under = if place.is_some() && !strides { spot.guards() } else { vec![] };
-            // Each loop counts one index of a shared array.
-            let is_shared = place.and_then(Place::array).is_some_and(|array| array.space == Space::Shared);
-            let counts = |line: u32| {
-                let is_it = |set: &Set| set.line == line && set.declares && spot.has_word(|word| word == set.path);
-                loops.first() == Some(&line) || is_shared && spot.sets().iter().any(is_it)
-            };
-            under.extend(loops.iter().copied().filter(|line| !strides && counts(*line)));
-            add(&mut marks, spot.conditions(under));
-            if matches!(place, Some(Place::Outside { index: ..0, .. })) {
-                add(&mut marks, spot.at_lines(loops, "it depends on this"));
-            }
-        }
-        None => {}
-    }
-    if let Some(simt::Array { name, space: Space::Shared }) = place.and_then(Place::array) {
-        add(&mut marks, spot.left(Some(name)).and_then(|name| spot.declared_array(&name)));
-    }
-    let past_global = matches!(fault.kind, FaultKind::OutOfBounds { space: Space::Global, .. });
-    let vague = past_global && bounds.is_none() && !strides;
-    // A store to A or B is wrong, whatever their layout is.
-    let stray = writes && place.is_some_and(|place| Role::of(place) == Role::Input);
-    let by_layout = bounds.as_ref().map_or(past_global && (strides || !stray), |bound| bound.of_other_side);
-    let has_bytes = || marks.iter().any(|mark| mark.spot.code().contains("sizeof"));
-    let of_bytes = array.filter(|_| has_bytes()).map(|array| [("array", array.to_owned())]);
-    let global = place.and_then(Place::array).filter(|array| by_layout && array.space == Space::Global);
+    let element = access.map(|(place, ..)| place).filter(|place| place.array().is_some()).cloned();
+    let mark = Mark { element, writes, ..Mark::at(&fault.location, format!("{who} {label}")) };
+    let bytes = access.map_or(0, |(.., bytes)| bytes);
+    let name = match &fault.kind {
+        FaultKind::OutOfBounds { space: Space::Shared, .. } => "access out of bounds of shared memory",
+        kind => fault_name(kind),
+    };
+    let [_, rule] = text(name, &[("bytes", bytes.to_string())]);
     Diagnostic {
         title: format!("fault of the kernel: {}", fault.kind.to_string().trim_end_matches(',')),
-        marks: with_calls(marks),
-        laid_out: global.map(|array| array.name.clone()),
-        help: bounds
-            .map(|bound| bound.help)
-            .or_else(|| Some(help("bytes in place of elements", &of_bytes?)))
-            .or_else(|| access.and_then(|_| spot.of_vector()))
-            .unwrap_or_else(|| remedy::fault(&fault.kind, &fault.location)),
-        vague,
+        marks: with_calls(vec![mark]),
+        rule: in_its_language(rule, Some(&fault.location)),
+        vague: matches!(fault.kind, FaultKind::OutOfBounds { space: Space::Global, .. }),
         ..Diagnostic::default()
     }
 }
@@ -281,21 +212,77 @@ pub fn limit(limit: &Limit) -> Option<Diagnostic> {
         Limit::Seconds { limit, location } => ("limit of seconds", *limit, location),
         _ => return None,
     };
-    let spot = &Spot::of(location);
-    let [title, mut help] = text(name, &[("limit", grouped(limit))]);
-    if spot.code().contains(">= 0") {
-        help += &self::help("counter without a sign", &[]);
+    let [title, rule] = text(name, &[("limit", grouped(limit))]);
+    let mark = Mark::at(location, "a warp was here when the limit was reached");
+    Some(Diagnostic { title, marks: with_calls(vec![mark]), rule, ..Diagnostic::default() })
+}
+
+/// What to do about a call that the simulator cannot follow: a recursive one, or one of a function of this name in the PTX that
+/// only a GPU's driver has.
+pub fn call(function: &str, recursive: bool, location: &Location) -> String {
+    // The name as the source has it: `sum_of` for `_Z6sum_ofPKfi`.
+    let plain = function.strip_prefix("_Z").and_then(|rest| {
+        let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+        rest.get(digits..digits + rest[..digits].parse().unwrap_or(0)).filter(|name| !name.is_empty())
+    });
+    let name = plain.unwrap_or(function);
+    let cause = match function {
+        _ if recursive => "recursion",
+        "malloc" | "free" => "memory of a kernel",
+        _ if name.starts_with("__dp") => "function that is only declared",
+        _ => "function that is not in the file",
+    };
+    let [_, rule] = text(cause, &[("line", at(location)), ("name", name.to_owned())]);
+    rule
+}
+
+#[cfg(test)]
+mod tests {
+    use simt::{Array, Dim3};
+
+    use super::*;
+
+    fn race(sides: [(u32, u32, Action); 2]) -> Diagnostic {
+        let array = Array { name: "As".into(), space: Space::Shared };
+        let party = |(block, thread, action)| {
+            let at = (Dim3::new(block, 0, 0), Dim3::new(thread, 0, 0));
+            Party::new(at, action, Location { line: Some(3), ..Location::default() })
+        };
+        let place = Place::Element { array, index: vec![4], bytes: 0 };
+        hazard(&Hazard::new(HazardKind::Race, place, sides.map(party).to_vec()), false)
     }
-    let label = "a warp was here when the limit was reached".into();
-    let mut marks = vec![Mark { spot: spot.clone(), label, ..Mark::default() }];
-    let loops = spot.around(LOOPS);
-    if let Some((name, line)) = spot.unchanged() {
-        add(&mut marks, [spot.at_line(line, format!("nothing in this loop changes `{name}`"))]);
-        help = self::help("loop whose condition never changes", &[("name", name), ("line", line.to_string())]);
+
+    /// Between blocks no barrier is spoken of as if it could help, and nobody is told what to change: that was not tried.
+    #[test]
+    fn a_race_has_the_rule_of_its_threads() {
+        use Action::{Reads, Updates, Writes};
+        for (sides, title, rule) in [
+            ([(0, 0, Writes), (0, 1, Reads)], "no barrier orders them", "__syncthreads()"),
+            ([(0, 0, Writes), (0, 1, Writes)], "is written by two threads", "__syncthreads()"),
+            ([(0, 0, Writes), (1, 0, Reads)], "blocks never wait", "no barrier"),
+            ([(0, 0, Updates), (1, 0, Updates)], "atomic for the threads of one block", "one block only"),
+            ([(0, 0, Updates), (1, 0, Writes)], "is written by two blocks", "plain"),
+            ([(0, 0, Updates), (0, 1, Writes)], "no barrier orders them", "plain"),
+        ] {
+            let found = race(sides);
+            assert!(found.title.contains(title) && found.rule.contains(rule) && found.help.is_empty(), "{found:?}");
+        }
     }
-    add(&mut marks, spot.at_lines(loops.iter().copied(), "it is in this loop"));
-    for line in loops {
-        add(&mut marks, spot.at_line(line, "").spot.set_by(READ));
+
+    #[test]
+    fn each_call_has_its_line_its_name_and_a_way_out() {
+        let location = Location { file: Some("k.cu".into()), line: Some(7), ..Location::default() };
+        for (function, recursive, words) in [
+            ("_Z6sum_ofPKfi", true, ["line 7 calls sum_of() before sum_of() has returned", "write it as a loop"]),
+            ("malloc", false, ["line 7 calls malloc()", "__shared__"]),
+            ("free", false, ["or free()", "__shared__"]),
+            ("_Z6__dp4aiii", false, ["line 7 calls __dp4a()", "sm_61_intrinsics.hpp"]),
+            ("_Z3dotPKf", false, ["line 7 calls dot()", "__device__"]),
+            ("_ZN4math3dotEv", false, ["calls _ZN4math3dotEv()", "not in the file"]),
+            ("_Z9short", false, ["calls _Z9short()", "not in the file"]),
+        ] {
+            let said = call(function, recursive, &location);
+            assert!(words.iter().all(|words| said.contains(words)), "{said}");
+        }
     }
-    Some(Diagnostic { title, marks: with_calls(marks), help, ..Diagnostic::default() })
 }

@@ -18,13 +18,13 @@ pub struct Diagnostic {
     pub warning: bool,
     /// Whether only the place is known, and not what is wrong there.
     pub vague: bool,
-    /// The matrix, if `help` assumes the layout that A, B and C have in A·B. In other tasks they may have another layout.
-    pub laid_out: Option<String>,
-    /// The places in the kernel: none, one or two.
+    /// The places in the kernel, those that have most to do with it first.
     pub marks: Vec<Mark>,
     /// Something else worth knowing.
     pub note: Option<String>,
-    /// What to do, in a sentence.
+    /// The rule behind it, which is true of every kernel; empty if there is none to tell.
+    pub rule: String,
+    /// What to do, if that was tried or is certain; empty otherwise.
     pub help: String,
 }
 
@@ -40,6 +40,11 @@ pub struct Underlined {
 }
 
 impl Diagnostic {
+    /// One sentence for a program: what to do if that is known, or the rule.
+    pub fn advice(&self) -> &str {
+        if self.help.is_empty() { &self.rule } else { &self.help }
+    }
+
     /// What is underlined in a file.
     pub fn underlined(&self, file: &str) -> Vec<Underlined> {
         let in_file = |mark: &Mark| {
@@ -71,7 +76,8 @@ fn draw(diagnostic: &Diagnostic, renderer: &Renderer, width: usize) -> String {
     let mut elements: Vec<Element<'static>> = snippets(&diagnostic.marks).into_iter().map(Into::into).collect();
     let broken =
         |text: &str| text.lines().flat_map(|line| output::lines(line, INDENT, width)).collect::<Vec<_>>().join("\n");
-    elements.extend(diagnostic.note.as_ref().map(|note| Level::NOTE.message(broken(note)).into()));
+    let notes = diagnostic.note.iter().chain(Some(&diagnostic.rule).filter(|rule| !rule.is_empty()));
+    elements.extend(notes.map(|note| Level::NOTE.message(broken(note)).into()));
     if !diagnostic.help.is_empty() {
         elements.push(Level::HELP.message(broken(&diagnostic.help)).into());
     }

@@ -1,13 +1,40 @@
-//! Which part of a statement is underlined. The compiler tells the line and the column at which a statement starts; the
-//! access in it is found by its array's name.
+//! Which part of a line is underlined. The compiler tells the line and the column at which a statement starts; the access in it is
+//! found by its array's name, among the tokens behind that column.
 
 use std::ops::Range;
+use std::sync::Arc;
 
-use simt::{Array, Place, Space};
+use simt::{Location, Place};
 
-use super::source::{Source, is_assignment};
-use super::spot::{Spot, code};
-use super::statements::{is_name, is_word};
+use crate::element::{array_name, is_name};
+use crate::places;
+
+/// A place in a kernel, with the lines of its file as they were when something was seen there.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Spot {
+    /// The place.
+    pub at: Location,
+    /// All lines of its file; none if they are not known.
+    pub lines: Arc<[String]>,
+}
+
+impl Spot {
+    /// A place that was seen.
+    pub fn of(place: &Location) -> Self {
+        Self { at: place.clone(), lines: places::lines_of(place) }
+    }
+
+    /// Its line without the comment; empty if it is not known.
+    pub fn code(&self) -> &str {
+        let number = self.at.line.and_then(|line| (line as usize).checked_sub(1));
+        number.and_then(|number| self.lines.get(number)).map_or("", |line| code(line))
+    }
+}
+
+/// A line without the comment at its end.
+fn code(line: &str) -> &str {
+    line.split("//").next().unwrap_or_default().trim_end()
+}
 
 /// A place in the kernel, and who did what there.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -15,7 +42,7 @@ pub struct Mark {
     /// The place.
     pub spot: Spot,
     /// The element that is accessed, such as `As[3][17]`, if its array has a name.
-    pub element: Option<simt::Place>,
+    pub element: Option<Place>,
     /// The element is written there.
     pub writes: bool,
     /// Of two accesses that are alike, the second one is meant.
@@ -24,48 +51,74 @@ pub struct Mark {
     pub label: String,
     /// It only helps to understand the other marks, and is underlined differently.
     pub aside: bool,
-    /// Of lines that set variables only a few are shown, those with the smallest rank; others have the rank 0.
-    pub rank: usize,
 }
 
-/// A use of an array, `As[y][k]`, as tokens of its line.
-pub struct Use {
-    pub tokens: Range<usize>,
-    pub reads: bool,
-    pub writes: bool,
+impl Mark {
+    /// The statement at a place, as a whole.
+    pub fn at(place: &Location, label: impl Into<String>) -> Self {
+        Self { spot: Spot::of(place), label: label.into(), ..Self::default() }
+    }
 }
 
 /// How many lines a statement may take. A longer search would find the access of another statement.
-const LINES: u32 = 6;
+const LINES: usize = 6;
+
+/// A word or an operator: its line, counted from 1, and the byte of it where it begins.
+struct Token<'a> {
+    text: &'a str,
+    line: u32,
+    start: usize,
+}
+
+impl Token<'_> {
+    fn end(&self) -> usize {
+        self.start + self.text.len()
+    }
+}
+
+/// A use of an array, `As[y][k]`, as tokens.
+struct Use {
+    tokens: Range<usize>,
+    reads: bool,
+    writes: bool,
+}
 
 /// The line and the bytes of it to underline: the access of a mark by the statement that starts at its line and column.
 pub fn access(mark: &Mark) -> (u32, Range<usize>) {
-    let Mark { spot: source, element, writes, .. } = mark;
-    let line = source.at.line.unwrap_or_default();
-    let own = source.own_line();
-    let begins = source.on_from().next();
+    let Mark { spot, element, writes, .. } = mark;
+    let line = spot.at.line.unwrap_or_default();
+    let all = tokens(&spot.lines, line);
+    let own = all.iter().take_while(|token| token.line == line).count();
+    let column = spot.at.column.unwrap_or_default() as usize;
+    let begins = (0..own).find(|&at| all[at].end() >= column);
     // Of `As.load(y, k)` the compiler of Rust tells the column of `load`.
-    let start = begins.map(|at| if at > own.start + 1 && source.text(at - 1) == "." { at - 2 } else { at });
-    let is_last = |at: usize| source.line_of(at + 1) != source.line_of(at);
-    let ends = |at: &usize| matches!(source.text(*at), ";" | "{" | "}") && is_last(*at);
-    let all = source.on_lines(line, LINES);
-    let end = all.clone().find(ends).unwrap_or(all.end);
+    let start = begins.map(|at| if at > 1 && all[at - 1].text == "." { at - 2 } else { at });
+    let is_last = |at: usize| all.get(at + 1).is_none_or(|next| next.line != all[at].line);
+    let end = (0..all.len()).find(|&at| matches!(all[at].text, ";" | "{" | "}") && is_last(at)).unwrap_or(all.len());
     let array = element.as_ref().and_then(array_name);
-    let found = array.map(|array| source.uses(start.unwrap_or(own.end)..end, array));
     let index = element.as_ref().map(Place::index).unwrap_or_default();
+    let named = (start.unwrap_or(own)..end).filter(|&at| Some(all[at].text) == array);
+    let found: Vec<Use> = named.filter_map(|at| one_use(&all, at)).collect();
+    let written = |found: &Use| {
+        let [first, last] = [&all[found.tokens.start], &all[found.tokens.end - 1]];
+        &spot.lines[first.line as usize - 1][first.start..last.end()]
+    };
     let value = |found: &Use| {
         let direction = if *writes { found.writes } else { found.reads };
-        (direction, agrees(source.written(&found.tokens), &index))
+        (direction, agrees(written(found), &index))
     };
-    let all: Vec<Use> = found.into_iter().flatten().collect();
     // Among equals, the one that comes first in the line, or the last one.
-    let best = if mark.second { all.into_iter().max_by_key(value) } else { all.into_iter().rev().max_by_key(value) };
+    let best =
+        if mark.second { found.into_iter().max_by_key(value) } else { found.into_iter().rev().max_by_key(value) };
     match best {
-        Some(Use { tokens, .. }) => (source.line_of(tokens.start), source.bytes(&tokens)),
-        None if !own.is_empty() => (line, source.bytes(&whole(source, start.unwrap_or(own.start)..own.end))),
+        Some(Use { tokens, .. }) => (all[tokens.start].line, all[tokens.start].start..all[tokens.end - 1].end()),
+        None if own > 0 => {
+            let tokens = whole(&all, start.unwrap_or(0)..own);
+            (line, all[tokens.start].start..all[tokens.end - 1].end())
+        }
         // It has nothing but a line for the preprocessor.
         None => {
-            let text = source.lines.get(line as usize - 1).map_or("", |line| code(line)).trim_end_matches(';');
+            let text = spot.lines.get(line as usize - 1).map_or("", |line| code(line)).trim_end_matches(';');
             (line, text.len() - text.trim_start().len()..text.len())
         }
     }
@@ -78,77 +131,142 @@ fn agrees(access: &str, element: &[u64]) -> bool {
 }
 
 /// The first statement of these tokens, without its semicolon.
-fn whole(source: &Source, Range { start, end }: Range<usize>) -> Range<usize> {
+fn whole(all: &[Token], Range { start, end }: Range<usize>) -> Range<usize> {
     let mut depth = 0_i32;
     let ends = |at: &usize| {
-        depth += i32::from(source.text(*at) == "(") - i32::from(source.text(*at) == ")");
-        source.text(*at) == ";" && depth <= 0 && *at > start
+        depth += i32::from(all[*at].text == "(") - i32::from(all[*at].text == ")");
+        all[*at].text == ";" && depth <= 0 && *at > start
     };
     start..(start..end).find(ends).unwrap_or(end)
 }
 
-impl Spot {
-    /// The uses of an array in the line.
-    pub fn accesses(&self, array: &str) -> Vec<Use> {
-        self.uses(self.own_line(), array)
-    }
-
-    /// Whether the line has such a word.
-    pub fn has_word(&self, is_it: impl Fn(&str) -> bool) -> bool {
-        self.words(&self.own_line()).iter().any(|word| is_it(&word.text))
-    }
-}
-
-impl Source {
-    /// The uses of an array that begin in these tokens, and end in their lines.
-    pub fn uses(&self, of: Range<usize>, array: &str) -> Vec<Use> {
-        let named = of.filter(|&at| self.text(at) == array);
-        let in_line = |found: &Use| self.line_of(found.tokens.start) == self.line_of(found.tokens.end - 1);
-        named.filter_map(|at| self.one_use(at)).filter(in_line).collect()
-    }
-
-    /// The use that begins with an array's name: a call of a method, or the name with its indices.
-    fn one_use(&self, name: usize) -> Option<Use> {
-        let mut end = name + 1;
-        let mut indexed = false;
-        loop {
-            let is_member = is_word(self.text(end + 1)) && !matches!(self.text(end + 2), "(" | "::" | "<");
-            match self.text(end) {
-                "[" => (end, indexed) = (self.behind(end, self.tokens.len()), true),
-                "." | "->" if is_member => end += 2,
-                _ => break,
-            }
+/// The use that begins with an array's name, if it ends in the same line: a call of a method, or the name with its indices.
+fn one_use(all: &[Token], name: usize) -> Option<Use> {
+    let text = |at: usize| all.get(at).map_or("", |token| token.text);
+    let is_word = |at: usize| text(at).starts_with(|c| is_name(c) && !char::is_ascii_digit(&c));
+    let mut end = name + 1;
+    let mut indexed = false;
+    loop {
+        let is_member = is_word(end + 1) && !matches!(text(end + 2), "(" | "::" | "<");
+        match text(end) {
+            "[" => (end, indexed) = (behind(all, end), true),
+            "." | "->" if is_member => end += 2,
+            _ => break,
         }
-        if self.text(name + 1) == "." && !indexed {
-            let open = (name + 2..self.tokens.len()).find(|&at| self.text(at) == "(")?;
-            // `pair.x = f(y)` sets a component of a vector, and is not a call of a method.
-            let of_call = |at| self.text(at).chars().all(|c| is_name(c) || ":<>".contains(c));
-            let reads = ["load", "get"].iter().any(|begin| self.text(name + 2).starts_with(begin));
-            let tokens = name..self.behind(open, self.tokens.len());
-            return (name + 2..open).all(of_call).then_some(Use { tokens, reads, writes: !reads });
-        }
-        let (before, after) = (if name > 0 { self.text(name - 1) } else { "" }, self.text(end));
+    }
+    let (reads, writes) = if text(name + 1) == "." && !indexed {
+        let open = (name + 2..all.len()).find(|&at| text(at) == "(")?;
+        // `pair.x = f(y)` sets a component of a vector, and is not a call of a method.
+        let of_call = |at| text(at).chars().all(|c| is_name(c) || ":<>".contains(c));
+        (name + 2..open).all(of_call).then_some(())?;
+        end = behind(all, open);
+        let reads = ["load", "get"].iter().any(|begin| text(name + 2).starts_with(begin));
+        (reads, !reads)
+    } else {
+        indexed.then_some(())?;
+        let (before, after) = (if name > 0 { text(name - 1) } else { "" }, text(end));
         let set = after == "=";
-        let changed = is_assignment(after) && !set || [before, after].iter().any(|it| matches!(*it, "++" | "--"));
+        let assigns = after.len() > 1 && after.ends_with('=') && !matches!(after, "==" | "!=" | "<=" | ">=");
+        let changed = assigns || [before, after].iter().any(|it| matches!(*it, "++" | "--"));
         // The address is taken here, and used elsewhere.
         let address = before == "&";
-        let (reads, writes) = (changed || address || !set, changed || address || set);
-        indexed.then_some(Use { tokens: name..end, reads, writes })
+        (changed || address || !set, changed || address || set)
+    };
+    (all[name].line == all[end - 1].line).then_some(Use { tokens: name..end, reads, writes })
+}
+
+/// The token behind the bracket that closes the one at this place.
+fn behind(all: &[Token], open: usize) -> usize {
+    let mut depth = 0_i32;
+    let closes = |at: &usize| {
+        depth += i32::from("([{".contains(all[*at].text)) - i32::from(")]}".contains(all[*at].text));
+        depth == 0
+    };
+    (open..all.len()).find(closes).map_or(all.len(), |close| close + 1)
+}
+
+/// The tokens of a few lines, without comments and without what is for the preprocessor.
+fn tokens(lines: &[String], first: u32) -> Vec<Token<'_>> {
+    const OPERATORS: [&str; 21] = [
+        "<<=", ">>=", "::", "->", "++", "--", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "==", "!=", "<=", ">=",
+        "&&", "||", "..",
+    ];
+    let mut found = vec![];
+    let mut comment = false;
+    for (line, text) in (1..).zip(lines).skip((first as usize).saturating_sub(1)).take(LINES) {
+        let skipped = text.trim_start().starts_with('#');
+        let mut at = 0;
+        while let Some(first) = text[at..].chars().next().filter(|_| !skipped) {
+            let rest = &text[at..];
+            if comment || rest.starts_with("/*") {
+                let end = rest.find("*/").map(|end| end + 2);
+                comment = end.is_none();
+                at += end.unwrap_or(rest.len());
+                continue;
+            }
+            let length = match first {
+                _ if rest.starts_with("//") => break,
+                '"' => rest[1..].find('"').map_or(rest.len(), |end| end + 2),
+                _ if is_name(first) => rest.find(|c| !is_name(c)).unwrap_or(rest.len()),
+                _ => OPERATORS.iter().find(|it| rest.starts_with(**it)).map_or(first.len_utf8(), |it| it.len()),
+            };
+            if !first.is_whitespace() {
+                found.push(Token { text: &rest[..length], line, start: at });
+            }
+            at += length;
+        }
     }
+    found
 }
 
-/// An element of an array; without an index any of them.
-pub fn element_of(name: &str, space: Space, index: Vec<u64>) -> Place {
-    Place::Element { array: Array { name: name.to_owned(), space }, index, bytes: 0 }
-}
+#[cfg(test)]
+mod tests {
+    use simt::Space;
 
-/// The name of the array of a place; of a member of a structure, that of the variable.
-pub fn array_name(place: &Place) -> Option<&str> {
-    place.array()?.name.split(['[', '.']).next().map(unmangled)
-}
+    use super::*;
+    use crate::element::element_of;
 
-/// The name of a static variable as the source has it: `sum` for `_ZZ6matmulE3sum`.
-pub fn unmangled(name: &str) -> &str {
-    let of_function = name.strip_prefix("_ZZ").and_then(|rest| rest.rsplit_once('E'));
-    of_function.map_or(name, |(_, name)| name.trim_start_matches(|c: char| c.is_ascii_digit()))
+    const LINE: &str = "    As[y][x] = As[y][x - 1] * BAs[0] + Bs[k + i[2]][x];  // As[9][9]";
+    const CALL: &str = "    sum = fma(As.load(y, k), Bs.load(k, f(x)), sum);";
+
+    /// A text, the column, the element, whether it is written, and what is underlined.
+    const CASES: [(&str, Option<u32>, &str, bool, &str); 22] = [
+        (LINE, Some(5), "As", true, "As[y][x]"),
+        (LINE, Some(5), "As", false, "As[y][x - 1]"),
+        (LINE, None, "Bs", false, "Bs[k + i[2]][x]"),
+        (LINE, None, "Bs", true, "Bs[k + i[2]][x]"),
+        (CALL, Some(18), "As", false, "As.load(y, k)"),
+        (CALL, Some(33), "Bs[3][1]", false, "Bs.load(k, f(x))"),
+        ("As.copy::<1>(y, (x), a);", Some(4), "As", true, "As.copy::<1>(y, (x), a)"),
+        ("    As.store(y", Some(8), "As", true, "As.store(y"),
+        ("if (As[0] == 1) ++As[1];", None, "As", true, "As[1]"),
+        ("x = s[0][t] + s[1][t];", None, "s[1][5]", false, "s[1][t]"),
+        ("x = s[0][t] + s[1][t];", None, "s[2][5]", false, "s[0][t]"),
+        ("atomicAdd(&C[row], sum);", None, "C", true, "C[row]"),
+        ("if (s[0] < 1) s[1] = s[2];", Some(15), "s", false, "s[2]"),
+        ("if (s[0] < 1) s[1] = s[2];", Some(5), "s", false, "s[0]"),
+        ("    *c = sum;  // done", Some(5), "C", true, "*c = sum"),
+        ("    x = 1; __syncthreads(); // all", Some(12), "", false, "__syncthreads()"),
+        ("  for (int i = 0; i < 9; ++i) f(a[i]);", None, "", false, "for (int i = 0; i < 9; ++i) f(a[i])"),
+        ("    __syncthreads();", Some(999), "", false, "__syncthreads()"),
+        ("é = 1;", Some(2), "", false, "é = 1"),
+        ("sum += factor *\n    As[y][k];\nAs[y][x] = 0;", Some(1), "As", false, "As[y][k]"),
+        ("a[\n0];", None, "a", false, "a["),
+        ("a = 1;\nb[0] = 1;", None, "b", true, "a = 1"),
+    ];
+
+    #[test]
+    fn the_access_that_is_meant_is_underlined() {
+        for (text, column, element, writes, underlined) in CASES {
+            let lines: Arc<[String]> = text.lines().map(str::to_owned).collect();
+            let at = Location { line: Some(1), column, ..Location::default() };
+            let parts: Vec<&str> = element.split(['[', ']']).filter(|part| !part.is_empty()).collect();
+            let place = parts.split_first().map(|(name, index)| {
+                element_of(name, Space::Shared, index.iter().map(|index| index.parse().unwrap()).collect())
+            });
+            let mark = Mark { spot: Spot { at, lines: lines.clone() }, element: place, writes, ..Mark::default() };
+            let (line, span) = access(&mark);
+            assert_eq!(&lines[line as usize - 1][span], underlined, "{text} {element}");
+        }
+    }
 }

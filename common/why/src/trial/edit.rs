@@ -171,6 +171,20 @@ pub struct Repair {
     pub launch: Option<LaunchEdit>,
 }
 
+impl Repair {
+    /// Where it changes something, in a sentence that does not say what.
+    pub fn place(&self) -> String {
+        let lines: Vec<String> = self.edits.iter().map(|edit| edit.line.to_string()).collect();
+        match &lines[..] {
+            [] => "tried: the kernel is right as it is with another launch".into(),
+            [one] => format!("tried: a small edit of line {one} makes the kernel right"),
+            [all @ .., last] => {
+                format!("tried: a small edit of lines {} and {last} makes the kernel right", all.join(", "))
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -47,6 +47,8 @@ pub struct Search<'a> {
     pub problem: Problem,
     /// The program's part.
     pub bench: &'a dyn Bench,
+    /// Seconds after which no more edits are tried.
+    pub seconds: u64,
 }
 
 /// What a search has found.
@@ -73,11 +75,10 @@ const SLOW: u64 = 3;
 /// Tokens of the longest source that is edited.
 const LONGEST: usize = 6000;
 /// At most so many edits are tried, and for so long.
-const MOST: usize = 1000;
+const MOST: usize = 800;
 /// Pairs of edits that are tried if no single one works, and how many first ones.
-const MOST_PAIRS: usize = 500;
+const MOST_PAIRS: usize = 300;
 const BEST_PARTS: usize = 2;
-const SECONDS: u64 = 25;
 /// So many more are tried if one works.
 const BESIDE: usize = 120;
 /// Multiply-adds of a size at which all of these are tried, and of the largest one.
@@ -139,7 +140,7 @@ impl Search<'_> {
         let base = self.compiled(&[(0, self.text)], &entries, &own.specialisation, true).pop()?.1?;
         // What takes the compiler long is not put together with many others.
         let at_once = if begun.elapsed() < Duration::from_secs(SLOW) { AT_ONCE } else { 2 };
-        let deadline = begun + Duration::from_secs(SECONDS);
+        let deadline = begun + Duration::from_secs(self.seconds);
         let sizes = self.sizes(&own);
         // The smallest size that is wrong, by itself or by a hazard.
         let is_wrong = |size: &&Size| {

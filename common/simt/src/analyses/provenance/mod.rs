@@ -89,6 +89,11 @@ impl Provenance {
         of_block.flat_map(|block| block.placed.iter().map(|placed| arrived(&block.nodes, placed))).collect()
     }
 
+    /// Returns how many blocks have run, and the threads of each in x, y and z.
+    pub fn launched(&self) -> (usize, Dim3) {
+        (lock(&self.blocks).len(), self.launch.threads)
+    }
+
     /// Whether some value was not followed to its end, by the launch or by what was asked for since, because there are too many values
     /// or one has too many parts. What is known of the others is right, but not that there are no more.
     pub fn is_cut(&self) -> bool {
