@@ -36,7 +36,8 @@ fn main() -> ExitCode {
     if let Some(mistake) = std::env::var_os(drivers::MISTAKE) {
         return drivers::run(&mistake);
     }
-    if std::env::var_os(STEP).is_some() {
+    // rustc is started without this program's environment.
+    if std::env::var_os(STEP).is_some() || std::env::args().nth(1).as_deref() == Some("--rustc-for-its-parent") {
         return common::run(&step04_tiled::STEP, step04::multiply);
     }
     let arguments = Arguments::from_args();

@@ -82,7 +82,12 @@ impl Values {
     }
 
     pub(super) fn bytes(extent: &Extent) -> u64 {
-        (extent.code.maybe_unset.len() * size_of::<Bytes>()) as u64 * extent.warps + extent.warps * TYPICAL
+        // Values are followed from the beginning if some are unset, or are loaded before it is known whether they matter.
+        let followed = !extent.code.maybe_unset.is_empty() || extent.code.facts.iter().any(|facts| facts.speculated);
+        let instructions = if followed { extent.code.facts.len() as u64 } else { 0 };
+        let remembered = (instructions * extent.warps).min(MOST_MEMOS as u64);
+        let unset = extent.code.maybe_unset.len() as u64 * extent.warps;
+        (unset + remembered) * size_of::<Bytes>() as u64 + extent.warps * TYPICAL
     }
 
     /// Notes that a warp starts to run a basic block.
