@@ -62,7 +62,7 @@ fn one_of_your_own_is_right_at_any_shape() -> Result<()> {
     fs::write(&file, own)?;
     for size in ["1", "17x33x70", "64"] {
         for dtype in ["f32", "i32"] {
-            let (text, status) = says(&file, &["--size", size, "--dtype", dtype])?;
+            let (text, status) = says(&file, &["--size", size, "--dtype", dtype, "--verbose"])?;
             let shown = ["compiled by rustc", "hazards    none"].iter().all(|words| text.contains(words));
             ensure!(status == Some(0) && shown, "{text}");
         }
