@@ -17,7 +17,12 @@ const BUDGETS: [Budget; 11] = [
         24_500,
         "a load is judged when its value matters, so values with doubts are followed",
     ),
-    ("compile, system", &["common/compile/", "common/system/"], 1_600, ""),
+    (
+        "compile, system",
+        &["common/compile/", "common/system/"],
+        1_600,
+        "outputs fit a terminal, and no compiler outlives the program that asked for it",
+    ),
     ("findings", &["common/findings/"], 2_500, ""),
     ("driver", &["common/driver/"], 2_500, "it has 233 functions of the driver, and finds the faults of their callers"),
     ("check", &["common/check/"], 1_200, "it reads arguments of all types, and writes reports in four formats"),
@@ -35,7 +40,7 @@ const BUDGETS: [Budget; 11] = [
         "the programs",
         &["common/course/", "common/explorer/", "common/maintain/"],
         13_000,
-        "a class is graded, and tasks are drawn that are solved nowhere",
+        "a class is graded, with a secret, by host programs as well, and each learner gets an answer",
     ),
 ];
 /// The budget of all together, and why there may be more.
