@@ -25,6 +25,7 @@ mod step06;
 pub fn named(name: &OsStr) -> Option<(&'static Step, Driver)> {
     let drivers: [Driver; 6] =
         [step01::multiply, step02::multiply, step03::multiply, step04::multiply, step05::multiply, step06::multiply];
-    let mut all = course::steps::STEPS.iter().copied().zip(drivers).chain([(BEYOND, on_device as Driver)]);
-    all.find(|(step, _)| name == step.name)
+    // What goes past the course is step 6 with other variants, in a program of its own.
+    let past = (name == "beyond").then_some((BEYOND, on_device as Driver));
+    course::steps::STEPS.iter().copied().zip(drivers).find(|(step, _)| name == step.name).or(past)
 }
