@@ -1,5 +1,5 @@
-// C = A·B in tiles of TILE x TILE elements, by blocks of TILE x TILE threads. The host says TILE when it compiles this; it is 16 if it
-// does not.
+// C = A·B in tiles of TILE x TILE elements, by blocks of TILE x TILE threads. The host says TILE
+// when it compiles this; it is 16 if it does not.
 #ifndef TILE
 #define TILE 16
 #endif
